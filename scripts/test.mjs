@@ -1,0 +1,117 @@
+// The whole of `npm test`: every step in turn, one line each, the output of a failed step in full,
+// and the counts in the last line. `--only build,vitest` runs some of the steps, `--list` names them.
+import { spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { coreSuites, nodeBinary, versions } from './nodes.mjs'
+
+const reports = '.cache/reports'
+
+const steps = [
+  command('entries', 'scripts/entries.mjs', '--check'),
+  command('build', 'scripts/build.mjs'),
+  command('types', 'node_modules/typescript/bin/tsc', '-p', '.'),
+  command('biome', 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'),
+  command('knip', 'node_modules/knip/bin/knip.js', '--no-config-hints'),
+  command('publint', 'node_modules/publint/src/cli.js', '--strict'),
+  command('attw', 'node_modules/@arethetypeswrong/cli/dist/index.js', '--pack', '.', '--profile', 'node16'),
+  vitest('vitest', () => process.execPath, '--coverage'),
+  ...Object.keys(versions).map((major) => vitest(`node${major}`, () => nodeBinary(major), ...coreSuites)),
+]
+
+const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } })
+if (values.list) {
+  console.log(steps.map((step) => step.name).join('\n'))
+  process.exit()
+}
+
+const wanted = values.only?.split(',')
+const unknown = wanted?.filter((name) => !steps.some((step) => step.name === name)) ?? []
+if (unknown.length > 0) {
+  console.error(`Unknown step: ${unknown.join(', ')}. Steps: ${steps.map((step) => step.name).join(', ')}`)
+  process.exit(2)
+}
+
+mkdirSync(reports, { recursive: true })
+let passed = 0
+let failed = 0
+for (const step of steps) {
+  if (wanted && !wanted.includes(step.name)) continue
+  const startedAt = performance.now()
+  const result = await step.run().catch((error) => ({ passed: 0, failed: 1, output: String(error) }))
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)
+  const verdict = result.failed > 0 ? 'FAILED' : 'ok'
+  console.log(`${step.name.padEnd(10)}${seconds} s  ${[verdict, result.note].filter(Boolean).join('  ')}`)
+  if (result.failed > 0) console.log(result.output.trimEnd())
+  passed += result.passed
+  failed += result.failed
+}
+console.log(`${passed} passed, ${failed} failed`)
+process.exitCode = failed > 0 ? 1 : 0
+
+/** A step that counts as one: passed when the script exits with 0. */
+function command(name, ...args) {
+  return {
+    name,
+    async run() {
+      const { code, output } = await execute(process.execPath, args)
+      return { passed: code === 0 ? 1 : 0, failed: code === 0 ? 0 : 1, output }
+    },
+  }
+}
+
+/** A step that counts its tests. A run that fails outside of any test counts as one failure. */
+function vitest(name, binary, ...args) {
+  const report = `${reports}/${name}.json`
+  return {
+    name,
+    async run() {
+      rmSync(report, { force: true })
+      const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
+      const { code, output } = await execute(binary(), [
+        'node_modules/vitest/vitest.mjs',
+        'run',
+        ...reporters,
+        ...args,
+      ])
+      const { numPassedTests = 0, numFailedTests = 0 } = readJson(report) ?? {}
+      const failures = Math.max(numFailedTests, code === 0 ? 0 : 1)
+      const notes = [`${numPassedTests} passed`, args.includes('--coverage') ? coverage() : undefined]
+      return { passed: numPassedTests, failed: failures, output, note: notes.filter(Boolean).join('  ') }
+    },
+  }
+}
+
+function coverage() {
+  const total = readJson('coverage/coverage-summary.json')?.total
+  return total && `coverage: lines ${total.lines.pct} %, branches ${total.branches.pct} %`
+}
+
+function readJson(file) {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8'))
+  } catch {
+    return undefined
+  }
+}
+
+function execute(binary, args) {
+  return new Promise((resolve, reject) => {
+    // Without the switch, packing for publint and attw would build everything again.
+    const env = { ...process.env, npm_config_ignore_scripts: 'true' }
+    if (!process.stdout.isTTY) {
+      delete env.FORCE_COLOR
+      env.NO_COLOR = '1'
+    }
+    const child = spawn(binary, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    let output = ''
+    child.stdout.on('data', (chunk) => {
+      output += chunk
+    })
+    child.stderr.on('data', (chunk) => {
+      output += chunk
+    })
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, output }))
+  })
+}
