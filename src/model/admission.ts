@@ -1,0 +1,60 @@
+import type { Claim, Hold, KeyState, Mode, Refused } from './types.ts'
+
+/** Whether a claim of `mode` may hold the key beside the holds that are there. */
+export function fits(mode: Mode, holds: readonly Hold[]): boolean {
+  switch (mode.kind) {
+    case 'exclusive':
+      return holds.length === 0
+    case 'shared':
+      return holds.every((hold) => hold.mode.kind === 'shared')
+    case 'permits':
+      return usedPermits(holds) + mode.weight <= mode.limit
+  }
+}
+
+/** Whether a hold of mode `held` already gives what `wanted` asks for. */
+export function covers(held: Mode, wanted: Mode): boolean {
+  if (held.kind === 'permits') return wanted.kind === 'permits' && wanted.weight <= held.weight
+  return held.kind === 'exclusive' || wanted.kind === 'shared'
+}
+
+/** The hold that a claim of a named owner joins, if there is one. */
+export function ownHold(holds: readonly Hold[], claim: Claim): Hold | undefined {
+  return claim.owner === null ? undefined : holds.find((hold) => hold.owner === claim.owner)
+}
+
+/** Says why a claim can never be granted as long as the key is used as it is now. */
+export function mismatch(state: KeyState, claim: Claim): Refused | null {
+  const used = state.holds[0]?.mode ?? state.line[0]?.claim.mode
+  if (used === undefined) return null
+  const wanted = claim.mode
+  if (used.kind === 'permits' || wanted.kind === 'permits') {
+    if (used.kind !== wanted.kind) {
+      return refused(
+        'mode',
+        `the key is in use as ${nameOf(used)} and cannot be claimed as ${nameOf(wanted)}`,
+      )
+    }
+    if (used.kind === 'permits' && wanted.kind === 'permits' && used.limit !== wanted.limit) {
+      return refused(
+        'limit',
+        `the key is in use with limit ${used.limit} and cannot be claimed with limit ${wanted.limit}`,
+      )
+    }
+  }
+  return null
+}
+
+export function refused(reason: Refused['reason'], message: string): Refused {
+  return { kind: 'refused', reason, message }
+}
+
+function usedPermits(holds: readonly Hold[]): number {
+  let used = 0
+  for (const hold of holds) if (hold.mode.kind === 'permits') used += hold.mode.weight
+  return used
+}
+
+function nameOf(mode: Mode): string {
+  return mode.kind === 'permits' ? 'a semaphore' : 'a lock'
+}

@@ -1,0 +1,160 @@
+import { covers, fits, ownHold } from './admission.ts'
+import { nextSeq, SPARE_TOKENS, tokenOf } from './token.ts'
+import type { Claim, Clock, Hold, KeyState, Letter, Member, Notice, Rules, Waiter } from './types.ts'
+
+/** A state being changed. Its arrays are replaced, never mutated, so the state it came from stays as it was. */
+export class Draft {
+  holds: readonly Hold[]
+  line: readonly Waiter[]
+  seq: number
+  seqKeptUntilMs: number
+  closedUntilMs: number
+  readonly letters: Letter[] = []
+  private readonly clock: Clock
+  private readonly rules: Rules
+
+  constructor(state: KeyState, clock: Clock, rules: Rules) {
+    this.holds = state.holds
+    this.line = state.line
+    this.seq = state.seq
+    this.seqKeptUntilMs = state.seqKeptUntilMs
+    this.closedUntilMs = state.closedUntilMs
+    this.clock = clock
+    this.rules = rules
+  }
+
+  finish(): KeyState {
+    const { holds, line, seq, seqKeptUntilMs, closedUntilMs } = this
+    return { holds, line, seq, seqKeptUntilMs, closedUntilMs }
+  }
+
+  /** Drops what is dead, then admits whom that lets in. */
+  sweep(): void {
+    const { nowMs } = this.clock
+    if (this.line.some((waiter) => waiter.expiresAtMs <= nowMs)) {
+      this.line = this.line.filter((waiter) => waiter.expiresAtMs > nowMs)
+    }
+    if (this.holds.some((hold) => hold.members.some((member) => member.expiresAtMs <= nowMs)))
+      this.expireHolds()
+    this.promote()
+  }
+
+  /** Admits the head of the line for as long as it fits; these grants are offers. */
+  promote(): void {
+    if (this.line.length === 0 || this.closed) return
+    for (;;) {
+      const next = this.line.find((waiter, place) =>
+        place === 0 ? this.admits(waiter.claim) : this.joins(waiter.claim),
+      )
+      if (next === undefined) return
+      this.line = this.line.filter((waiter) => waiter !== next)
+      const lifeMs = Math.min(next.claim.ttlMs, this.rules.offerMs)
+      const hold = this.grant(next.claim, next.inbox, lifeMs)
+      this.post(next.inbox, {
+        kind: 'granted',
+        id: next.claim.id,
+        token: tokenOf(hold.seq),
+        spare: spareOf(hold),
+        contended: this.contended,
+        storeTimeMs: this.clock.nowMs,
+        lifeMs,
+      })
+    }
+  }
+
+  /** Whether a claim that nobody stands before could be granted now. */
+  admits(claim: Claim): boolean {
+    return !this.closed && (this.joins(claim) || fits(claim.mode, this.holds))
+  }
+
+  joins(claim: Claim): boolean {
+    const own = ownHold(this.holds, claim)
+    return own !== undefined && covers(own.mode, claim.mode)
+  }
+
+  /** Makes the claim a holder for `lifeMs`; a named owner joins its own hold and keeps that hold's token. */
+  grant(claim: Claim, inbox: string | null, lifeMs: number): Hold {
+    const member = this.memberOf(claim, inbox, lifeMs)
+    const own = ownHold(this.holds, claim)
+    if (own !== undefined) {
+      const joined = { ...own, members: [...own.members, member] }
+      this.replaceHold(own, joined)
+      return joined
+    }
+    const hold: Hold = { owner: claim.owner, mode: claim.mode, seq: this.takeSeq(), members: [member] }
+    this.holds = this.holds.length === 0 ? [hold] : [...this.holds, hold]
+    return hold
+  }
+
+  takeSeq(): number {
+    this.seq = nextSeq(this.seq, this.clock.stampUs)
+    this.seqKeptUntilMs = this.clock.nowMs + this.rules.keepSeqMs
+    return this.seq
+  }
+
+  memberOf(claim: Claim, inbox: string | null, lifeMs: number): Member {
+    const { id, label, actor, meta, lockDelayMs } = claim
+    const { nowMs } = this.clock
+    return { id, expiresAtMs: nowMs + lifeMs, sinceMs: nowMs, label, actor, meta, lockDelayMs, inbox }
+  }
+
+  replaceHold(old: Hold, replacement: Hold | null): void {
+    this.holds =
+      replacement === null
+        ? this.holds.filter((hold) => hold !== old)
+        : this.holds.map((hold) => (hold === old ? replacement : hold))
+  }
+
+  /** Replaces one member of a hold, or drops it; a hold without members is over. */
+  replaceMember(hold: Hold, old: Member, replacement: Member | null): void {
+    const members =
+      replacement === null
+        ? hold.members.filter((member) => member !== old)
+        : hold.members.map((member) => (member === old ? replacement : member))
+    this.replaceHold(hold, members.length === 0 ? null : { ...hold, members })
+  }
+
+  find(id: string): { hold: Hold; member: Member } | undefined {
+    for (const hold of this.holds) {
+      for (const member of hold.members) if (member.id === id) return { hold, member }
+    }
+    return undefined
+  }
+
+  post(inbox: string | null, notice: Notice): void {
+    this.letters.push({ inbox, notice })
+  }
+
+  get closed(): boolean {
+    return this.closedUntilMs > this.clock.nowMs
+  }
+
+  get contended(): boolean {
+    return this.line.length > 0
+  }
+
+  private expireHolds(): void {
+    const { nowMs } = this.clock
+    const alive: Hold[] = []
+    for (const hold of this.holds) {
+      const members = hold.members.filter((member) => member.expiresAtMs > nowMs)
+      for (const member of hold.members) {
+        if (member.expiresAtMs > nowMs) continue
+        this.post(member.inbox, { kind: 'lost', id: member.id, cause: 'expired' })
+        this.closedUntilMs = Math.max(this.closedUntilMs, lockDelayEnd(member))
+      }
+      if (members.length === hold.members.length) alive.push(hold)
+      else if (members.length > 0) alive.push({ ...hold, members })
+    }
+    this.holds = alive
+  }
+}
+
+/** A hold that several claims may share has one token and none to give away. */
+export function spareOf(hold: Hold): number {
+  return hold.owner === null ? SPARE_TOKENS : 0
+}
+
+function lockDelayEnd(member: Member): number {
+  return member.lockDelayMs === 0 ? 0 : member.expiresAtMs + member.lockDelayMs
+}

@@ -1,0 +1,7 @@
+export * from './admission.ts'
+export * from './batch.ts'
+export * from './records.ts'
+export * from './step.ts'
+export * from './token.ts'
+export * from './types.ts'
+export * from './view.ts'

@@ -1,0 +1,238 @@
+import { covers, mismatch, ownHold, refused } from './admission.ts'
+import { Draft, spareOf } from './draft.ts'
+import { seqOf, tokenOf } from './token.ts'
+import type {
+  Answer,
+  Blocked,
+  Claim,
+  ClaimAnswer,
+  Clock,
+  Event,
+  EvictAnswer,
+  Granted,
+  Hold,
+  KeyState,
+  Outcome,
+  ReleaseAnswer,
+  RenewAnswer,
+  Rules,
+} from './types.ts'
+
+export const EMPTY: KeyState = { holds: [], line: [], seq: 0, seqKeptUntilMs: 0, closedUntilMs: 0 }
+
+/** The meaning of a lock: what an event does to a key, what is answered and who is told. Pure. */
+export function step<E extends Event>(
+  state: KeyState,
+  event: E,
+  clock: Clock,
+  rules: Rules,
+): Outcome<Answer<E>> {
+  const draft = new Draft(state, clock, rules)
+  draft.sweep()
+  const answer = apply(draft, event, clock) as Answer<E>
+  return { state: draft.finish(), answer, letters: draft.letters }
+}
+
+/** Whether a claim would be granted at once; how a store decides about a group before it grants any of it. */
+export function wouldGrant(state: KeyState, claim: Claim, clock: Clock, rules: Rules): boolean {
+  return (
+    step(state, { kind: 'claim', claim: { ...claim, queue: false }, inbox: null }, clock, rules).answer
+      .kind === 'granted'
+  )
+}
+
+/** Whether nothing about the key is worth remembering any more. */
+export function isForgettable(state: KeyState, nowMs: number): boolean {
+  return forgetAtMs(state) <= nowMs
+}
+
+/** When the state will be forgettable if nothing else happens. */
+export function forgetAtMs(state: KeyState): number {
+  let atMs = Math.max(state.seqKeptUntilMs, state.closedUntilMs)
+  for (const hold of state.holds) {
+    for (const member of hold.members) atMs = Math.max(atMs, member.expiresAtMs + member.lockDelayMs)
+  }
+  for (const waiter of state.line) atMs = Math.max(atMs, waiter.expiresAtMs)
+  return atMs
+}
+
+/** When the passing of time alone changes the state next; null when it does not. */
+export function nextChangeMs(state: KeyState, nowMs: number): number | null {
+  let atMs = state.closedUntilMs > nowMs ? state.closedUntilMs : Number.POSITIVE_INFINITY
+  for (const hold of state.holds) for (const member of hold.members) atMs = Math.min(atMs, member.expiresAtMs)
+  for (const waiter of state.line) atMs = Math.min(atMs, waiter.expiresAtMs)
+  return atMs === Number.POSITIVE_INFINITY ? null : atMs
+}
+
+function apply(draft: Draft, event: Event, clock: Clock): Answer<Event> {
+  switch (event.kind) {
+    case 'claim':
+      return claim(draft, event.claim, event.inbox, clock)
+    case 'renew':
+      return renew(draft, event.id, event.ttlMs, clock)
+    case 'release':
+      return release(draft, event.id)
+    case 'evict':
+      return evict(draft, event.token)
+    case 'revoke':
+      return revoke(draft, event.token)
+    case 'tick':
+      return null
+  }
+}
+
+function claim(draft: Draft, wanted: Claim, inbox: string | null, clock: Clock): ClaimAnswer {
+  const found = draft.find(wanted.id)
+  if (found !== undefined) return reclaim(draft, wanted, found, clock)
+  if (wanted.replaces !== null) return adopt(draft, wanted, wanted.replaces, inbox)
+  const conflict = mismatch(draft, wanted)
+  if (conflict !== null) return conflict
+  const own = ownHold(draft.holds, wanted)
+  if (own !== undefined && !covers(own.mode, wanted.mode)) {
+    return refused(
+      'upgrade',
+      'the owner holds the key already, with less than it now asks for: release that first',
+    )
+  }
+  const waiting = draft.line.findIndex((waiter) => waiter.claim.id === wanted.id)
+  if (draft.joins(wanted) || (waiting < 0 && draft.line.length === 0 && draft.admits(wanted))) {
+    if (waiting >= 0) draft.line = draft.line.filter((_, place) => place !== waiting)
+    return granted(draft, draft.grant(wanted, inbox, wanted.ttlMs))
+  }
+  return block(draft, wanted, inbox, waiting, clock)
+}
+
+/** A claim that holds the key already is the same claim: it is granted again, for its full ttl. */
+function reclaim(
+  draft: Draft,
+  wanted: Claim,
+  found: NonNullable<ReturnType<Draft['find']>>,
+  clock: Clock,
+): ClaimAnswer {
+  const { hold, member } = found
+  if (!covers(hold.mode, wanted.mode))
+    return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
+  const expiresAtMs = Math.max(member.expiresAtMs, clock.nowMs + wanted.ttlMs)
+  const downgrade =
+    hold.mode.kind === 'exclusive' && wanted.mode.kind === 'shared' && hold.members.length === 1
+  const kept: Hold = { ...hold, mode: downgrade ? wanted.mode : hold.mode }
+  draft.replaceHold(hold, kept)
+  draft.replaceMember(kept, member, { ...member, expiresAtMs })
+  if (downgrade) draft.promote()
+  return granted(draft, hold)
+}
+
+function adopt(draft: Draft, wanted: Claim, givenId: string, inbox: string | null): ClaimAnswer {
+  const given = draft.find(givenId)
+  if (given === undefined) return refused('absent', 'the lease to adopt is no longer held')
+  const { hold, member } = given
+  // Claims that share a hold share its token, so only a hold of one claim can move the fence.
+  const kept: Hold = hold.members.length === 1 ? { ...hold, seq: draft.takeSeq() } : hold
+  draft.replaceHold(hold, kept)
+  draft.replaceMember(kept, member, draft.memberOf(wanted, inbox, wanted.ttlMs))
+  draft.post(member.inbox, { kind: 'lost', id: givenId, cause: 'adopted' })
+  return granted(draft, kept)
+}
+
+function granted(draft: Draft, hold: Hold): Granted {
+  return { kind: 'granted', token: tokenOf(hold.seq), spare: spareOf(hold), contended: draft.contended }
+}
+
+function block(draft: Draft, wanted: Claim, inbox: string | null, waiting: number, clock: Clock): Blocked {
+  const { nowMs } = clock
+  let place = waiting
+  if (waiting >= 0) {
+    draft.line = draft.line.map((waiter, index) =>
+      index === waiting
+        ? { ...waiter, expiresAtMs: Math.max(waiter.expiresAtMs, nowMs + wanted.ttlMs) }
+        : waiter,
+    )
+  } else if (wanted.queue) {
+    if (!draft.contended) tellHolders(draft)
+    place = draft.line.length
+    draft.line = [
+      ...draft.line,
+      { claim: wanted, inbox, joinedAtMs: nowMs, expiresAtMs: nowMs + wanted.ttlMs },
+    ]
+  }
+  const holder = draft.holds[0]?.members[0]
+  return {
+    kind: 'blocked',
+    position: place + 1,
+    retryAfterMs: retryAfterMs(draft, nowMs),
+    storeTimeMs: nowMs,
+    holder: holder === undefined ? null : { label: holder.label, heldMs: nowMs - holder.sinceMs },
+  }
+}
+
+/** Only an exclusive holder hands its claim over locally, so only that one needs to know that others wait. */
+function tellHolders(draft: Draft): void {
+  for (const hold of draft.holds) {
+    if (hold.mode.kind !== 'exclusive') continue
+    for (const member of hold.members) draft.post(member.inbox, { kind: 'contended', id: member.id })
+  }
+}
+
+function retryAfterMs(draft: Draft, nowMs: number): number | null {
+  const atMs = nextChangeMs({ ...draft.finish(), line: [] }, nowMs)
+  return atMs === null ? null : atMs - nowMs
+}
+
+function renew(draft: Draft, id: string, ttlMs: number, clock: Clock): RenewAnswer {
+  const expiresAtMs = clock.nowMs + ttlMs
+  const found = draft.find(id)
+  if (found !== undefined) {
+    // Never shortened: a late duplicate of an older renewal must not cut a newer, longer one.
+    if (expiresAtMs > found.member.expiresAtMs)
+      draft.replaceMember(found.hold, found.member, { ...found.member, expiresAtMs })
+    return { kind: 'renewed', contended: draft.contended }
+  }
+  const waiting = draft.line.find((waiter) => waiter.claim.id === id)
+  if (waiting === undefined) return { kind: 'lost' }
+  draft.line = draft.line.map((waiter) =>
+    waiter === waiting ? { ...waiter, expiresAtMs: Math.max(waiter.expiresAtMs, expiresAtMs) } : waiter,
+  )
+  return { kind: 'renewed', contended: draft.contended }
+}
+
+function release(draft: Draft, id: string): ReleaseAnswer {
+  const found = draft.find(id)
+  if (found !== undefined) {
+    draft.replaceMember(found.hold, found.member, null)
+  } else {
+    const line = draft.line.filter((waiter) => waiter.claim.id !== id)
+    if (line.length === draft.line.length) return { kind: 'absent' }
+    draft.line = line
+  }
+  draft.promote()
+  return { kind: 'released' }
+}
+
+function evict(draft: Draft, token: bigint | null): EvictAnswer {
+  const evicted = holdsOf(draft, token)
+  if (evicted.length === 0) return { kind: 'absent', labels: [] }
+  for (const hold of evicted) {
+    draft.replaceHold(hold, null)
+    for (const member of hold.members)
+      draft.post(member.inbox, { kind: 'lost', id: member.id, cause: 'evicted' })
+  }
+  draft.takeSeq()
+  draft.promote()
+  return { kind: 'evicted', labels: labelsOf(evicted) }
+}
+
+function revoke(draft: Draft, token: bigint | null): EvictAnswer {
+  const asked = holdsOf(draft, token)
+  for (const hold of asked) {
+    for (const member of hold.members) draft.post(member.inbox, { kind: 'revoked', id: member.id })
+  }
+  return { kind: asked.length === 0 ? 'absent' : 'evicted', labels: labelsOf(asked) }
+}
+
+function holdsOf(draft: Draft, token: bigint | null): readonly Hold[] {
+  return token === null ? draft.holds : draft.holds.filter((hold) => hold.seq === seqOf(token))
+}
+
+function labelsOf(holds: readonly Hold[]): string[] {
+  return holds.flatMap((hold) => hold.members.map((member) => member.label))
+}

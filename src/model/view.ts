@@ -1,0 +1,81 @@
+import { tokenOf } from './token.ts'
+import type { KeyState, Mode } from './types.ts'
+
+/** What an operator sees of a holder. Ids are never shown: they are the proof of ownership. */
+export interface HolderView {
+  readonly label: string
+  readonly owner: string | null
+  readonly actor: string | null
+  readonly mode: Mode['kind']
+  readonly weight: number
+  readonly token: bigint | null
+  readonly heldMs: number
+  readonly expiresInMs: number
+  readonly meta: string | null
+}
+
+/** What an operator sees of a waiter. */
+export interface WaiterView {
+  readonly label: string
+  readonly owner: string | null
+  readonly actor: string | null
+  readonly mode: Mode['kind']
+  readonly weight: number
+  readonly waitedMs: number
+  readonly expiresInMs: number
+  readonly meta: string | null
+}
+
+/** The public record of a key; a free key has an empty one. */
+export interface KeyView {
+  readonly key: string
+  readonly holders: readonly HolderView[]
+  readonly line: readonly WaiterView[]
+  /** The highest token granted so far, null when none is remembered. */
+  readonly token: bigint | null
+  /** The limit of a semaphore in use, else null. */
+  readonly limit: number | null
+  /** How long the key stays closed after an expiry with a lock delay. */
+  readonly closedForMs: number
+}
+
+export function viewOf(key: string, state: KeyState, nowMs: number): KeyView {
+  const mode = state.holds[0]?.mode ?? state.line[0]?.claim.mode
+  return {
+    key,
+    holders: state.holds.flatMap((hold) =>
+      hold.members.map((member) => ({
+        label: member.label,
+        owner: hold.owner,
+        actor: member.actor,
+        mode: hold.mode.kind,
+        weight: weightOf(hold.mode),
+        token: tokenOf(hold.seq),
+        heldMs: nowMs - member.sinceMs,
+        expiresInMs: member.expiresAtMs - nowMs,
+        meta: member.meta,
+      })),
+    ),
+    line: state.line.map(({ claim, joinedAtMs, expiresAtMs }) => ({
+      label: claim.label,
+      owner: claim.owner,
+      actor: claim.actor,
+      mode: claim.mode.kind,
+      weight: weightOf(claim.mode),
+      waitedMs: nowMs - joinedAtMs,
+      expiresInMs: expiresAtMs - nowMs,
+      meta: claim.meta,
+    })),
+    token: state.seq === 0 ? null : tokenOf(state.seq),
+    limit: mode?.kind === 'permits' ? mode.limit : null,
+    closedForMs: Math.max(0, state.closedUntilMs - nowMs),
+  }
+}
+
+export function isInUse(view: KeyView): boolean {
+  return view.holders.length > 0 || view.line.length > 0
+}
+
+function weightOf(mode: Mode): number {
+  return mode.kind === 'permits' ? mode.weight : 1
+}
