@@ -1,0 +1,109 @@
+import type * as modelModule from '../../src/model/index.ts'
+import type { Answer, Claim, Clock, Event, KeyState, Letter, Rules } from '../../src/model/index.ts'
+import { type Action, claimOf, type Plan, RULES, shared } from './arbitraries.ts'
+import { Ledger } from './ledger.ts'
+
+/** The model as a value, so that a property can be asked about a broken copy of it. */
+export type Model = typeof modelModule
+
+/** One transition, with everything that went in and came out. */
+export interface Step {
+  readonly before: KeyState
+  readonly event: Event
+  readonly clock: Clock
+  readonly state: KeyState
+  readonly answer: Answer<Event>
+  readonly letters: readonly Letter[]
+}
+
+export interface Sight extends Step {
+  /** What the claimants knew when the event came, at that moment of time. */
+  readonly known: Ledger
+  /** What they know after it. */
+  readonly learnt: Ledger
+}
+
+export interface Tour {
+  readonly rules?: Rules
+  /** Whether the state is dropped as soon as the model calls it forgettable, as a store does. */
+  readonly forget?: boolean
+}
+
+const START_MS = 1_000
+const START_US = 1_700_000_000_000_000
+/** The wall clock of a busy store moves on at least this far with every step: more than one step can grant. */
+const STEP_US = 10
+
+/** Walks through a plan and shows every step to `look`. States are frozen, so a step that changes its input throws. */
+export function explore(model: Model, plan: Plan, look: (sight: Sight) => void, tour: Tour = {}): void {
+  const rules = tour.rules ?? RULES
+  const learnt = new Ledger()
+  let state: KeyState = deepFreeze(model.EMPTY)
+  let nowMs = START_MS
+  for (const [place, move] of plan.moves.entries()) {
+    nowMs += move.waitMs
+    const stampUs = START_US + (nowMs - START_MS) * 1000 + place * STEP_US + move.skewUs
+    const clock: Clock = { nowMs, stampUs }
+    if (tour.forget === true && model.isForgettable(state, nowMs)) state = model.EMPTY
+    const event = deepFreeze(eventOf(move.action, plan.claims, learnt))
+    learnt.pass(nowMs)
+    const known = copyOf(learnt)
+    const before = state
+    const outcome = model.step(before, event, clock, rules)
+    state = deepFreeze(outcome.state)
+    const step: Step = { before, event, clock, state, answer: outcome.answer, letters: outcome.letters }
+    learnt.learn(step)
+    look({ ...step, known, learnt })
+  }
+}
+
+export function inboxOf(id: string): string {
+  return `inbox of ${id}`
+}
+
+export function claimEvent(claim: Claim): Event & { kind: 'claim' } {
+  return { kind: 'claim', claim, inbox: inboxOf(claim.id) }
+}
+
+export function deepFreeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  for (const part of Object.values(value)) deepFreeze(part)
+  return Object.freeze(value)
+}
+
+function eventOf(action: Action, claims: readonly Claim[], ledger: Ledger): Event {
+  const bodyOf = (id: string) => claims.find((claim) => claim.id === id) ?? claimOf(id)
+  switch (action.kind) {
+    case 'claim': {
+      const claim = bodyOf(action.id)
+      const held = ledger.believer(action.id)?.claim.mode.kind
+      const downgrade = action.downgrade && held === 'exclusive'
+      return claimEvent(downgrade ? { ...claim, mode: shared } : claim)
+    }
+    case 'adopt': {
+      // The adopter knows mode and owner from the lease that it was handed.
+      const given = ledger.believer(action.from)?.claim ?? bodyOf(action.from)
+      return claimEvent({ ...given, id: action.id, label: `label of ${action.id}`, replaces: action.from })
+    }
+    case 'renew':
+      return { kind: 'renew', id: action.id, ttlMs: action.ttlMs }
+    case 'release':
+      return { kind: 'release', id: action.id }
+    case 'evict':
+    case 'revoke': {
+      const token = action.back === null ? null : (ledger.tokens.at(-1 - action.back) ?? 0n)
+      return { kind: action.kind, token: token === null ? null : token + BigInt(action.handedOver) }
+    }
+    case 'tick':
+      return { kind: 'tick' }
+  }
+}
+
+function copyOf(ledger: Ledger): Ledger {
+  const copy = new Ledger()
+  copy.holds = ledger.holds.map((hold) => ({ ...hold, believers: hold.believers.map((one) => ({ ...one })) }))
+  copy.line = ledger.line.map((waiter) => ({ ...waiter }))
+  copy.closedUntilMs = ledger.closedUntilMs
+  copy.tokens.push(...ledger.tokens)
+  return copy
+}
