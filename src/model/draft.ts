@@ -62,9 +62,11 @@ export class Draft {
     }
   }
 
-  /** Whether a claim that nobody stands before could be granted now. */
+  /** Whether a claim that nobody stands before could be granted now; an owner that holds less lets go of that first. */
   admits(claim: Claim): boolean {
-    return !this.closed && (this.joins(claim) || fits(claim.mode, this.holds))
+    if (this.closed) return false
+    const own = ownHold(this.holds, claim)
+    return own === undefined ? fits(claim.mode, this.holds) : covers(own.mode, claim.mode)
   }
 
   joins(claim: Claim): boolean {
