@@ -123,6 +123,14 @@ export class Draft {
     return undefined
   }
 
+  /** Gives up a place in the line; false when there was none. */
+  leave(id: string): boolean {
+    const line = this.line.filter((waiter) => waiter.claim.id !== id)
+    if (line.length === this.line.length) return false
+    this.line = line
+    return true
+  }
+
   post(inbox: string | null, notice: Notice): void {
     this.letters.push({ inbox, notice })
   }

@@ -13,6 +13,7 @@ import type {
   Hold,
   KeyState,
   Outcome,
+  Refused,
   ReleaseAnswer,
   RenewAnswer,
   Rules,
@@ -85,21 +86,27 @@ function claim(draft: Draft, wanted: Claim, inbox: string | null, clock: Clock):
   const found = draft.find(wanted.id)
   if (found !== undefined) return reclaim(draft, wanted, found, clock)
   if (wanted.replaces !== null) return adopt(draft, wanted, wanted.replaces, inbox)
-  const conflict = mismatch(draft, wanted)
-  if (conflict !== null) return conflict
-  const own = ownHold(draft.holds, wanted)
-  if (own !== undefined && !covers(own.mode, wanted.mode)) {
-    return refused(
-      'upgrade',
-      'the owner holds the key already, with less than it now asks for: release that first',
-    )
+  const refusal = mismatch(draft, wanted) ?? upgrade(draft, wanted)
+  if (refusal !== null) {
+    // Whoever is refused goes away, so it must not keep a place that others wait behind.
+    if (draft.leave(wanted.id)) draft.promote()
+    return refusal
   }
   const waiting = draft.line.findIndex((waiter) => waiter.claim.id === wanted.id)
   if (draft.joins(wanted) || (waiting < 0 && draft.line.length === 0 && draft.admits(wanted))) {
-    if (waiting >= 0) draft.line = draft.line.filter((_, place) => place !== waiting)
+    draft.leave(wanted.id)
     return granted(draft, draft.grant(wanted, inbox, wanted.ttlMs))
   }
   return block(draft, wanted, inbox, waiting, clock)
+}
+
+function upgrade(draft: Draft, wanted: Claim): Refused | null {
+  const own = ownHold(draft.holds, wanted)
+  if (own === undefined || covers(own.mode, wanted.mode)) return null
+  return refused(
+    'upgrade',
+    'the owner holds the key already, with less than it now asks for: release that first',
+  )
 }
 
 /** A claim that holds the key already is the same claim: it is granted again, for its full ttl. */
@@ -199,10 +206,8 @@ function release(draft: Draft, id: string): ReleaseAnswer {
   const found = draft.find(id)
   if (found !== undefined) {
     draft.replaceMember(found.hold, found.member, null)
-  } else {
-    const line = draft.line.filter((waiter) => waiter.claim.id !== id)
-    if (line.length === draft.line.length) return { kind: 'absent' }
-    draft.line = line
+  } else if (!draft.leave(id)) {
+    return { kind: 'absent' }
   }
   draft.promote()
   return { kind: 'released' }

@@ -1,0 +1,37 @@
+import type { Locks, LocksOptions } from './core/api.ts'
+import { StoreLocks } from './core/locks.ts'
+import type { Store } from './core/store.ts'
+import { InvalidArgumentError, UnsupportedError } from './errors.ts'
+
+type Open = (url: string) => Promise<Store>
+
+/** A store's code, and the client library it needs, are loaded only when its scheme is used. */
+const SCHEMES: Record<string, Open> = {
+  'memory:': async () => (await import('./stores/memory/index.ts')).memory(),
+  'sqlite:': openSqlite,
+  'file:': openSqlite,
+}
+
+/** Locks over the store that a URL names. */
+export async function connect(url: string, options: Omit<LocksOptions, 'store'> = {}): Promise<Locks> {
+  const scheme = typeof url === 'string' ? (/^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0].toLowerCase() ?? '') : ''
+  if (scheme === 'http:' || scheme === 'https:') throw new UnsupportedError('a Holdfast server is not available yet')
+  const open = SCHEMES[scheme]
+  if (open === undefined) {
+    const known = Object.keys(SCHEMES).join(' ')
+    throw new InvalidArgumentError('url', `must begin with one of ${known}${scheme === '' ? '' : `, not ${scheme}`}`)
+  }
+  const store = await open(url)
+  try {
+    return new StoreLocks(store, options)
+  } catch (error) {
+    await store.close()
+    throw error
+  }
+}
+
+async function openSqlite(url: string): Promise<Store> {
+  const { sqlite } = await import('./stores/sql/sqlite/index.ts')
+  const { sqliteOptionsOf } = await import('./stores/sql/sqlite/url.ts')
+  return sqlite(sqliteOptionsOf(url))
+}

@@ -1,0 +1,228 @@
+import { ConflictError, LeaseLostError, type LockError, StoreError } from '../errors.ts'
+import type { Blocked, Claim, ClaimAnswer, Refused } from '../model/index.ts'
+import type { Alarm } from './alarms.ts'
+import type { Engine, NoticeTarget } from './engine.ts'
+import { driftMs, type Grant } from './hold.ts'
+import type { Request } from './options.ts'
+import type { Soon, StoreNotice } from './store.ts'
+
+type Push = StoreNotice & { kind: 'granted' }
+
+/** Who is told how a pursuit ends. */
+export interface Pursuer {
+  granted(pursuit: Pursuit, grant: Grant): void
+  /** The one attempt of a claim that does not wait was blocked. */
+  busy(pursuit: Pursuit, blocked: Blocked): void
+  failed(pursuit: Pursuit, error: LockError): void
+}
+
+/** The two next in line look again about once in an offer's life, in case the one before them is dead. */
+const NEXT_LOOK_MS = 1000
+const FIRST_BACKOFF_MS = 25
+const LONGEST_BACKOFF_MS = 1000
+/** A look at the very moment of an expiry comes too early by the difference of two clocks. */
+const EXPIRY_SLACK_MS = 2
+
+/** One claim on its way to being held: attempt, wait, attempt, until it is granted, refused or given up. */
+export class Pursuit implements NoticeTarget, Alarm {
+  readonly claim: Claim
+  readonly request: Request
+  /** The last answer that was `blocked`. */
+  blocked: Blocked | null = null
+  /** Why the store could not be asked, if the last attempt failed. */
+  outage: StoreError | null = null
+  dueMs = 0
+  place = -1
+  private readonly engine: Engine
+  private readonly pursuer: Pursuer
+  private phase: 'asking' | 'waiting' | 'over' = 'asking'
+  private blockedSentAtMs = 0
+  private failures = 0
+  /** A grant that was pushed while an attempt was under way: the answer may have been given before it. */
+  private push: Push | null = null
+
+  constructor(engine: Engine, claim: Claim, request: Request, pursuer: Pursuer) {
+    this.engine = engine
+    this.claim = claim
+    this.request = request
+    this.pursuer = pursuer
+  }
+
+  /** Makes the first attempt. What is known at once is returned; else null, and the pursuer will be told. */
+  begin(): Grant | Blocked | null {
+    const sentAtMs = this.engine.runtime.nowMs()
+    let answers: Soon<readonly ClaimAnswer[]>
+    try {
+      answers = this.engine.courier.attempt([this.claim])
+    } catch (error) {
+      if (this.once) this.giveUp(error)
+      else this.retryLater(error)
+      return null
+    }
+    if (answers instanceof Promise) {
+      this.engine.targets.set(this.claim.id, this)
+      this.listen(answers, sentAtMs)
+      return null
+    }
+    return this.consider(answers[0] as ClaimAnswer, sentAtMs)
+  }
+
+  /** Ends the pursuit. What the store may keep of it is released apart from the caller. */
+  cancel(): void {
+    if (this.phase === 'over') return
+    this.leave()
+    this.engine.abandoned.release(this.claim)
+  }
+
+  ring(): void {
+    this.ask()
+  }
+
+  notice(notice: StoreNotice): void {
+    if (this.phase === 'over') return
+    if (notice.kind === 'granted') {
+      if (this.phase === 'asking') this.push = notice
+      else this.accept(notice)
+    } else if (notice.kind === 'lost' && this.phase === 'waiting') {
+      this.ask()
+    }
+  }
+
+  private get once(): boolean {
+    return this.request.waitMs === 0
+  }
+
+  private ask(): void {
+    this.engine.waits.remove(this)
+    this.phase = 'asking'
+    const known = this.begin()
+    if (known !== null) this.conclude(known)
+  }
+
+  private listen(answers: Promise<readonly ClaimAnswer[]>, sentAtMs: number): void {
+    answers.then(
+      ([answer]) => {
+        if (this.phase === 'over') {
+          this.engine.abandoned.release(this.claim)
+          return
+        }
+        const known = this.consider(answer as ClaimAnswer, sentAtMs)
+        if (known !== null) this.conclude(known)
+      },
+      (error) => {
+        if (this.phase === 'over') this.engine.abandoned.release(this.claim)
+        else if (this.once) this.giveUp(error)
+        else this.retryLater(error)
+      },
+    )
+  }
+
+  private consider(answer: ClaimAnswer, sentAtMs: number): Grant | Blocked | null {
+    if (answer.kind === 'refused') {
+      this.leave()
+      this.pursuer.failed(this, refusal(this.request.key, answer))
+      return null
+    }
+    if (answer.kind === 'granted') {
+      const validUntilMs = sentAtMs + this.claim.ttlMs - driftMs(this.claim.ttlMs)
+      if (this.engine.runtime.nowMs() < validUntilMs) {
+        this.phase = 'over'
+        return { ...answer, validUntilMs, lifeMs: this.claim.ttlMs }
+      }
+      const late = new StoreError('the grant came too late: it had run out before it arrived')
+      if (this.once) this.giveUp(late)
+      else this.retryLater(late)
+      return null
+    }
+    if (this.once) {
+      this.leave()
+      return answer
+    }
+    this.outage = null
+    this.failures = 0
+    this.waitInLine(answer, sentAtMs)
+    return null
+  }
+
+  private waitInLine(answer: Blocked, sentAtMs: number): void {
+    const first = this.blocked === null
+    this.blocked = answer
+    this.blockedSentAtMs = sentAtMs
+    this.phase = 'waiting'
+    this.engine.targets.set(this.claim.id, this)
+    if (first && this.engine.events.has('waiting')) {
+      const { position, holder } = answer
+      this.engine.events.emit('waiting', { key: this.request.key, position, holder: holder?.label ?? null })
+    }
+    const { push } = this
+    this.push = null
+    this.engine.waits.set(this, this.engine.runtime.nowMs() + this.lookAgainMs(answer))
+    if (push !== null) this.accept(push)
+  }
+
+  /** A push can be lost, and a holder can die: the bounded fallback for both. */
+  private lookAgainMs({ position, retryAfterMs }: Blocked): number {
+    const { spin } = this.request
+    const chance = this.engine.runtime.random()
+    if (spin !== null) return spin.everyMs * (1 - spin.jitter * chance)
+    const keepPlaceMs = (this.claim.ttlMs / 3) * (0.9 + 0.1 * chance)
+    if (position > 2) return keepPlaceMs
+    const expiryMs = retryAfterMs === null ? Number.POSITIVE_INFINITY : retryAfterMs + EXPIRY_SLACK_MS
+    return Math.min(keepPlaceMs, expiryMs, NEXT_LOOK_MS)
+  }
+
+  /**
+   * A pushed grant counts from the send time of the last request that was answered `blocked`, plus the time that the
+   * store's own clock says lay between that answer and the grant. A grant older than that answer is history.
+   */
+  private accept(push: Push): void {
+    const { blocked } = this
+    const laterMs = blocked === null ? -1 : push.storeTimeMs - blocked.storeTimeMs
+    const wholeMs = laterMs + push.lifeMs
+    const validUntilMs = this.blockedSentAtMs + wholeMs - driftMs(wholeMs)
+    const confirmed = push.lifeMs >= this.claim.ttlMs || this.request.renew
+    const leftMs = validUntilMs - this.engine.runtime.nowMs()
+    if (laterMs < 0 || !confirmed || leftMs < push.lifeMs / 2) {
+      this.ask()
+      return
+    }
+    const { token, spare, contended, lifeMs } = push
+    this.conclude({ token, spare, contended, validUntilMs, lifeMs })
+  }
+
+  private conclude(known: Grant | Blocked): void {
+    this.phase = 'over'
+    this.engine.waits.remove(this)
+    if ('kind' in known && known.kind === 'blocked') {
+      this.pursuer.busy(this, known)
+      return
+    }
+    this.pursuer.granted(this, known as Grant)
+  }
+
+  private retryLater(error: unknown): void {
+    this.outage = asStoreError(error)
+    this.phase = 'waiting'
+    const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** this.failures++, LONGEST_BACKOFF_MS)
+    this.engine.waits.set(this, this.engine.runtime.nowMs() + backoffMs * (0.5 + this.engine.runtime.random()))
+  }
+
+  private giveUp(error: unknown): void {
+    this.cancel()
+    this.pursuer.failed(this, asStoreError(error))
+  }
+
+  private leave(): void {
+    this.phase = 'over'
+    this.engine.waits.remove(this)
+    if (this.engine.targets.get(this.claim.id) === this) this.engine.targets.delete(this.claim.id)
+  }
+}
+
+function asStoreError(error: unknown): StoreError {
+  return error instanceof StoreError ? error : new StoreError(String(error), { cause: error })
+}
+
+function refusal(key: string, { reason, message }: Refused): LockError {
+  return reason === 'absent' ? new LeaseLostError(key, message) : new ConflictError(`${JSON.stringify(key)}: ${message}`)
+}

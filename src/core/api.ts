@@ -1,0 +1,174 @@
+import type { KeyView } from '../model/index.ts'
+import type { EventName, Listener } from './events.ts'
+import type { Runtime } from './runtime.ts'
+import type { Records, Store, Traits } from './store.ts'
+
+/** Milliseconds as a number, or a text such as `'250ms'`, `'10s'`, `'5m'`, `'1h'`. */
+export type Duration = number | string
+
+/** How a waiter goes about it: in the store's line, or by asking again and again. */
+export type Retry = 'queue' | { readonly spin: Duration; readonly jitter?: number }
+
+export interface LocksOptions {
+  /** Where claims are remembered; a memory store of its own when left out. */
+  store?: Store
+  /** Default time to live of a lease: 10 s. */
+  ttl?: Duration
+  /** Default longest wait: 10 s; `Infinity` must be said. */
+  wait?: Duration
+  /** Put before every key in the store. */
+  prefix?: string
+  /** Shown to operators: `host:pid` by default. */
+  label?: string
+  /** Whether a held claim is handed to the next waiter of this process without the store: default true. */
+  handover?: boolean
+  /** Refuse a store whose tokens are not ordered. */
+  requireFencing?: boolean
+  /** A key lost by expiry stays closed that long, for resources that cannot check tokens. */
+  lockDelay?: Duration
+  /** Upper limit for any ttl: 24 h by default. */
+  maxTtl?: Duration
+  /** How long one call to the store may take before its outcome counts as unknown: 5 s by default. */
+  callTimeout?: Duration
+  /** Release everything held when the process gets SIGTERM or SIGINT, before it ends by that signal. */
+  releaseOnSignal?: boolean
+  /** Time and chance; for tests and simulation. */
+  runtime?: Runtime
+}
+
+export interface AcquireOptions {
+  ttl?: Duration
+  /** 0 is one attempt. */
+  wait?: Duration
+  /** Cancels the wait, not the lease. */
+  signal?: AbortSignal
+  /** Whether the lease is renewed while it is held: default true. */
+  renew?: boolean
+  /** Renewal stops when the lease was held that long. */
+  maxHold?: Duration
+  /** A named owner joins its own hold, also from another process. */
+  owner?: string
+  /** Re-entry by async context, inside `using`. */
+  reentrant?: boolean
+  /** Who is behind several claims of this process; shown in the wait-for graph. */
+  actor?: string
+  retry?: Retry
+  /** Whether `using` waits for the release or returns once it was sent. */
+  release?: 'await' | 'background'
+  /** Small JSON value shown to operators. */
+  meta?: unknown
+}
+
+export interface PermitOptions extends AcquireOptions {
+  /** How many permits the claim takes: default 1. */
+  weight?: number
+}
+
+/** A lease as text for another process; see `Locks.adopt`. */
+export interface LeaseJson {
+  readonly key: string
+  readonly id: string
+  readonly token: string | null
+  readonly mode: 'exclusive' | 'shared' | 'permits'
+  readonly limit?: number
+  readonly weight?: number
+  readonly owner?: string
+  readonly ttlMs: number
+}
+
+/** A claim that was granted, valid until its own deadline on this process's monotonic clock. */
+export interface Lease extends AsyncDisposable {
+  readonly key: string
+  /** Proof of ownership: keep it secret. */
+  readonly id: string
+  /** The fencing token, null on a store without ordered tokens. */
+  readonly token: bigint | null
+  /** Fires once, with a `LeaseLostError` as its reason, when the lease is lost; never after a release. */
+  readonly signal: AbortSignal
+  /** Compares the clock when asked: a blocked event loop runs no timers. */
+  readonly held: boolean
+  /** Wall-clock time of the grant. */
+  readonly acquiredAt: Date
+  readonly waitedMs: number
+  /** Milliseconds until the lease ends unless it is renewed; 0 when it is over. */
+  remainingMs(): number
+  /** Renews now, with a new time to live. Throws `LeaseLostError`, or `StoreError` when the outcome is unknown. */
+  extend(ttl: Duration): Promise<void>
+  /** Throws `StoreError` when the outcome is unknown; never throws because the lease is over. */
+  release(): Promise<'released' | 'expired'>
+  /** Throws `LeaseLostError` unless the lease is held. */
+  assertHeld(): void
+  /** `revoked`: an operator asks the holder to let go. Returns the way to stop listening. */
+  on(event: 'revoked', listener: () => void): () => void
+  toJSON(): LeaseJson
+}
+
+/** The lease of a writer. */
+export interface WriteLease extends Lease {
+  /** Turns the lease into a reader's in one step, letting other readers in. Throws `LeaseLostError` or `StoreError`. */
+  downgrade(): Promise<void>
+}
+
+/** One lease over several keys: held while all of them are. `token` and `id` are those of the first key in order. */
+export interface GroupLease extends Lease {
+  readonly leases: readonly Lease[]
+}
+
+export type Work<T, L extends Lease = Lease> = (lease: L) => Promise<T> | T
+
+/** A lock on one key with its own defaults. */
+export interface Mutex<O extends AcquireOptions = AcquireOptions, L extends Lease = Lease> {
+  using<T>(work: Work<T, L>): Promise<T>
+  using<T>(options: O, work: Work<T, L>): Promise<T>
+  acquire(options?: O): Promise<L>
+  tryAcquire(options?: O): Promise<L | null>
+}
+
+export interface ReadWriteLock {
+  readonly read: Mutex
+  readonly write: Mutex<AcquireOptions, WriteLease>
+}
+
+/** What one `Locks` object holds and waits for right now. */
+export interface LocalView {
+  readonly held: number
+  readonly waiting: number
+}
+
+export interface EvictOptions {
+  /** Evict only the holder with this token. */
+  token?: bigint
+  /** Only ask the holder to let go: its lease gets a `revoked` event. */
+  ask?: boolean
+}
+
+export interface Locks extends AsyncDisposable {
+  /** Runs the work under the lock and returns what it returns. A lost lease rejects with `LeaseLostError`. */
+  using<T>(key: string, work: Work<T>): Promise<T>
+  using<T>(key: string, options: AcquireOptions, work: Work<T>): Promise<T>
+  /** Throws `LockTimeoutError` when the key is not free in time. */
+  acquire(key: string, options?: AcquireOptions): Promise<Lease>
+  /** One attempt; null when the key is busy. */
+  tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null>
+  mutex(key: string, defaults?: AcquireOptions): Mutex
+  /** Readers share, a writer is alone; a waiting writer is not overtaken by later readers. */
+  rw(key: string, defaults?: AcquireOptions): ReadWriteLock
+  semaphore(key: string, options: { limit: number } & AcquireOptions): Mutex<PermitOptions>
+  /** All keys or none, in one global order where the store cannot do it in one step. */
+  all(keys: readonly string[], options?: AcquireOptions): Promise<GroupLease>
+  /** Takes over a lease that another process serialised; that process's lease ends. */
+  adopt(lease: LeaseJson, options?: Pick<AcquireOptions, 'renew' | 'maxHold' | 'ttl' | 'meta' | 'actor'>): Promise<Lease>
+  read(key: string): Promise<KeyView>
+  list(options?: { prefix?: string }): AsyncIterable<KeyView>
+  /** An operator's force-release. Returns the labels of the holders that were evicted. */
+  evict(key: string, options?: EvictOptions): Promise<readonly string[]>
+  /** Returns the way to stop listening. */
+  on<N extends EventName>(event: N, listener: Listener<N>): () => void
+  /** What this object holds and waits for. */
+  local(): LocalView
+  readonly traits: Traits
+  /** The store's records, for recipes; null where the store has none. */
+  readonly records: Records | null
+  /** Releases what it holds, rejects what waits, and leaves no timer, socket or listener behind. */
+  close(): Promise<void>
+}

@@ -1,0 +1,39 @@
+import { InvalidArgumentError } from '../errors.ts'
+import type { Duration } from './api.ts'
+
+const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+export interface DurationLimits {
+  readonly minMs: number
+  readonly maxMs: number
+  readonly infinity?: boolean
+}
+
+/** Milliseconds of a duration, or an error that names the argument, the value and the limit. */
+export function durationMs(argument: string, value: Duration, limits: DurationLimits): number {
+  const ms = typeof value === 'string' ? parse(argument, value) : value
+  if (ms === Number.POSITIVE_INFINITY && limits.infinity === true) return ms
+  if (typeof ms !== 'number' || !Number.isSafeInteger(ms)) {
+    throw new InvalidArgumentError(argument, `must be a whole number of milliseconds or a text such as '10s', not ${show(value)}`)
+  }
+  if (ms < limits.minMs || ms > limits.maxMs || Object.is(ms, -0)) {
+    throw new InvalidArgumentError(argument, `must be from ${limits.minMs} to ${limits.maxMs} ms, not ${show(value)}`)
+  }
+  return ms
+}
+
+/** A value as it may stand in a message. */
+export function show(value: unknown): string {
+  if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value)
+  if (Object.is(value, -0)) return '-0'
+  return typeof value === 'object' && value !== null ? 'an object' : String(value)
+}
+
+function parse(argument: string, text: string): number {
+  const parts = /^(\d{1,16}(?:\.\d{1,6})?)(ms|s|m|h)$/.exec(text)
+  const unit = UNITS[parts?.[2] ?? '']
+  if (parts === null || unit === undefined) {
+    throw new InvalidArgumentError(argument, `must be a number with a unit (ms, s, m, h) such as '250ms' or '10s', not ${show(text)}`)
+  }
+  return Number(parts[1]) * unit
+}

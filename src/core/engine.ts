@@ -1,0 +1,129 @@
+import type { Claim, LossCause } from '../model/index.ts'
+import { Abandoned } from './abandoned.ts'
+import { Alarms } from './alarms.ts'
+import { Courier } from './courier.ts'
+import { Events } from './events.ts'
+import { type EndCause, type Grant, Hold, type HoldKeeper } from './hold.ts'
+import type { Request, Settings } from './options.ts'
+import type { Runtime } from './runtime.ts'
+import type { Soon, Store, StoreNotice } from './store.ts'
+import { Watchdog } from './watchdog.ts'
+
+/** Whoever waits for a push about a claim. */
+export interface NoticeTarget {
+  notice(notice: StoreNotice): void
+}
+
+/** What the parts of one `Locks` object share. */
+export class Engine implements HoldKeeper {
+  readonly store: Store
+  readonly settings: Settings
+  readonly runtime: Runtime
+  readonly events = new Events()
+  readonly courier: Courier
+  readonly watchdog: Watchdog
+  readonly abandoned: Abandoned
+  /** Deadlines of those who wait: unlike the watchdog's, they keep the process alive. */
+  readonly waits: Alarms
+  /** Who is told about a claim, by its id. */
+  readonly targets = new Map<string, NoticeTarget>()
+  closing = false
+  private readonly stopNotices: () => void
+
+  constructor(store: Store, settings: Settings) {
+    this.store = store
+    this.settings = settings
+    this.runtime = settings.runtime
+    this.courier = new Courier(store, this.runtime, this.events, settings.callTimeoutMs)
+    this.watchdog = new Watchdog(this.courier, this.runtime, this.events, (hold, cause) => this.lost(hold, cause))
+    this.abandoned = new Abandoned(this.courier, this.runtime)
+    this.waits = new Alarms(this.runtime, false)
+    this.stopNotices = store.notices((notice) => this.targets.get(notice.id)?.notice(notice))
+  }
+
+  claimOf(request: Request): Claim {
+    return {
+      key: request.storeKey,
+      id: this.runtime.newId(),
+      mode: request.mode,
+      ttlMs: request.ttlMs,
+      queue: request.waitMs > 0 && request.spin === null,
+      owner: request.owner,
+      actor: request.actor,
+      label: this.settings.label,
+      meta: request.meta,
+      lockDelayMs: this.settings.lockDelayMs,
+      group: null,
+      replaces: null,
+    }
+  }
+
+  /** Makes a granted claim a hold that is kept alive and told about what the store learns. */
+  hold(claim: Claim, request: Request, grant: Grant): Hold {
+    const nowMs = this.runtime.nowMs()
+    const hold = new Hold(claim, request.key, grant, request.renew, nowMs, this)
+    hold.renewUntilMs = nowMs + request.maxHoldMs
+    this.targets.set(claim.id, hold)
+    this.watchdog.watch(hold)
+    return hold
+  }
+
+  /** Stops renewing, waits for a renewal under way, then compares and deletes. */
+  letGo(hold: Hold): Soon<'released' | 'expired'> {
+    this.watchdog.unwatch(hold)
+    this.targets.delete(hold.claim.id)
+    return hold.renewing === null ? this.sendRelease(hold) : hold.renewing.then(() => this.sendRelease(hold))
+  }
+
+  async close(): Promise<void> {
+    this.stopNotices()
+    this.watchdog.stop()
+    this.waits.clear()
+    this.targets.clear()
+    await this.abandoned.close()
+    await this.store.close()
+    this.events.clear()
+  }
+
+  ring(hold: Hold, nowMs: number): void {
+    this.watchdog.ring(hold, nowMs)
+  }
+
+  /** What the store told about a claim that is held. */
+  notice(hold: Hold, notice: StoreNotice): void {
+    if (notice.kind === 'contended') hold.noteContended(this.runtime.nowMs(), true)
+    else if (notice.kind === 'revoked') hold.user?.holdRevoked()
+    else if (notice.kind === 'lost') this.noticeLost(hold, notice.cause)
+  }
+
+  private sendRelease(hold: Hold): Soon<'released' | 'expired'> {
+    let answers: ReturnType<Courier['release']>
+    try {
+      answers = this.courier.release([hold.claim])
+    } catch (error) {
+      this.abandoned.release(hold.claim)
+      throw error
+    }
+    if (!(answers instanceof Promise)) return answers[0]?.kind === 'released' ? 'released' : 'expired'
+    return answers.then(
+      ([answer]) => (answer?.kind === 'released' ? 'released' : 'expired'),
+      (error) => {
+        this.abandoned.release(hold.claim)
+        throw error
+      },
+    )
+  }
+
+  /** A hold that ended by our own deadline may live on in the store until its ttl there: free it sooner. */
+  private lost(hold: Hold, cause: EndCause): void {
+    this.targets.delete(hold.claim.id)
+    if (cause === 'deadline') this.abandoned.release(hold.claim)
+  }
+
+  private noticeLost(hold: Hold, cause: LossCause): void {
+    if (hold.ended) return
+    // An expiry may be told late, about an earlier hold of the same claim: ask before believing it.
+    if (cause === 'expired') void this.watchdog.renewNow(hold)
+    else this.watchdog.lose(hold, cause)
+  }
+}

@@ -1,0 +1,155 @@
+import { type LeaseLostError, type LockError, UnsupportedError } from '../errors.ts'
+import type { Claim, ClaimAnswer } from '../model/index.ts'
+import type { Duration, GroupLease, LeaseJson } from './api.ts'
+import type { Engine } from './engine.ts'
+import { driftMs } from './hold.ts'
+import { StoreLease } from './lease.ts'
+import type { Request } from './options.ts'
+import type { Soloists } from './solo.ts'
+import { Busy } from './ticket.ts'
+
+/** Takes every key or none: in one step where the store can, else one by one in one global order. */
+export async function acquireAll(engine: Engine, soloists: Soloists, requests: readonly Request[]): Promise<GroupLease | Busy> {
+  const ordered = [...requests].sort((a, b) => (a.storeKey < b.storeKey ? -1 : 1))
+  const startMs = engine.runtime.nowMs()
+  if (engine.store.traits.groups && ordered.length > 1) {
+    const leases = await attemptTogether(engine, ordered)
+    if (leases !== null) return new LeaseGroup(leases)
+  }
+  const leases: StoreLease[] = []
+  try {
+    for (const request of ordered) {
+      const waitMs = Math.max(0, request.waitMs - (engine.runtime.nowMs() - startMs))
+      const lease = await soloists.enter({ ...request, waitMs: request.waitMs === 0 ? 0 : Math.max(1, waitMs) })
+      if (lease instanceof Busy) {
+        await releaseAll(leases)
+        return lease
+      }
+      leases.push(lease)
+    }
+    for (const lease of leases) lease.assertHeld()
+  } catch (error) {
+    await releaseAll(leases)
+    throw error
+  }
+  return new LeaseGroup(leases)
+}
+
+/** One attempt at all of them; null when one of them is not free. */
+async function attemptTogether(engine: Engine, requests: readonly Request[]): Promise<StoreLease[] | null> {
+  const group = engine.runtime.newId()
+  const claims = requests.map((request): Claim => ({ ...engine.claimOf(request), queue: false, group }))
+  const sentAtMs = engine.runtime.nowMs()
+  let answers: readonly ClaimAnswer[]
+  try {
+    answers = await engine.courier.attempt(claims)
+  } catch {
+    for (const claim of claims) engine.abandoned.release(claim)
+    return null
+  }
+  const inTime = requests.every(({ ttlMs }) => engine.runtime.nowMs() < sentAtMs + ttlMs - driftMs(ttlMs))
+  if (!inTime || answers.some((answer) => answer.kind !== 'granted')) {
+    if (!inTime) for (const claim of claims) engine.abandoned.release(claim)
+    return null
+  }
+  return requests.map((request, index) => {
+    const claim = { ...(claims[index] as Claim), group: null }
+    const answer = answers[index] as ClaimAnswer & { kind: 'granted' }
+    const validUntilMs = sentAtMs + claim.ttlMs - driftMs(claim.ttlMs)
+    const hold = engine.hold(claim, request, { ...answer, validUntilMs, lifeMs: claim.ttlMs })
+    engine.events.emit('granted', { key: request.key, token: answer.token, waitedMs: 0, handedOver: false })
+    return new StoreLease(engine, hold, request, answer.token, 0, null)
+  })
+}
+
+async function releaseAll(leases: readonly StoreLease[]): Promise<readonly PromiseSettledResult<'released' | 'expired'>[]> {
+  return Promise.allSettled(leases.map((lease) => lease.release()))
+}
+
+/** Several leases as one: held while all of them are, lost when one of them is. */
+class LeaseGroup implements GroupLease {
+  readonly leases: readonly StoreLease[]
+  private controller: AbortController | null = null
+
+  constructor(leases: readonly StoreLease[]) {
+    this.leases = leases
+  }
+
+  get key(): string {
+    return this.leases.map((lease) => lease.key).join(', ')
+  }
+
+  get id(): string {
+    return this.first.id
+  }
+
+  get token(): bigint | null {
+    return this.first.token
+  }
+
+  get acquiredAt(): Date {
+    return (this.leases.at(-1) as StoreLease).acquiredAt
+  }
+
+  get waitedMs(): number {
+    return this.leases.reduce((sum, lease) => sum + lease.waitedMs, 0)
+  }
+
+  get held(): boolean {
+    return this.leases.every((lease) => lease.held)
+  }
+
+  get signal(): AbortSignal {
+    if (this.controller === null) {
+      const controller = new AbortController()
+      this.controller = controller
+      for (const { signal } of this.leases) {
+        if (signal.aborted) controller.abort(signal.reason)
+        signal.addEventListener('abort', () => controller.abort(signal.reason), { once: true })
+      }
+    }
+    return this.controller.signal
+  }
+
+  get lossError(): LeaseLostError | null {
+    for (const { lossError } of this.leases) if (lossError !== null) return lossError
+    return null
+  }
+
+  remainingMs(): number {
+    return Math.min(...this.leases.map((lease) => lease.remainingMs()))
+  }
+
+  assertHeld(): void {
+    for (const lease of this.leases) lease.assertHeld()
+  }
+
+  async extend(ttl: Duration): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease.extend(ttl)))
+  }
+
+  async release(): Promise<'released' | 'expired'> {
+    const results = await releaseAll(this.leases)
+    for (const result of results) if (result.status === 'rejected') throw result.reason as LockError
+    return results.every((result) => result.status === 'fulfilled' && result.value === 'released') ? 'released' : 'expired'
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await releaseAll(this.leases)
+  }
+
+  on(event: 'revoked', listener: () => void): () => void {
+    const stops = this.leases.map((lease) => lease.on(event, listener))
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }
+
+  toJSON(): LeaseJson {
+    throw new UnsupportedError('a lease over several keys cannot be serialised as one: serialise each of its `leases`')
+  }
+
+  private get first(): StoreLease {
+    return this.leases[0] as StoreLease
+  }
+}

@@ -1,0 +1,118 @@
+import { LeaseLostError } from '../errors.ts'
+import type { Claim } from '../model/index.ts'
+import type { Alarm } from './alarms.ts'
+import type { LockEvents } from './events.ts'
+import type { StoreNotice } from './store.ts'
+
+export type EndCause = LockEvents['lost']['cause']
+
+/** What a store's answer or push gave us. */
+export interface Grant {
+  readonly token: bigint | null
+  readonly spare: number
+  readonly contended: boolean
+  /** On our monotonic clock; counted from before the request was sent. */
+  readonly validUntilMs: number
+  /** How long the store keeps it from the moment of the grant: the ttl, or an offer's short life. */
+  readonly lifeMs: number
+}
+
+/** Whoever uses a hold: the lease in the hands of user code. */
+export interface HoldUser {
+  holdLost(cause: EndCause, error: LeaseLostError): void
+  holdRevoked(): void
+}
+
+/** Who looks after a hold. */
+export interface HoldKeeper {
+  ring(hold: Hold, nowMs: number): void
+  notice(hold: Hold, notice: StoreNotice): void
+}
+
+/** The part of a time to live that clocks running at different rates, and rounding, may eat. */
+export function driftMs(durationMs: number): number {
+  return Math.ceil(durationMs * 0.01) + 2
+}
+
+/** A claim that the store granted to this process, with its own deadline. The watchdog keeps it alive. */
+export class Hold implements Alarm {
+  claim: Claim
+  readonly token: bigint | null
+  readonly spare: number
+  readonly userKey: string
+  contended: boolean
+  contendedSinceMs: number
+  validUntilMs: number
+  /** What the store grants from each renewal on; smaller while an offer is not confirmed. */
+  lifeMs: number
+  /** When the next renewal is due; Infinity while one is under way or when none is wanted. */
+  renewAtMs = Number.POSITIVE_INFINITY
+  /** No renewal is sent after this. */
+  renewUntilMs = Number.POSITIVE_INFINITY
+  autoRenew: boolean
+  /** A renewal under way; settles, never rejects. */
+  renewing: Promise<void> | null = null
+  /** Why the outcome of the last renewal is unknown, if it is. */
+  renewError: unknown = null
+  /** The event loop stood still: not trusted until a renewal proves it. */
+  doubted = false
+  ended = false
+  user: HoldUser | null = null
+  dueMs = 0
+  place = -1
+  private readonly keeper: HoldKeeper
+
+  constructor(
+    claim: Claim,
+    userKey: string,
+    grant: Grant,
+    autoRenew: boolean,
+    nowMs: number,
+    keeper: HoldKeeper,
+  ) {
+    this.claim = claim
+    this.userKey = userKey
+    this.token = grant.token
+    this.spare = grant.spare
+    this.contended = grant.contended
+    this.contendedSinceMs = nowMs
+    this.validUntilMs = grant.validUntilMs
+    this.lifeMs = grant.lifeMs
+    this.autoRenew = autoRenew
+    this.keeper = keeper
+  }
+
+  ring(nowMs: number): void {
+    this.keeper.ring(this, nowMs)
+  }
+
+  notice(notice: StoreNotice): void {
+    this.keeper.notice(this, notice)
+  }
+
+  /** The store may still keep it, but a renewal that is overdue by a third of the life proves nothing any more. */
+  trusted(nowMs: number): boolean {
+    return !this.ended && !this.doubted && nowMs < this.validUntilMs && nowMs <= this.renewAtMs + this.lifeMs / 3
+  }
+
+  remainingMs(nowMs: number): number {
+    return this.ended ? 0 : Math.max(0, this.validUntilMs - nowMs)
+  }
+
+  noteContended(nowMs: number, contended: boolean): void {
+    if (contended && !this.contended) this.contendedSinceMs = nowMs
+    this.contended = contended
+  }
+}
+
+const WHY: Record<EndCause, string> = {
+  deadline: 'it could not be renewed in time',
+  expired: 'the store no longer knows it',
+  evicted: 'an operator evicted it',
+  adopted: 'another process adopted it',
+  closed: 'the locks were closed',
+}
+
+export function lostError(key: string, cause: EndCause): LeaseLostError {
+  return new LeaseLostError(key, WHY[cause])
+}

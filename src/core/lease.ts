@@ -1,0 +1,251 @@
+import type { LeaseLostError } from '../errors.ts'
+import type { ClaimAnswer } from '../model/index.ts'
+import type { Duration, LeaseJson, WriteLease } from './api.ts'
+import { durationMs } from './durations.ts'
+import type { Engine } from './engine.ts'
+import { driftMs, type EndCause, type Hold, type HoldUser, lostError } from './hold.ts'
+import { type Request, SHARED, SHORTEST_TTL_MS } from './options.ts'
+import type { Soon } from './store.ts'
+
+type Outcome = 'released' | 'expired'
+
+/** Where a lease goes back to: the turnstile, or straight to the store. */
+export interface LeaseHome {
+  release(lease: StoreLease): Soon<Outcome>
+  /** The hold is over or no longer exclusive; the next in line may go for the key. */
+  leave(lease: StoreLease): void
+}
+
+/** A lease on one key. `held -> released | lost`, once. */
+export class StoreLease implements WriteLease, HoldUser {
+  readonly key: string
+  readonly token: bigint | null
+  readonly waitedMs: number
+  readonly request: Request
+  readonly hold: Hold
+  readonly grantedAtMs: number
+  private readonly acquiredAtWallMs: number
+  private readonly engine: Engine
+  private home: LeaseHome | null
+  private state: 'held' | 'released' | 'lost' = 'held'
+  private outcome: Soon<Outcome> | null = null
+  /** Why the outcome of the release is unknown. */
+  private failure: unknown = null
+  private lost: LeaseLostError | null = null
+  private controller: AbortController | null = null
+  private revokedListeners: Set<() => void> | null = null
+  private wasRevoked = false
+  /** What the holder has under way in the store: awaited before the hold goes to anybody else. */
+  private inFlight: Promise<unknown> | null = null
+  /** Known to another process: never handed over inside this one. */
+  serialised = false
+
+  constructor(engine: Engine, hold: Hold, request: Request, token: bigint | null, waitedMs: number, home: LeaseHome | null) {
+    this.engine = engine
+    this.hold = hold
+    this.request = request
+    this.key = request.key
+    this.token = token
+    this.waitedMs = waitedMs
+    this.home = home
+    this.grantedAtMs = engine.runtime.nowMs()
+    this.acquiredAtWallMs = engine.runtime.wallMs()
+    hold.user = this
+  }
+
+  get id(): string {
+    return this.hold.claim.id
+  }
+
+  get acquiredAt(): Date {
+    return new Date(this.acquiredAtWallMs)
+  }
+
+  get held(): boolean {
+    return this.state === 'held' && this.hold.trusted(this.engine.runtime.nowMs())
+  }
+
+  get signal(): AbortSignal {
+    if (this.controller === null) {
+      this.controller = new AbortController()
+      if (this.lost !== null) this.controller.abort(this.lost)
+    }
+    return this.controller.signal
+  }
+
+  /** Whether the holder may be replaced by another one of this process right now. */
+  get settled(): boolean {
+    return this.inFlight === null && !this.serialised
+  }
+
+  remainingMs(): number {
+    return this.state === 'held' ? this.hold.remainingMs(this.engine.runtime.nowMs()) : 0
+  }
+
+  assertHeld(): void {
+    if (!this.held) throw this.lost ?? lostError(this.key, this.state === 'released' ? 'expired' : 'deadline')
+  }
+
+  async extend(ttl: Duration): Promise<void> {
+    const ttlMs = durationMs('ttl', ttl, { minMs: SHORTEST_TTL_MS, maxMs: this.engine.settings.maxTtlMs })
+    const { hold, engine } = this
+    this.assertOpen()
+    while (hold.renewing !== null) await hold.renewing
+    this.assertOpen()
+    hold.claim = { ...hold.claim, ttlMs }
+    // A shorter life counts from the moment it is asked for, whatever becomes of the request.
+    hold.validUntilMs = Math.min(hold.validUntilMs, engine.runtime.nowMs() + ttlMs - driftMs(ttlMs))
+    await this.track(engine.watchdog.renewNow(hold))
+    this.assertOpen()
+    if (hold.renewError !== null) throw hold.renewError
+  }
+
+  async downgrade(): Promise<void> {
+    this.assertOpen()
+    const { hold, engine } = this
+    // Replacing itself: a hold that is gone is refused, not made anew.
+    const claim = { ...hold.claim, mode: SHARED, queue: false, replaces: hold.claim.id }
+    const sentAtMs = engine.runtime.nowMs()
+    const [answer] = (await this.track(engine.courier.attempt([claim]))) as readonly [ClaimAnswer]
+    if (answer.kind !== 'granted') {
+      engine.watchdog.lose(hold, 'expired')
+      throw this.lost ?? lostError(this.key, 'expired')
+    }
+    hold.claim = { ...claim, replaces: null }
+    hold.validUntilMs = Math.max(hold.validUntilMs, sentAtMs + claim.ttlMs - driftMs(claim.ttlMs))
+    this.home?.leave(this)
+    this.home = null
+  }
+
+  release(): Promise<Outcome> {
+    try {
+      return Promise.resolve(this.releaseSoon())
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  releaseSoon(): Soon<Outcome> {
+    if (this.state === 'lost') return 'expired'
+    if (this.outcome !== null) return this.outcome
+    if (this.inFlight !== null) {
+      this.outcome = this.inFlight.then(
+        () => this.finish(),
+        () => this.finish(),
+      )
+      return this.outcome
+    }
+    return this.finish()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.releaseSoon()
+    } catch {
+      // Told as a `releaseFailed` event; disposal must not mask the error that may be on its way.
+    }
+  }
+
+  /** For `using`, when the work has settled: is the lease still ours, after all? */
+  proveSoon(): Soon<void> {
+    if (this.state !== 'held') return
+    const nowMs = this.engine.runtime.nowMs()
+    if (this.hold.trusted(nowMs)) return
+    if (nowMs >= this.hold.validUntilMs) this.engine.watchdog.lose(this.hold, 'deadline')
+    else return this.engine.watchdog.renewNow(this.hold)
+  }
+
+  /** Why the lease ended before it was released, if it did. */
+  get lossError(): LeaseLostError | null {
+    if (this.lost !== null) return this.lost
+    return this.outcome === 'expired' ? lostError(this.key, 'expired') : null
+  }
+
+  on(_event: 'revoked', listener: () => void): () => void {
+    this.revokedListeners ??= new Set()
+    this.revokedListeners.add(listener)
+    if (this.wasRevoked) this.engine.runtime.defer(listener)
+    return () => this.revokedListeners?.delete(listener)
+  }
+
+  toJSON(): LeaseJson {
+    this.serialised = true
+    const { id, mode, owner, ttlMs } = this.hold.claim
+    return {
+      key: this.key,
+      id,
+      token: this.token?.toString() ?? null,
+      mode: mode.kind,
+      ...(mode.kind === 'permits' ? { limit: mode.limit, weight: mode.weight } : {}),
+      ...(owner === null ? {} : { owner }),
+      ttlMs,
+    }
+  }
+
+  holdLost(cause: EndCause, error: LeaseLostError): void {
+    if (this.state !== 'held') return
+    this.state = 'lost'
+    this.lost = error
+    const heldMs = this.engine.runtime.nowMs() - this.grantedAtMs
+    this.engine.events.emit('lost', { key: this.key, token: this.token, cause, heldMs })
+    this.home?.leave(this)
+    this.controller?.abort(error)
+  }
+
+  holdRevoked(): void {
+    if (this.state !== 'held') return
+    this.wasRevoked = true
+    this.engine.events.emit('revoked', { key: this.key, token: this.token })
+    for (const listener of this.revokedListeners ?? []) this.engine.runtime.defer(listener)
+  }
+
+  private finish(): Soon<Outcome> {
+    if (this.state === 'lost') return 'expired'
+    if (this.failure !== null) throw this.failure
+    this.state = 'released'
+    try {
+      const outcome = this.home === null ? this.engine.letGo(this.hold) : this.home.release(this)
+      if (outcome instanceof Promise) {
+        this.outcome = outcome.then(
+          (known) => this.tell(known),
+          (error) => this.tellFailed(error),
+        )
+        return this.outcome
+      }
+      return this.tell(outcome)
+    } catch (error) {
+      return this.tellFailed(error)
+    }
+  }
+
+  private tell(outcome: Outcome): Outcome {
+    this.outcome = outcome
+    if (this.engine.events.has('released')) {
+      const heldMs = this.engine.runtime.nowMs() - this.grantedAtMs
+      this.engine.events.emit('released', { key: this.key, token: this.token, heldMs, outcome })
+    }
+    return outcome
+  }
+
+  private tellFailed(error: unknown): never {
+    this.failure = error
+    this.engine.events.emit('releaseFailed', { key: this.key, token: this.token, error })
+    throw error
+  }
+
+  private assertOpen(): void {
+    if (this.state === 'lost') throw this.lost
+    if (this.state === 'released') throw lostError(this.key, 'expired')
+    if (this.engine.closing) throw lostError(this.key, 'closed')
+  }
+
+  private async track<T>(work: Soon<T>): Promise<T> {
+    if (!(work instanceof Promise)) return work
+    this.inFlight = work
+    try {
+      return await work
+    } finally {
+      if (this.inFlight === work) this.inFlight = null
+    }
+  }
+}

@@ -1,0 +1,256 @@
+import { ClosedError, InvalidArgumentError, LockTimeoutError, quote, UnsupportedError } from '../errors.ts'
+import type { KeyView, Mode } from '../model/index.ts'
+import type {
+  AcquireOptions,
+  EvictOptions,
+  GroupLease,
+  Lease,
+  LeaseJson,
+  LocalView,
+  Locks,
+  LocksOptions,
+  Mutex,
+  PermitOptions,
+  ReadWriteLock,
+  Work,
+  WriteLease,
+} from './api.ts'
+import { show } from './durations.ts'
+import { Engine } from './engine.ts'
+import type { EventName, Listener } from './events.ts'
+import { acquireAll } from './group.ts'
+import type { StoreLease } from './lease.ts'
+import { EXCLUSIVE, permitsOf, type Request, requestOf, SHARED, settingsOf, storeKeyOf } from './options.ts'
+import { NestedLease, Reentry } from './reentry.ts'
+import { releaseOnSignal } from './shutdown.ts'
+import { Soloists } from './solo.ts'
+import type { Records, Soon, Store, Traits } from './store.ts'
+import { Busy } from './ticket.ts'
+import { Turnstile } from './turnstile.ts'
+
+type AnyLease = StoreLease | NestedLease
+
+/** The facade: options are checked once, re-entry is decided, and the claim goes its way. */
+export class StoreLocks implements Locks {
+  private readonly engine: Engine
+  private readonly turnstile: Turnstile
+  private readonly soloists: Soloists
+  private readonly reentry = new Reentry()
+  private readonly stopSignals: (() => void) | null
+  private closed: Promise<void> | null = null
+
+  constructor(store: Store, options: LocksOptions) {
+    this.engine = new Engine(store, settingsOf(options, store))
+    this.turnstile = new Turnstile(this.engine)
+    this.soloists = new Soloists(this.engine)
+    this.stopSignals = this.engine.settings.releaseOnSignal ? releaseOnSignal(() => this.close()) : null
+  }
+
+  get traits(): Traits {
+    return this.engine.store.traits
+  }
+
+  get records(): Records | null {
+    return this.engine.store.records
+  }
+
+  using<T>(key: string, ...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
+    return rest.length === 1 ? this.run(key, EXCLUSIVE, undefined, rest[0]) : this.run(key, EXCLUSIVE, rest[0], rest[1])
+  }
+
+  acquire(key: string, options?: AcquireOptions): Promise<Lease> {
+    return this.take(key, EXCLUSIVE, options)
+  }
+
+  tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null> {
+    return this.tryTake(key, EXCLUSIVE, options)
+  }
+
+  mutex(key: string, defaults?: AcquireOptions): Mutex {
+    return this.lockOf(key, () => EXCLUSIVE, defaults)
+  }
+
+  rw(key: string, defaults?: AcquireOptions): ReadWriteLock {
+    return {
+      read: this.lockOf(key, () => SHARED, defaults),
+      write: this.lockOf<AcquireOptions, WriteLease>(key, () => EXCLUSIVE, defaults),
+    }
+  }
+
+  semaphore(key: string, options: { limit: number } & AcquireOptions): Mutex<PermitOptions> {
+    const { limit, ...defaults } = options
+    permitsOf(limit, 1)
+    return this.lockOf<PermitOptions>(key, ({ weight }) => permitsOf(limit, weight ?? 1), defaults)
+  }
+
+  async all(keys: readonly string[], options?: AcquireOptions): Promise<GroupLease> {
+    if (!Array.isArray(keys) || keys.length === 0) throw new InvalidArgumentError('keys', 'must be a list of at least one key')
+    const requests = keys.map((key) => this.request(key, EXCLUSIVE, options))
+    if (new Set(keys).size !== keys.length) throw new InvalidArgumentError('keys', 'must not name a key twice')
+    const group = await acquireAll(this.engine, this.soloists, requests)
+    if (group instanceof Busy) throw new LockTimeoutError(group.details)
+    return group
+  }
+
+  async adopt(lease: LeaseJson, options: AcquireOptions = {}): Promise<Lease> {
+    const { traits } = this.engine.store
+    if (!traits.adoption) throw new UnsupportedError(`the ${traits.name} store cannot hand a lease to another process`)
+    const { key, id, mode, limit = 1, weight = 1, owner, ttlMs } = lease
+    if (typeof id !== 'string' || id === '') throw new InvalidArgumentError('lease.id', `must be a text, not ${show(id)}`)
+    const wanted: Mode = mode === 'permits' ? permitsOf(limit, weight) : { kind: mode }
+    const request = this.request(key, wanted, { ttl: ttlMs, ...(owner === undefined ? {} : { owner }), ...options })
+    const claim = { ...this.engine.claimOf(request), queue: false, replaces: id }
+    const adopted = await this.soloists.enter(request, claim)
+    if (adopted instanceof Busy) throw new LockTimeoutError(adopted.details)
+    return adopted
+  }
+
+  async read(key: string): Promise<KeyView> {
+    const storeKey = this.storeKey(key)
+    return { ...(await this.engine.store.admin.read(storeKey)), key }
+  }
+
+  async *list(options: { prefix?: string } = {}): AsyncIterable<KeyView> {
+    this.assertOpen()
+    const { prefix } = this.engine.settings
+    for await (const view of this.engine.store.admin.list(prefix + (options.prefix ?? ''))) {
+      yield { ...view, key: view.key.slice(prefix.length) }
+    }
+  }
+
+  async evict(key: string, options: EvictOptions = {}): Promise<readonly string[]> {
+    const { token = null, ask = false } = options
+    if (token !== null && typeof token !== 'bigint') throw new InvalidArgumentError('token', `must be a bigint, not ${show(token)}`)
+    const answer = await this.engine.store.admin.evict(this.storeKey(key), token, ask)
+    return answer.labels
+  }
+
+  on<N extends EventName>(event: N, listener: Listener<N>): () => void {
+    return this.engine.events.on(event, listener)
+  }
+
+  local(): LocalView {
+    return { held: this.engine.watchdog.size, waiting: this.turnstile.waiting + this.soloists.waiting }
+  }
+
+  close(): Promise<void> {
+    this.closed ??= this.shutDown()
+    return this.closed
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  private async shutDown(): Promise<void> {
+    const { engine } = this
+    engine.closing = true
+    this.stopSignals?.()
+    this.turnstile.close()
+    this.soloists.close()
+    for (const hold of engine.watchdog.all()) {
+      engine.watchdog.lose(hold, 'closed')
+      engine.abandoned.release(hold.claim)
+    }
+    await engine.close()
+  }
+
+  private async run<T>(key: string, mode: Mode, options: AcquireOptions | undefined, work: Work<T, WriteLease>): Promise<T> {
+    if (typeof work !== 'function') throw new InvalidArgumentError('work', `must be a function, not ${show(work)}`)
+    const request = this.request(key, mode, options)
+    const soon = this.enter(request)
+    const lease = soon instanceof Promise ? await soon : soon
+    if (lease instanceof Busy) throw new LockTimeoutError(lease.details)
+    if (lease instanceof NestedLease) return work(lease)
+    let result: T
+    try {
+      result = await (request.reentrant ? this.reentry.run(lease, () => work(lease)) : work(lease))
+    } catch (error) {
+      await lease[Symbol.asyncDispose]()
+      throw error
+    }
+    const proof = lease.proveSoon()
+    if (proof instanceof Promise) await proof
+    if (lease.lossError === null) {
+      const released = releaseQuietly(lease)
+      if (released instanceof Promise && !request.backgroundRelease) await released
+    }
+    const { lossError } = lease
+    if (lossError === null) return result
+    lossError.result = result
+    throw lossError
+  }
+
+  private async take(key: string, mode: Mode, options: AcquireOptions | undefined): Promise<AnyLease> {
+    const lease = await this.enter(this.request(key, mode, options))
+    if (lease instanceof Busy) throw new LockTimeoutError(lease.details)
+    return lease
+  }
+
+  private async tryTake(key: string, mode: Mode, options: AcquireOptions | undefined): Promise<AnyLease | null> {
+    const lease = await this.enter({ ...this.request(key, mode, options), waitMs: 0 })
+    return lease instanceof Busy ? null : lease
+  }
+
+  private lockOf<O extends AcquireOptions, L extends Lease = Lease>(
+    key: string,
+    modeOf: (options: O) => Mode,
+    defaults: AcquireOptions | undefined,
+  ): Mutex<O, L> {
+    storeKeyOf(key, this.engine.settings.prefix)
+    const merge = (options?: O): O => ({ ...defaults, ...options }) as O
+    return {
+      using: <T>(...rest: [Work<T, L>] | [O, Work<T, L>]): Promise<T> => {
+        const options = merge(rest.length === 1 ? undefined : rest[0])
+        const work = (rest.length === 1 ? rest[0] : rest[1]) as Work<T>
+        return this.run(key, modeOf(options), options, work)
+      },
+      acquire: async (options) => {
+        const merged = merge(options)
+        return (await this.take(key, modeOf(merged), merged)) as unknown as L
+      },
+      tryAcquire: async (options) => {
+        const merged = merge(options)
+        return (await this.tryTake(key, modeOf(merged), merged)) as unknown as L | null
+      },
+    }
+  }
+
+  private enter(request: Request): Soon<AnyLease | Busy> {
+    if (request.signal?.aborted === true) throw request.signal.reason
+    if (request.reentrant) {
+      const nested = this.reentry.enter(request)
+      if (nested !== null) return nested
+    }
+    if (request.mode.kind === 'exclusive' && request.owner === null) return this.turnstile.enter(request)
+    return this.soloists.enter(request)
+  }
+
+  private request(key: string, mode: Mode, options: AcquireOptions | undefined): Request {
+    this.assertOpen()
+    const { traits } = this.engine.store
+    if (!traits.modes.includes(mode.kind)) {
+      throw new UnsupportedError(`the ${traits.name} store has no ${mode.kind} mode (key ${quote(key)})`)
+    }
+    return requestOf(key, mode, options, this.engine.settings)
+  }
+
+  private storeKey(key: string): string {
+    this.assertOpen()
+    return storeKeyOf(key, this.engine.settings.prefix)
+  }
+
+  private assertOpen(): void {
+    if (this.engine.closing) throw new ClosedError()
+  }
+}
+
+/** A release whose outcome is unknown is told by an event and ends with the ttl; it must not fail the work. */
+function releaseQuietly(lease: StoreLease): Soon<unknown> {
+  try {
+    const released = lease.releaseSoon()
+    return released instanceof Promise ? released.catch(() => undefined) : released
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,190 @@
+import { hostname } from 'node:os'
+import { InvalidArgumentError, UnsupportedError } from '../errors.ts'
+import type { Mode } from '../model/index.ts'
+import type { AcquireOptions, LocksOptions } from './api.ts'
+import { durationMs, show } from './durations.ts'
+import { nodeRuntime, type Runtime } from './runtime.ts'
+import type { Store } from './store.ts'
+
+export const SHORTEST_TTL_MS = 10
+export const LONGEST_KEY_BYTES = 512
+const LONGEST_TTL_MS = 86_400_000
+const LONGEST_NAME_BYTES = 256
+const LONGEST_META_BYTES = 2048
+const MOST_PERMITS = 1_000_000
+/** As far as a signed 32-bit number of milliseconds goes on every store: 24 days. */
+const HARD_TTL_MS = 2 ** 31 - 1
+
+/** The checked options of a `Locks` object. */
+export interface Settings {
+  readonly ttlMs: number
+  readonly maxTtlMs: number
+  readonly waitMs: number
+  readonly prefix: string
+  readonly label: string
+  readonly handover: boolean
+  readonly lockDelayMs: number
+  readonly callTimeoutMs: number
+  readonly releaseOnSignal: boolean
+  readonly runtime: Runtime
+}
+
+/** One checked wish for one key. */
+export interface Request {
+  readonly key: string
+  readonly storeKey: string
+  readonly mode: Mode
+  readonly ttlMs: number
+  readonly waitMs: number
+  readonly signal: AbortSignal | null
+  readonly renew: boolean
+  readonly maxHoldMs: number
+  readonly owner: string | null
+  readonly actor: string | null
+  readonly spin: { readonly everyMs: number; readonly jitter: number } | null
+  readonly meta: string | null
+  readonly reentrant: boolean
+  readonly backgroundRelease: boolean
+}
+
+export const EXCLUSIVE: Mode = { kind: 'exclusive' }
+export const SHARED: Mode = { kind: 'shared' }
+
+export function settingsOf(options: LocksOptions, store: Store): Settings {
+  const maxTtlMs = durationMs('maxTtl', options.maxTtl ?? LONGEST_TTL_MS, { minMs: SHORTEST_TTL_MS, maxMs: HARD_TTL_MS })
+  if (options.requireFencing === true && store.traits.fencing === 'none') {
+    throw new UnsupportedError(`the ${store.traits.name} store has no ordered fencing tokens, and requireFencing is set`)
+  }
+  return {
+    ttlMs: durationMs('ttl', options.ttl ?? Math.min(10_000, maxTtlMs), { minMs: SHORTEST_TTL_MS, maxMs: maxTtlMs }),
+    maxTtlMs,
+    waitMs: waitOf(options.wait ?? 10_000),
+    prefix: text('prefix', options.prefix ?? '', 0, LONGEST_NAME_BYTES),
+    label: text('label', options.label ?? `${hostname()}:${process.pid}`, 1, LONGEST_NAME_BYTES),
+    handover: flag('handover', options.handover, true),
+    lockDelayMs: durationMs('lockDelay', options.lockDelay ?? 0, { minMs: 0, maxMs: LONGEST_TTL_MS }),
+    callTimeoutMs: durationMs('callTimeout', options.callTimeout ?? 5000, { minMs: 10, maxMs: LONGEST_TTL_MS }),
+    releaseOnSignal: flag('releaseOnSignal', options.releaseOnSignal, false),
+    runtime: options.runtime ?? nodeRuntime,
+  }
+}
+
+/** Checks a key and the options of one acquisition, once. */
+export function requestOf(key: string, mode: Mode, options: AcquireOptions | undefined, settings: Settings): Request {
+  const storeKey = storeKeyOf(key, settings.prefix)
+  const given = options ?? NO_OPTIONS
+  if (typeof given !== 'object' || given === null) throw new InvalidArgumentError('options', `must be an object, not ${show(options)}`)
+  return {
+    key,
+    storeKey,
+    mode,
+    ttlMs:
+      given.ttl === undefined
+        ? settings.ttlMs
+        : durationMs('ttl', given.ttl, { minMs: SHORTEST_TTL_MS, maxMs: settings.maxTtlMs }),
+    waitMs: given.wait === undefined ? settings.waitMs : waitOf(given.wait),
+    signal: signalOf(given.signal),
+    renew: flag('renew', given.renew, true),
+    maxHoldMs:
+      given.maxHold === undefined
+        ? Number.POSITIVE_INFINITY
+        : durationMs('maxHold', given.maxHold, { minMs: 1, maxMs: Number.MAX_SAFE_INTEGER, infinity: true }),
+    owner: given.owner === undefined ? null : text('owner', given.owner, 1, LONGEST_NAME_BYTES),
+    actor: given.actor === undefined ? null : text('actor', given.actor, 1, LONGEST_NAME_BYTES),
+    spin: spinOf(given.retry),
+    meta: given.meta === undefined ? null : metaOf(given.meta),
+    reentrant: flag('reentrant', given.reentrant, false),
+    backgroundRelease: releaseOf(given.release),
+  }
+}
+
+const NO_OPTIONS: AcquireOptions = {}
+const PLAIN_KEY = /^[\x20-\x7e]{1,128}$/
+
+export function storeKeyOf(key: string, prefix: string): string {
+  if (prefix === '' && typeof key === 'string' && PLAIN_KEY.test(key)) return key
+  text('key', key, 1, LONGEST_KEY_BYTES)
+  const storeKey = prefix + key
+  if (Buffer.byteLength(storeKey) > LONGEST_KEY_BYTES) {
+    throw new InvalidArgumentError('key', `must have at most ${LONGEST_KEY_BYTES} bytes together with the prefix`)
+  }
+  return storeKey
+}
+
+export function permitsOf(limit: number, weight: number): Mode {
+  wholeNumber('limit', limit, 1, MOST_PERMITS)
+  wholeNumber('weight', weight, 1, limit)
+  return { kind: 'permits', limit, weight }
+}
+
+function wholeNumber(argument: string, value: number, min: number, max: number): void {
+  if (!Number.isSafeInteger(value) || value < min || value > max) {
+    throw new InvalidArgumentError(argument, `must be a whole number from ${min} to ${max}, not ${show(value)}`)
+  }
+}
+
+function waitOf(value: number | string): number {
+  return durationMs('wait', value, { minMs: 0, maxMs: Number.MAX_SAFE_INTEGER, infinity: true })
+}
+
+/** Well-formed text without U+0000, because two spellings must never mean one key on some store. */
+export function text(argument: string, value: string, minBytes: number, maxBytes: number): string {
+  if (typeof value !== 'string') throw new InvalidArgumentError(argument, `must be a text, not ${show(value)}`)
+  const bytes = Buffer.byteLength(value)
+  if (bytes < minBytes || bytes > maxBytes) {
+    throw new InvalidArgumentError(argument, `must have ${minBytes} to ${maxBytes} bytes, not ${bytes}`)
+  }
+  if (!isWellFormed(value)) throw new InvalidArgumentError(argument, 'must be well-formed Unicode: it has a lone surrogate')
+  if (value.includes('\0')) throw new InvalidArgumentError(argument, 'must not contain U+0000')
+  return value
+}
+
+/** ES2024, present in every supported Node but not yet in the library we compile against. */
+function isWellFormed(value: string): boolean {
+  return (value as string & { isWellFormed(): boolean }).isWellFormed()
+}
+
+function flag(argument: string, value: boolean | undefined, otherwise: boolean): boolean {
+  if (value === undefined) return otherwise
+  if (typeof value !== 'boolean') throw new InvalidArgumentError(argument, `must be true or false, not ${show(value)}`)
+  return value
+}
+
+function signalOf(value: AbortSignal | undefined): AbortSignal | null {
+  if (value === undefined) return null
+  if (!(value instanceof AbortSignal)) throw new InvalidArgumentError('signal', `must be an AbortSignal, not ${show(value)}`)
+  return value
+}
+
+function spinOf(retry: AcquireOptions['retry']): Request['spin'] {
+  if (retry === undefined || retry === 'queue') return null
+  if (typeof retry !== 'object' || retry === null) {
+    throw new InvalidArgumentError('retry', `must be 'queue' or { spin, jitter }, not ${show(retry)}`)
+  }
+  const everyMs = durationMs('retry.spin', retry.spin, { minMs: 1, maxMs: 3_600_000 })
+  const jitter = retry.jitter ?? 0.5
+  if (typeof jitter !== 'number' || !(jitter >= 0 && jitter <= 1)) {
+    throw new InvalidArgumentError('retry.jitter', `must be a number from 0 to 1, not ${show(jitter)}`)
+  }
+  return { everyMs, jitter }
+}
+
+function releaseOf(release: AcquireOptions['release']): boolean {
+  if (release === undefined || release === 'await') return false
+  if (release !== 'background') throw new InvalidArgumentError('release', `must be 'await' or 'background', not ${show(release)}`)
+  return true
+}
+
+function metaOf(meta: unknown): string {
+  let json: string | undefined
+  try {
+    json = JSON.stringify(meta)
+  } catch (error) {
+    throw new InvalidArgumentError('meta', `cannot be written as JSON: ${String(error)}`)
+  }
+  if (json === undefined) throw new InvalidArgumentError('meta', `cannot be written as JSON: ${show(meta)}`)
+  if (Buffer.byteLength(json) > LONGEST_META_BYTES) {
+    throw new InvalidArgumentError('meta', `must have at most ${LONGEST_META_BYTES} bytes as JSON`)
+  }
+  return json
+}

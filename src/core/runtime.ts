@@ -1,0 +1,78 @@
+import { randomFillSync } from 'node:crypto'
+
+/** A timer that was set; `clear` may be called more than once. */
+export interface Timer {
+  clear(): void
+}
+
+/** The one door through which time and chance come in. */
+export interface Runtime {
+  /** Monotonic time in milliseconds. */
+  nowMs(): number
+  /** Wall-clock time in milliseconds: for stamps and for noticing a suspended machine, never for deadlines. */
+  wallMs(): number
+  /** Runs `task` once, not earlier than `delayMs` from now. A `background` timer does not keep the process alive. */
+  setTimer(task: () => void, delayMs: number, background: boolean): Timer
+  /** Runs `task` after the current turn's promise jobs that are queued already. */
+  defer(task: () => void): void
+  /** A number from 0 up to, not including, 1. */
+  random(): number
+  /** A fresh claim id: 128 random bits as text. */
+  newId(): string
+}
+
+/** Node's timers overflow above this and fire at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1
+const ID_BYTES = 16
+const pool = Buffer.allocUnsafe(ID_BYTES * 256)
+let used = pool.length
+
+function newId(): string {
+  if (used === pool.length) {
+    randomFillSync(pool)
+    used = 0
+  }
+  const id = pool.toString('base64url', used, used + ID_BYTES)
+  used += ID_BYTES
+  return id
+}
+
+class NodeTimer implements Timer {
+  private readonly task: () => void
+  private readonly background: boolean
+  private readonly dueMs: number
+  private handle: NodeJS.Timeout
+
+  constructor(task: () => void, delayMs: number, background: boolean) {
+    this.task = task
+    this.background = background
+    this.dueMs = performance.now() + delayMs
+    this.handle = this.arm(delayMs)
+  }
+
+  clear(): void {
+    clearTimeout(this.handle)
+  }
+
+  private arm(delayMs: number): NodeJS.Timeout {
+    const handle = setTimeout(this.fire, Math.min(Math.max(Math.ceil(delayMs), 0), LONGEST_TIMER_MS))
+    if (this.background) handle.unref()
+    return handle
+  }
+
+  /** Node's timers may fire up to a millisecond early; a deadline must not. */
+  private readonly fire = (): void => {
+    const leftMs = this.dueMs - performance.now()
+    if (leftMs > 0) this.handle = this.arm(leftMs)
+    else this.task()
+  }
+}
+
+export const nodeRuntime: Runtime = {
+  nowMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  setTimer: (task, delayMs, background) => new NodeTimer(task, delayMs, background),
+  defer: queueMicrotask,
+  random: Math.random,
+  newId,
+}

@@ -1,0 +1,98 @@
+import { ClosedError, type LockError, type StoreError, type TimeoutDetails } from '../errors.ts'
+import type { Blocked, Claim } from '../model/index.ts'
+import { type Pursuer, Pursuit } from './acquire.ts'
+import type { Engine } from './engine.ts'
+import type { Grant } from './hold.ts'
+import { StoreLease } from './lease.ts'
+import type { Request } from './options.ts'
+import type { Soon } from './store.ts'
+import { Busy, Ticket } from './ticket.ts'
+import { detailsOf } from './turnstile.ts'
+
+/** Claims that go to the store one by one: shared, permits, named owners, members of a group, adoptions. */
+export class Soloists {
+  private readonly engine: Engine
+  private readonly open = new Set<Soloist>()
+
+  constructor(engine: Engine) {
+    this.engine = engine
+  }
+
+  get waiting(): number {
+    return this.open.size
+  }
+
+  enter(request: Request, claim: Claim = this.engine.claimOf(request)): Soon<StoreLease | Busy> {
+    return new Soloist(this.engine, this.open).enter(request, claim)
+  }
+
+  close(): void {
+    for (const soloist of [...this.open]) soloist.close()
+  }
+}
+
+class Soloist implements Pursuer {
+  private readonly engine: Engine
+  private readonly open: Set<Soloist>
+  private pursuit: Pursuit | null = null
+  private ticket: Ticket | null = null
+  private failure: LockError | null = null
+
+  constructor(engine: Engine, open: Set<Soloist>) {
+    this.engine = engine
+    this.open = open
+  }
+
+  enter(request: Request, claim: Claim): Soon<StoreLease | Busy> {
+    this.pursuit = new Pursuit(this.engine, claim, request, this)
+    const sinceMs = this.engine.runtime.nowMs()
+    const known = this.pursuit.begin()
+    if (this.failure !== null) throw this.failure
+    if (known === null) {
+      this.open.add(this)
+      this.ticket = new Ticket(this.engine, request, sinceMs, (ticket) => this.abandon(ticket))
+      return this.ticket.promise
+    }
+    if ('kind' in known && known.kind === 'blocked') return new Busy(detailsOf(request, 0, known, known.position))
+    return this.lease(claim, request, known as Grant, 0)
+  }
+
+  granted({ claim, request }: Pursuit, grant: Grant): void {
+    this.open.delete(this)
+    const ticket = this.ticket as Ticket
+    ticket.serve(this.lease(claim, request, grant, ticket.waitedMs))
+  }
+
+  busy(_pursuit: Pursuit, blocked: Blocked): void {
+    this.open.delete(this)
+    const ticket = this.ticket as Ticket
+    ticket.turnAway(detailsOf(ticket.request, ticket.waitedMs, blocked, blocked.position))
+  }
+
+  failed(_pursuit: Pursuit, error: LockError): void {
+    this.open.delete(this)
+    if (this.ticket === null) this.failure = error
+    else this.ticket.fail(error)
+  }
+
+  close(): void {
+    this.open.delete(this)
+    this.pursuit?.cancel()
+    this.ticket?.fail(new ClosedError())
+  }
+
+  private abandon(ticket: Ticket): StoreError | TimeoutDetails {
+    this.open.delete(this)
+    const pursuit = this.pursuit as Pursuit
+    pursuit.cancel()
+    const { blocked, outage } = pursuit
+    return outage ?? detailsOf(ticket.request, ticket.waitedMs, blocked, blocked?.position ?? 0)
+  }
+
+  private lease(claim: Claim, request: Request, grant: Grant, waitedMs: number): StoreLease {
+    const hold = this.engine.hold({ ...claim, replaces: null }, request, grant)
+    const { key } = request
+    this.engine.events.emit('granted', { key, token: grant.token, waitedMs, handedOver: false })
+    return new StoreLease(this.engine, hold, request, grant.token, waitedMs, null)
+  }
+}

@@ -1,0 +1,82 @@
+import type {
+  Claim,
+  ClaimAnswer,
+  EvictAnswer,
+  KeyView,
+  Mode,
+  Notice,
+  RecordCondition,
+  RecordState,
+  ReleaseAnswer,
+  RenewAnswer,
+  TakeAnswer,
+  WriteAnswer,
+} from '../model/index.ts'
+
+/** An answer that may be there at once. A store in this process answers without a turn of the event loop. */
+export type Soon<T> = T | Promise<T>
+
+/** What a store adds to a notice: the key it is about. */
+export type StoreNotice = Notice & { readonly key: string }
+
+/** The truth about a store; `docs/guarantees.md` is generated from it. */
+export interface Traits {
+  /** Short name, as in `memory` or `redis`. */
+  readonly name: string
+  readonly modes: readonly Mode['kind'][]
+  /** `fifo`: the store's line is served in the order it was joined. `race`: whoever asks first after a release. */
+  readonly order: 'fifo' | 'race'
+  /** `strict`: tokens rise whatever happens. `until data loss`: as long as the store keeps its data. */
+  readonly fencing: 'strict' | 'until data loss' | 'none'
+  /** Times to live are rounded up to a multiple of this by the server. */
+  readonly ttlStepMs: number
+  /** Whether a lease can be handed to another process. */
+  readonly adoption: boolean
+  /** Whether several keys can be granted in one step. */
+  readonly groups: boolean
+  readonly records: boolean
+  /** `push`: a waiter is told. `poll`: it looks again by itself. */
+  readonly wakeUp: 'push' | 'poll'
+  /** The store answers in the same turn of the event loop, so nothing is gained by collecting claims. */
+  readonly immediate: boolean
+  /** Who can share a lock through this store, one sentence. */
+  readonly scope: string
+  /** What a failover, a restart or a clock jump does to the promise, one sentence. */
+  readonly failover: string
+}
+
+/** Small values beside the locks, each with an optional time to live. */
+export interface Records {
+  read(key: string): Soon<RecordState | null>
+  write(key: string, value: string, ttlMs: number | null, condition: RecordCondition): Soon<WriteAnswer>
+  remove(key: string, condition: RecordCondition): Soon<boolean>
+  take(key: string, count: number): Soon<TakeAnswer>
+}
+
+/** For operators; never on the locking path. */
+export interface Admin {
+  read(key: string): Soon<KeyView>
+  /** Keys in use whose name begins with `prefix`. */
+  list(prefix: string): AsyncIterable<KeyView>
+  /** Ends the hold with that token, or every hold; `ask` only tells the holder to let go. */
+  evict(key: string, token: bigint | null, ask: boolean): Soon<EvictAnswer>
+}
+
+/**
+ * What remembers claims. A returned value is knowledge; a thrown error means that the outcome is unknown.
+ * Everything a store keeps can be found from a claim's `key` and `id`, and every call may be repeated:
+ * a resent claim with the same id is the same claim.
+ */
+export interface Store {
+  readonly traits: Traits
+  attempt(claims: readonly Claim[]): Soon<readonly ClaimAnswer[]>
+  /** Holds and places in the line; never creates either. */
+  renew(claims: readonly Claim[]): Soon<readonly RenewAnswer[]>
+  /** A hold or a place in the line. */
+  release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]>
+  /** What the store learns by itself. Hints: a notice may be lost, late or doubled. Returns the way to stop. */
+  notices(listener: (notice: StoreNotice) => void): () => void
+  readonly admin: Admin
+  readonly records: Records | null
+  close(): Soon<void>
+}

@@ -1,0 +1,84 @@
+import { type LockError, StoreError, type TimeoutDetails } from '../errors.ts'
+import type { Alarm } from './alarms.ts'
+import type { Engine } from './engine.ts'
+import type { StoreLease } from './lease.ts'
+import type { Request } from './options.ts'
+
+/** The key was not free in time; an error only if the caller wants one. */
+export class Busy {
+  readonly details: TimeoutDetails
+
+  constructor(details: TimeoutDetails) {
+    this.details = details
+  }
+}
+
+/** One caller's wait: it ends with a lease, at its deadline, by the caller's signal, or with an error. */
+export class Ticket implements Alarm {
+  readonly request: Request
+  readonly promise: Promise<StoreLease | Busy>
+  readonly sinceMs: number
+  dueMs = 0
+  place = -1
+  private readonly engine: Engine
+  private readonly onLeave: (ticket: Ticket) => StoreError | TimeoutDetails
+  private resolve!: (result: StoreLease | Busy) => void
+  private reject!: (error: unknown) => void
+  private settled = false
+
+  /** `onLeave` takes the ticket out of its line and says what it waited for, or which outage it waited out. */
+  constructor(engine: Engine, request: Request, sinceMs: number, onLeave: (ticket: Ticket) => StoreError | TimeoutDetails) {
+    this.engine = engine
+    this.request = request
+    this.sinceMs = sinceMs
+    this.onLeave = onLeave
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+    const { signal, waitMs } = request
+    if (waitMs > 0 && waitMs < Number.POSITIVE_INFINITY) engine.waits.set(this, sinceMs + waitMs)
+    signal?.addEventListener('abort', this.onAbort)
+  }
+
+  get waitedMs(): number {
+    return this.engine.runtime.nowMs() - this.sinceMs
+  }
+
+  serve(lease: StoreLease): void {
+    this.settle()
+    this.resolve(lease)
+  }
+
+  turnAway(details: TimeoutDetails): void {
+    this.settle()
+    this.engine.events.emit('timeout', { key: details.key, waitedMs: details.waitedMs })
+    this.resolve(new Busy(details))
+  }
+
+  fail(error: LockError): void {
+    this.settle()
+    this.reject(error)
+  }
+
+  /** The deadline. */
+  ring(): void {
+    if (this.settled) return
+    const why = this.onLeave(this)
+    if (why instanceof StoreError) this.fail(why)
+    else this.turnAway(why)
+  }
+
+  private readonly onAbort = (): void => {
+    if (this.settled) return
+    this.onLeave(this)
+    this.settle()
+    this.reject(this.request.signal?.reason)
+  }
+
+  private settle(): void {
+    this.settled = true
+    this.engine.waits.remove(this)
+    this.request.signal?.removeEventListener('abort', this.onAbort)
+  }
+}

@@ -1,0 +1,147 @@
+/** Every error of Holdfast: class, code, and what it means. `docs/errors.md` is generated from this table. */
+export const ERRORS = {
+  LOCK_TIMEOUT: {
+    name: 'LockTimeoutError',
+    meaning: 'The key was held by others for as long as the caller was ready to wait.',
+    advice: 'Wait longer, make the work under the lock shorter, or look at the holder that the message names.',
+  },
+  LEASE_LOST: {
+    name: 'LeaseLostError',
+    meaning: 'The lease ended before it was released: it expired, was evicted or was adopted by another process.',
+    advice: 'Treat what was done under the lease as doubtful, and give its token to the resource so that late writes are refused.',
+  },
+  STORE_UNAVAILABLE: {
+    name: 'StoreError',
+    meaning: 'The store did not answer, or not in time. Whether the request took effect is unknown.',
+    advice: 'Look at `cause`. A claim that may have been made is released in the background or ends with its ttl.',
+  },
+  INVALID_ARGUMENT: {
+    name: 'InvalidArgumentError',
+    meaning: 'An argument is outside its limits; the message names it, the value and the limit.',
+    advice: 'Correct the call.',
+  },
+  UNSUPPORTED: {
+    name: 'UnsupportedError',
+    meaning: 'The store cannot do this; the message says why.',
+    advice: 'Choose a store that can: see docs/guarantees.md.',
+  },
+  CLOSED: {
+    name: 'ClosedError',
+    meaning: 'The `Locks` object was closed.',
+    advice: 'Close it after the last use.',
+  },
+  CONFLICT: {
+    name: 'ConflictError',
+    meaning: 'The claim contradicts how the key is in use, and waiting cannot help.',
+    advice: 'Use one mode and one limit per key; release a shared lease before asking for an exclusive one.',
+  },
+  STALE_TOKEN: {
+    name: 'StaleTokenError',
+    meaning: 'The resource has already seen a higher fencing token; the write was refused.',
+    advice: 'Nothing to repair: a newer holder is at work. Stop.',
+  },
+} as const
+
+export type ErrorCode = keyof typeof ERRORS
+
+/** The base of every error that Holdfast throws. Match on `code`, which never changes. */
+export class LockError extends Error {
+  readonly code: ErrorCode
+
+  constructor(code: ErrorCode, message: string, options?: { cause?: unknown }) {
+    super(message, options)
+    this.code = code
+    this.name = ERRORS[code].name
+  }
+}
+
+/** What a waiter knows about those before it. */
+export interface TimeoutDetails {
+  readonly key: string
+  readonly waitedMs: number
+  /** Who held the key when it was last looked at. */
+  readonly holder: string | null
+  readonly heldMs: number | null
+  /** Our last known place in line, 1 is next; 0 when not in the line. */
+  readonly position: number
+}
+
+export class LockTimeoutError extends LockError {
+  readonly key: string
+  readonly waitedMs: number
+  readonly holder: string | null
+  readonly heldMs: number | null
+  readonly position: number
+
+  constructor(details: TimeoutDetails) {
+    super('LOCK_TIMEOUT', timeoutMessage(details))
+    this.key = details.key
+    this.waitedMs = details.waitedMs
+    this.holder = details.holder
+    this.heldMs = details.heldMs
+    this.position = details.position
+  }
+}
+
+export class LeaseLostError extends LockError {
+  readonly key: string
+  /** What the work returned although its lease was lost; set by `using`. */
+  result: unknown
+
+  constructor(key: string, why: string, options?: { cause?: unknown }) {
+    super('LEASE_LOST', `the lease on ${quote(key)} was lost: ${why}`, options)
+    this.key = key
+    this.result = undefined
+  }
+}
+
+export class StoreError extends LockError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('STORE_UNAVAILABLE', message, options)
+  }
+}
+
+export class InvalidArgumentError extends LockError {
+  readonly argument: string
+
+  constructor(argument: string, problem: string) {
+    super('INVALID_ARGUMENT', `${argument} ${problem}`)
+    this.argument = argument
+  }
+}
+
+export class UnsupportedError extends LockError {
+  constructor(message: string, options?: { cause?: unknown }) {
+    super('UNSUPPORTED', message, options)
+  }
+}
+
+export class ClosedError extends LockError {
+  constructor(message = 'these locks are closed') {
+    super('CLOSED', message)
+  }
+}
+
+export class ConflictError extends LockError {
+  constructor(message: string) {
+    super('CONFLICT', message)
+  }
+}
+
+export class StaleTokenError extends LockError {
+  constructor(message: string) {
+    super('STALE_TOKEN', message)
+  }
+}
+
+/** A key as it may stand in a message: quoted, and cut when it is long. */
+export function quote(key: string): string {
+  return JSON.stringify(key.length > 80 ? `${key.slice(0, 77)}...` : key)
+}
+
+function timeoutMessage({ key, waitedMs, holder, heldMs, position }: TimeoutDetails): string {
+  const parts = [`${quote(key)} was not free within ${Math.round(waitedMs)} ms`]
+  if (holder !== null) parts.push(`held by ${holder}${heldMs === null ? '' : ` for ${Math.round(heldMs)} ms`}`)
+  if (position > 0) parts.push(`${position === 1 ? 'next' : `number ${position}`} in line`)
+  return parts.join('; ')
+}

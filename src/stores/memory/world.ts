@@ -1,0 +1,74 @@
+import type { Runtime } from '../../core/runtime.ts'
+import type { StoreNotice } from '../../core/store.ts'
+import { type Clock, EMPTY, isForgettable, type KeyLetter, type KeyState, type RecordState, type Rules } from '../../model/index.ts'
+
+/** A waiter of this process cannot die apart from it, so an offer lives as long as any grant. Nothing need be
+ *  remembered of a free key either: the stamp rises with every step, whatever the key. */
+export const RULES: Rules = { offerMs: Number.POSITIVE_INFINITY, keepSeqMs: 0 }
+
+const STEPS_PER_SWEEP = 512
+const KEYS_PER_SWEEP = 64
+
+/** What one or more memory stores share: the claims, the records and who listens. */
+export class MemoryWorld {
+  readonly records = new Map<string, RecordState>()
+  readonly listeners = new Map<string, Set<(notice: StoreNotice) => void>>()
+  private readonly states = new Map<string, KeyState>()
+  private readonly runtime: Runtime
+  private lastStampUs = 0
+  private steps = 0
+  private inboxes = 0
+  private sweeping: Iterator<[string, KeyState]> | null = null
+
+  constructor(runtime: Runtime) {
+    this.runtime = runtime
+  }
+
+  newInbox(): string {
+    return String(++this.inboxes)
+  }
+
+  clock(): Clock {
+    this.lastStampUs = Math.max(this.lastStampUs + 1, this.runtime.wallMs() * 1000)
+    return { nowMs: Math.floor(this.runtime.nowMs()), stampUs: this.lastStampUs }
+  }
+
+  get(key: string): KeyState {
+    return this.states.get(key) ?? EMPTY
+  }
+
+  put(key: string, state: KeyState): void {
+    if (state.seq > this.lastStampUs) this.lastStampUs = state.seq
+    if (state.holds.length === 0 && state.line.length === 0 && state.closedUntilMs === 0) this.states.delete(key)
+    else this.states.set(key, state)
+    if (++this.steps % STEPS_PER_SWEEP === 0) this.sweep()
+  }
+
+  keys(): string[] {
+    return [...this.states.keys()]
+  }
+
+  deliver(letters: readonly KeyLetter[]): void {
+    for (const { inbox, notice, key } of letters) {
+      const listeners = inbox === null ? undefined : this.listeners.get(inbox)
+      if (listeners === undefined) continue
+      const addressed: StoreNotice = { ...notice, key }
+      for (const listener of listeners) this.runtime.defer(() => listener(addressed))
+    }
+  }
+
+  /** Forgets, a few keys at a time, what ended without anybody coming back to it. */
+  private sweep(): void {
+    const nowMs = Math.floor(this.runtime.nowMs())
+    this.sweeping ??= this.states.entries()
+    for (let checked = 0; checked < KEYS_PER_SWEEP; checked++) {
+      const entry = this.sweeping.next()
+      if (entry.done === true) {
+        this.sweeping = null
+        return
+      }
+      const [key, state] = entry.value
+      if (isForgettable(state, nowMs)) this.states.delete(key)
+    }
+  }
+}
