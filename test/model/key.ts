@@ -73,6 +73,7 @@ export class Key {
 }
 
 export function tokenIn(answer: ClaimAnswer): bigint {
-  if (answer.kind !== 'granted' || answer.token === null) throw new Error(`${answer.kind}, so there is no token`)
+  if (answer.kind !== 'granted' || answer.token === null)
+    throw new Error(`${answer.kind}, so there is no token`)
   return answer.token
 }

@@ -47,7 +47,8 @@ export class Ledger {
   /** Takes in what a step told the claimants. */
   learn(step: Step): void {
     const { event, answer, clock } = step
-    const given = event.kind === 'claim' && event.claim.replaces !== null ? this.holdOf(event.claim.replaces) : undefined
+    const given =
+      event.kind === 'claim' && event.claim.replaces !== null ? this.holdOf(event.claim.replaces) : undefined
     for (const { notice } of step.letters) this.read(notice)
     if (event.kind === 'claim') this.answered(event.claim, answer as ClaimAnswer, clock.nowMs, given)
     if (event.kind === 'release') this.forget(event.id)
@@ -78,7 +79,8 @@ export class Ledger {
     if (notice.kind === 'lost') this.forget(notice.id)
     if (notice.kind !== 'granted') return
     const waiter = this.waiter(notice.id)
-    if (waiter === undefined || notice.token === null) throw new Error(`granted to ${notice.id}, which does not wait`)
+    if (waiter === undefined || notice.token === null)
+      throw new Error(`granted to ${notice.id}, which does not wait`)
     this.enter(waiter.claim, notice.token, notice.storeTimeMs + notice.lifeMs)
   }
 
@@ -127,7 +129,8 @@ export class Ledger {
   }
 
   private forget(id: string): void {
-    for (const hold of this.holds) hold.believers = hold.believers.filter((believer) => believer.claim.id !== id)
+    for (const hold of this.holds)
+      hold.believers = hold.believers.filter((believer) => believer.claim.id !== id)
     this.line = this.line.filter((waiter) => waiter.claim.id !== id)
   }
 

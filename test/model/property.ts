@@ -34,7 +34,9 @@ export function atEveryStep(
   look: (sight: Sight, model: Model) => void,
   tour: Tour & { readonly plans?: fc.Arbitrary<Plan> } = {},
 ): Property {
-  return forAll(tour.plans ?? plan, (model, value) => explore(model, value, (sight) => look(sight, model), tour))
+  return forAll(tour.plans ?? plan, (model, value) =>
+    explore(model, value, (sight) => look(sight, model), tour),
+  )
 }
 
 /** Registers one test for each property of a topic. */

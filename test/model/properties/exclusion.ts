@@ -34,20 +34,25 @@ export function gives(held: Mode, wanted: Mode): boolean {
 }
 
 export const exclusion: Topic = {
-  'two claimants of different holds never believe in an exclusive lock together': atEveryStep(({ learnt }) => {
-    for (const hold of learnt.holds) {
-      for (const other of learnt.holds) {
-        if (hold === other) continue
-        for (const { claim } of hold.believers) {
-          if (claim.mode.kind === 'permits') continue
-          assert(together(claim.mode, other.mode), `${claim.id} holds beside ${other.believers[0]?.claim.id}`)
+  'two claimants of different holds never believe in an exclusive lock together': atEveryStep(
+    ({ learnt }) => {
+      for (const hold of learnt.holds) {
+        for (const other of learnt.holds) {
+          if (hold === other) continue
+          for (const { claim } of hold.believers) {
+            if (claim.mode.kind === 'permits') continue
+            assert(
+              together(claim.mode, other.mode),
+              `${claim.id} holds beside ${other.believers[0]?.claim.id}`,
+            )
+          }
         }
       }
-    }
-  }),
+    },
+  ),
 
-  'believers share a hold only when they have the same owner, and it gives what each of them asked for': atEveryStep(
-    ({ learnt }) => {
+  'believers share a hold only when they have the same owner, and it gives what each of them asked for':
+    atEveryStep(({ learnt }) => {
       for (const hold of learnt.holds) {
         for (const { claim } of hold.believers) {
           assert(hold.believers.length === 1 || claim.owner === hold.owner)
@@ -55,26 +60,30 @@ export const exclusion: Topic = {
         }
         assert(hold.owner !== null || hold.believers.length === 1)
       }
-    },
-  ),
+    }),
 
   'a claim is blocked for a reason: somebody holds, somebody waits or the key is closed': atEveryStep(
     ({ event, answer, known, clock }) => {
       if (event.kind !== 'claim' || answer?.kind !== 'blocked') return
       const others = known.line.filter((waiter) => waiter.claim.id !== event.claim.id)
-      assert(others.length > 0 || !couldEnter(known, event.claim, clock.nowMs), 'blocked although it could enter')
+      assert(
+        others.length > 0 || !couldEnter(known, event.claim, clock.nowMs),
+        'blocked although it could enter',
+      )
     },
   ),
 
-  'a blocked claim hears who stands in the way and for how long': atEveryStep(({ event, answer, learnt, clock }) => {
-    if (event.kind !== 'claim' || answer?.kind !== 'blocked') return
-    const { holder, storeTimeMs } = answer as Blocked
-    assert.equal(storeTimeMs, clock.nowMs)
-    if (holder === null) assert.equal(learnt.holds.length, 0)
-    else {
-      const labels = learnt.holds.flatMap((hold) => hold.believers.map((one) => one.claim.label))
-      assert(labels.includes(holder.label), `${holder.label} does not hold`)
-      assert(holder.heldMs >= 0)
-    }
-  }),
+  'a blocked claim hears who stands in the way and for how long': atEveryStep(
+    ({ event, answer, learnt, clock }) => {
+      if (event.kind !== 'claim' || answer?.kind !== 'blocked') return
+      const { holder, storeTimeMs } = answer as Blocked
+      assert.equal(storeTimeMs, clock.nowMs)
+      if (holder === null) assert.equal(learnt.holds.length, 0)
+      else {
+        const labels = learnt.holds.flatMap((hold) => hold.believers.map((one) => one.claim.label))
+        assert(labels.includes(holder.label), `${holder.label} does not hold`)
+        assert(holder.heldMs >= 0)
+      }
+    },
+  ),
 }

@@ -12,7 +12,11 @@ const readersArrivals = fc.array(
 )
 
 /** Readers come and hold for their ttl; a writer comes among them and keeps its place. Says when it got in, and when it had to. */
-function writerAmongReaders(model: Model, readers: readonly { atMs: number; ttlMs: number }[], writerAtMs: number) {
+function writerAmongReaders(
+  model: Model,
+  readers: readonly { atMs: number; ttlMs: number }[],
+  writerAtMs: number,
+) {
   let state = model.EMPTY
   let dueAtMs = writerAtMs
   for (let nowMs = 0; nowMs < 200; nowMs++) {
@@ -22,7 +26,8 @@ function writerAmongReaders(model: Model, readers: readonly { atMs: number; ttlM
       return outcome
     }
     const { letters } = send({ kind: 'tick' })
-    if (letters.some(({ notice }) => notice.kind === 'granted' && notice.id === 'writer')) return { nowMs, dueAtMs }
+    if (letters.some(({ notice }) => notice.kind === 'granted' && notice.id === 'writer'))
+      return { nowMs, dueAtMs }
     for (const [place, { atMs, ttlMs }] of readers.entries()) {
       if (atMs !== nowMs) continue
       const { answer } = send(claimEvent(claimOf(`reader ${place}`, { mode: shared, ttlMs })))
@@ -36,10 +41,14 @@ function writerAmongReaders(model: Model, readers: readonly { atMs: number; ttlM
 }
 
 export const fifo: Topic = {
-  'nobody is granted past a live waiter that came earlier, except into the hold of its own owner': atEveryStep(
-    ({ event, answer, letters, known, learnt }) => {
+  'nobody is granted past a live waiter that came earlier, except into the hold of its own owner':
+    atEveryStep(({ event, answer, letters, known, learnt }) => {
       const entered = letters.flatMap(({ notice }) => (notice.kind === 'granted' ? [notice.id] : []))
-      if (event.kind === 'claim' && answer?.kind === 'granted' && known.holdOf(event.claim.id) === undefined) {
+      if (
+        event.kind === 'claim' &&
+        answer?.kind === 'granted' &&
+        known.holdOf(event.claim.id) === undefined
+      ) {
         if (event.claim.replaces === null) entered.push(event.claim.id)
       }
       for (const id of entered) {
@@ -54,8 +63,7 @@ export const fifo: Topic = {
           `${id} was granted past them`,
         )
       }
-    },
-  ),
+    }),
 
   'a blocked claim hears its true place in the line': atEveryStep(({ event, answer, learnt }) => {
     if (event.kind !== 'claim' || answer?.kind !== 'blocked') return
@@ -73,7 +81,11 @@ export const fifo: Topic = {
       if (event.kind !== 'claim' || event.claim.replaces !== null) return
       if (known.holdOf(event.claim.id) !== undefined) return
       const own = known.ownHold(event.claim)
-      if (own === undefined || (answer?.kind === 'refused' && 'reason' in answer && answer.reason !== 'upgrade')) return
+      if (
+        own === undefined ||
+        (answer?.kind === 'refused' && 'reason' in answer && answer.reason !== 'upgrade')
+      )
+        return
       assert.equal(answer?.kind, gives(own.mode, event.claim.mode) ? 'granted' : 'refused')
     },
   ),

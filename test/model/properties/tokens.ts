@@ -35,7 +35,8 @@ export const tokens: Topic = {
     ({ event, answer, known, learnt }) => {
       if (event.kind !== 'claim' || answer?.kind !== 'granted') return
       const { token } = answer as Granted
-      const before = known.holdOf(event.claim.id) ?? (event.claim.replaces === null && known.ownHold(event.claim))
+      const before =
+        known.holdOf(event.claim.id) ?? (event.claim.replaces === null && known.ownHold(event.claim))
       if (before) assert.equal(token, before.token)
       assert.equal(learnt.holdOf(event.claim.id)?.token, token)
     },
