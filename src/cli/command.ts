@@ -1,0 +1,28 @@
+/** What `holdfast help NAME` shows. */
+export interface Help {
+  readonly usage: string
+  readonly about: string
+  readonly examples: readonly (readonly [what: string, line: string])[]
+  readonly options: readonly (readonly [flag: string, meaning: string])[]
+  readonly exits?: readonly (readonly [code: string, meaning: string])[]
+}
+
+export interface Command {
+  readonly help: Help
+  /** Returns the exit code. */
+  run(args: readonly string[]): Promise<number>
+}
+
+export interface Entry {
+  readonly name: string
+  readonly summary: string
+  /** Works, but is of no use to a person. */
+  readonly hidden?: boolean
+  load(): Promise<Command>
+}
+
+export const STORE_OPTION = [
+  '--store URL',
+  'where the locks are; else HOLDFAST_STORE, else an SQLite file',
+] as const
+export const JSON_OPTION = ['--json', 'print JSON'] as const

@@ -1,0 +1,40 @@
+import type { Entry } from './command.ts'
+
+/** Every command, loaded when it is used. */
+export const COMMANDS: readonly Entry[] = [
+  {
+    name: 'run',
+    summary: 'run a command while holding a lock',
+    load: async () => (await import('./run/command.ts')).run,
+  },
+  {
+    name: 'ls',
+    summary: 'list keys in use: who holds them, since when, who waits',
+    load: async () => (await import('./ls.ts')).ls,
+  },
+  {
+    name: 'show',
+    summary: 'everything about one key: holders, line, token',
+    load: async () => (await import('./show.ts')).show,
+  },
+  {
+    name: 'evict',
+    summary: 'take a key away from its holder',
+    load: async () => (await import('./evict.ts')).evict,
+  },
+  {
+    name: 'demo',
+    summary: 'watch a flash sale go wrong without locks and right with them',
+    load: async () => (await import('./demo/command.ts')).demo,
+  },
+  {
+    name: 'demo-worker',
+    summary: 'one process of the demo',
+    hidden: true,
+    load: async () => (await import('./demo/worker.ts')).demoWorker,
+  },
+]
+
+export function commandNames(): string[] {
+  return COMMANDS.filter((entry) => !entry.hidden).map((entry) => entry.name)
+}

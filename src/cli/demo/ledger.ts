@@ -1,0 +1,62 @@
+import type { FromWorker, Refusal, Sale } from './messages.ts'
+
+/** Something that happened to a worker during the sale. */
+export interface Incident {
+  readonly kind: 'killed' | 'paused' | 'woken' | 'tookOver' | 'refused'
+  readonly worker: number
+  readonly atMs: number
+  readonly text: string
+}
+
+/** What the organiser of the sale has seen with its own eyes: every promise made to a buyer, and every incident. */
+export class Ledger {
+  readonly sales: Sale[] = []
+  readonly refusals: Refusal[] = []
+  readonly incidents: Incident[] = []
+  turnedAway = 0
+  private readonly watchers = new Set<() => void>()
+  private readonly onIncident: (incident: Incident) => void
+
+  constructor(onIncident: (incident: Incident) => void) {
+    this.onIncident = onIncident
+  }
+
+  receive(message: FromWorker): void {
+    if (message.kind === 'sold') this.sell(message)
+    else if (message.kind === 'refused') this.refuse(message)
+    else if (message.kind === 'turnedAway') this.turnedAway += message.count
+    for (const watcher of [...this.watchers]) watcher()
+  }
+
+  note(incident: Incident): void {
+    this.incidents.push(incident)
+    this.onIncident(incident)
+  }
+
+  /** Settles when so many units have been sold. */
+  sold(count: number): Promise<void> {
+    return new Promise((resolve) => {
+      const look = (): void => {
+        if (this.sales.length < count) return
+        this.watchers.delete(look)
+        resolve()
+      }
+      this.watchers.add(look)
+      look()
+    })
+  }
+
+  private sell({ worker, unit, token, fromMs, toMs }: Sale): void {
+    this.sales.push({ worker, unit, token, fromMs, toMs })
+    const last = this.incidents.at(-1)
+    if (last?.kind !== 'killed' && last?.kind !== 'paused') return
+    const text = `the lease ran out by itself; worker ${worker} took over and sold unit ${unit}`
+    this.note({ kind: 'tookOver', worker, atMs: toMs, text })
+  }
+
+  private refuse({ worker, unit, token, fence, atMs }: Refusal): void {
+    this.refusals.push({ worker, unit, token, fence, atMs })
+    const text = `its late write of unit ${unit} was refused: token ${token} is behind ${fence}`
+    this.note({ kind: 'refused', worker, atMs, text })
+  }
+}

@@ -1,0 +1,45 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { Crew } from './crew.ts'
+import { strike } from './faults.ts'
+import { Ledger } from './ledger.ts'
+import { SALE } from './messages.ts'
+import { fitted, progress, type Screen } from './screen.ts'
+import { fullStock, StockFile } from './stock.ts'
+import type { Result } from './witness.ts'
+
+/** Holds one sale from the opening to the last buyer. */
+export async function holdSale(
+  guarded: boolean,
+  parent: string,
+  screen: Screen,
+  cancelled: AbortSignal,
+): Promise<Result> {
+  const folder = join(parent, guarded ? 'guarded' : 'hasty')
+  mkdirSync(folder)
+  const stock = new StockFile(folder)
+  stock.write(fullStock(SALE.units))
+  let startedAtMs = Date.now()
+  const ledger = new Ledger(({ atMs, text }) => {
+    const seconds = `${((atMs - startedAtMs) / 1_000).toFixed(1)} s`.padStart(7)
+    screen.line(screen.paint('yellow', fitted(`${seconds}  ${text}`)))
+  })
+  const crew = new Crew({ folder, guarded }, (message) => ledger.receive(message))
+  const stop = (): void => crew.dismiss()
+  cancelled.addEventListener('abort', stop)
+  try {
+    await crew.open()
+    startedAtMs = Date.now()
+    screen.follow(() => progress(screen.paint, ledger.sales.length, startedAtMs))
+    if (guarded) await Promise.race([strike(crew, ledger), crew.ended])
+    await crew.ended
+    const endedAtMs = Date.now()
+    cancelled.throwIfAborted()
+    const { sales, refusals, incidents, turnedAway } = ledger
+    return { guarded, startedAtMs, endedAtMs, sales, refusals, incidents, turnedAway, stock: stock.read() }
+  } finally {
+    screen.settle()
+    cancelled.removeEventListener('abort', stop)
+    crew.dismiss()
+  }
+}

@@ -1,0 +1,43 @@
+import { LockError } from '../index.ts'
+
+/** What the command's exit codes mean. They are fixed: scripts test for them. */
+export const EXIT = {
+  ok: 0,
+  /** The answer is no: nothing to evict, a promise broken. */
+  failed: 1,
+  usage: 64,
+  unavailable: 69,
+  /** A bug in Holdfast. */
+  internal: 70,
+  /** The lock was not had in time; the command was not started. */
+  busy: 75,
+  /** The lease was lost; the command was ended. */
+  lost: 76,
+  cannotExecute: 126,
+  notFound: 127,
+} as const
+
+/** The caller's mistake; the message says what was wrong. */
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
+
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof UsageError) return EXIT.usage
+  if (!(error instanceof LockError)) return EXIT.internal
+  switch (error.code) {
+    case 'LOCK_TIMEOUT':
+      return EXIT.busy
+    case 'LEASE_LOST':
+    case 'STALE_TOKEN':
+      return EXIT.lost
+    case 'STORE_UNAVAILABLE':
+      return EXIT.unavailable
+    case 'INVALID_ARGUMENT':
+    case 'UNSUPPORTED':
+    case 'CONFLICT':
+      return EXIT.usage
+    case 'CLOSED':
+      return EXIT.internal
+  }
+}

@@ -1,0 +1,70 @@
+#!/usr/bin/env node
+import packageJson from '../../package.json' with { type: 'json' }
+import { splitCommand } from './arguments.ts'
+import type { Command } from './command.ts'
+import { COMMANDS, commandNames } from './commands.ts'
+import { EXIT, exitCodeOf, UsageError } from './exit.ts'
+import { commandHelp, overview } from './help.ts'
+import { nearest } from './nearest.ts'
+import { messageOf, print, say } from './output.ts'
+
+/** How long a socket that does not close may keep the process alive after its last word. */
+const LINGER_MS = 500
+
+async function dispatch(args: readonly string[]): Promise<number> {
+  const [name, ...rest] = args
+  if (name === undefined) {
+    process.stderr.write(`${overview(process.stderr)}\n`)
+    return EXIT.usage
+  }
+  if (name === '--version' || name === '-V') {
+    print(packageJson.version)
+    return EXIT.ok
+  }
+  if (name === 'help' || name === '--help' || name === '-h') return await help(rest[0])
+  const command = await find(name)
+  const { own } = splitCommand(rest)
+  if (own.includes('--help') || own.includes('-h')) return await help(name)
+  try {
+    return await command.run(rest)
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error
+    say(error.message)
+    say(`holdfast help ${name} shows how`)
+    return EXIT.usage
+  }
+}
+
+async function help(name: string | undefined): Promise<number> {
+  print(name === undefined ? overview(process.stdout) : commandHelp((await find(name)).help, process.stdout))
+  return EXIT.ok
+}
+
+async function find(name: string): Promise<Command> {
+  const entry = COMMANDS.find((candidate) => candidate.name === name)
+  if (entry !== undefined) return await entry.load()
+  const what = name.startsWith('-')
+    ? `no option ${name} before a command`
+    : `no command ${JSON.stringify(name)}`
+  const meant = nearest(name, commandNames())
+  throw new UsageError(
+    `there is ${what}; ${meant === undefined ? `there are ${commandNames().join(', ')}` : `did you mean ${meant}?`}`,
+  )
+}
+
+async function main(): Promise<void> {
+  // A reader that has seen enough, as in `holdfast ls | head`, is no error.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) =>
+    process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed),
+  )
+  try {
+    process.exitCode = await dispatch(process.argv.slice(2))
+  } catch (error) {
+    say(messageOf(error))
+    process.exitCode = exitCodeOf(error)
+    if (process.exitCode === EXIT.internal && error instanceof Error) say(error.stack ?? '')
+  }
+  setTimeout(() => process.exit(), LINGER_MS).unref()
+}
+
+void main()

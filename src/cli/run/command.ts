@@ -1,0 +1,110 @@
+import { basename } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import type { AcquireOptions, Lease, Locks } from '../../index.ts'
+import { type Command, STORE_OPTION } from '../command.ts'
+import { EXIT } from '../exit.ts'
+import { messageOf, say } from '../output.ts'
+import { openLocks, withLocks } from '../store.ts'
+import { type Plan, planOf } from './plan.ts'
+import { codeOfSignal, Interrupted, Signals, unlessCancelled } from './signals.ts'
+import { supervise } from './supervise.ts'
+import { announceWaiting } from './waiting.ts'
+
+export const run: Command = {
+  help: {
+    usage: 'holdfast run KEY [--ttl 10s] [--wait 10s | --no-wait] [--shared | --limit N] -- command args…',
+    about: [
+      'Waits for the lock, runs the command while it is held, and releases it when the command ends. The command is',
+      'started without a shell and finds its key in HOLDFAST_KEY and its fencing token in HOLDFAST_TOKEN. Signals are',
+      'passed on to it; a signal during the wait means that it is never started. If the lease is lost, the command and',
+      'all it has started get SIGTERM, then SIGKILL. HOLDFAST_STORE is not passed on.',
+    ].join('\n'),
+    examples: [
+      ['never two backups at once; the second waits for up to 10 s', 'holdfast run backup -- ./backup.sh'],
+      ['from cron: skip it when the last one still runs', 'holdfast run backup --no-wait -- ./backup.sh'],
+      [
+        'across machines: one migration, however many servers start',
+        'HOLDFAST_STORE=redis://cache:6379 holdfast run migrate --wait 5m -- npm run migrate',
+      ],
+      ['at most 3 encoders', 'holdfast run encode --limit 3 --wait forever -- ffmpeg -i in.mov out.mp4'],
+      ['many readers, or one writer', 'holdfast run catalogue --shared -- ./export.sh'],
+      ['a pipe needs a shell of its own', `holdfast run dump -- sh -c 'pg_dump shop | gzip > shop.gz'`],
+    ],
+    options: [
+      ['--ttl 10s', 'how long the lock outlives this process if it dies; renewed while it lives'],
+      ['--wait 10s', 'how long to wait for the lock; forever is allowed'],
+      ['--no-wait', 'try once'],
+      ['--shared', 'share the key with other --shared runs, never with an exclusive one'],
+      ['--limit N', 'up to N at the same time; say the same N everywhere'],
+      ['-q, --quiet', 'do not say for whom we wait'],
+      STORE_OPTION,
+    ],
+    exits: [
+      ['n', `the command's own exit code, 128+n when signal n ended it, 127 when it was not found`],
+      ['75', 'the lock was not had in time; the command was not started'],
+      ['76', 'the lease was lost; the command was ended'],
+      ['69', 'the store cannot be reached'],
+      ['64', 'bad usage'],
+    ],
+  },
+  async run(args) {
+    const plan = planOf(args)
+    // From here to the end no signal goes unheard, and none ends this process with the lock in its hands.
+    const signals = new Signals()
+    try {
+      const opened = unlessCancelled(openLocks(plan.store), signals.cancelled)
+      return await withLocks(opened, (locks) => underLock(locks, plan, signals))
+    } catch (error) {
+      if (!(error instanceof Interrupted)) throw error
+      say(error.message)
+      return codeOfSignal(error.signal)
+    } finally {
+      signals.stop()
+    }
+  },
+}
+
+async function underLock(locks: Locks, plan: Plan, signals: Signals): Promise<number> {
+  const stopAnnouncing = plan.quiet ? () => {} : announceWaiting(locks, plan.key, plan.waitMs)
+  const lease = await acquire(locks, plan, signals.cancelled).finally(stopAnnouncing)
+  // A grant that came by a push is short until its first renewal; a command starts with a whole lease.
+  if (lease.remainingMs() < plan.ttlMs / 2) await lease.extend(plan.ttlMs)
+  // A signal that arrived with the grant has been queued, not handled: this turn lets it be.
+  await turn()
+  signals.cancelled.throwIfAborted()
+  const code = await supervise(plan.command, lease, plan.ttlMs, signals)
+  if (code === 'lost') return EXIT.lost
+  return (await release(lease)) === 'expired' ? lostUnnoticed(lease) : code
+}
+
+function acquire(
+  locks: Locks,
+  { key, mode, ttlMs, waitMs, command }: Plan,
+  signal: AbortSignal,
+): Promise<Lease> {
+  // Only the name of the program: its arguments may be secret.
+  const options: AcquireOptions = {
+    ttl: ttlMs,
+    wait: waitMs,
+    signal,
+    meta: { command: basename(command[0]) },
+  }
+  if (mode.kind === 'shared') return locks.rw(key).read.acquire(options)
+  if (mode.kind === 'permits') return locks.semaphore(key, { limit: mode.limit }).acquire(options)
+  return locks.acquire(key, options)
+}
+
+/** The command is over, so its exit code counts even when the store cannot be told. */
+async function release(lease: Lease): Promise<'released' | 'expired' | 'unknown'> {
+  try {
+    return await lease.release()
+  } catch (error) {
+    say(`${JSON.stringify(lease.key)} could not be released and ends with its ttl: ${messageOf(error)}`)
+    return 'unknown'
+  }
+}
+
+function lostUnnoticed(lease: Lease): number {
+  say(`the lease on ${JSON.stringify(lease.key)} was lost before the command ended`)
+  return EXIT.lost
+}

@@ -1,0 +1,65 @@
+import type { Lease } from '../../index.ts'
+import { say } from '../output.ts'
+import { type Ending, Group } from './group.ts'
+import type { Signals } from './signals.ts'
+import { graceOf, killDelayOf, Warning } from './warning.ts'
+
+/** Runs the command for as long as the lease lasts, and returns its exit code. */
+export async function supervise(
+  command: readonly [string, ...string[]],
+  lease: Lease,
+  ttlMs: number,
+  signals: Signals,
+): Promise<number | 'lost'> {
+  const group = new Group(command, environmentFor(lease))
+  signals.forwardTo((signal) => group.send(signal))
+  const warning = new Warning(lease, graceOf(ttlMs))
+  const stopPausing = pauseTogether(group, lease, ttlMs, warning)
+  try {
+    const first = await Promise.race([group.ended, warning.due])
+    if (typeof first === 'object') return codeOf(first, command[0])
+    say(`the lease on ${JSON.stringify(lease.key)} was lost: ${first}; ending the command`)
+    await group.end(killDelayOf(lease.remainingMs()))
+    return 'lost'
+  } finally {
+    warning.stop()
+    stopPausing()
+  }
+}
+
+function codeOf(ending: Ending, file: string): number {
+  if (ending.kind === 'unstartable') say(`${file} cannot be started: ${ending.why}`)
+  return ending.code
+}
+
+/** The command learns its key and its token; where the locks are, and with which password, is not its business. */
+function environmentFor(lease: Lease): NodeJS.ProcessEnv {
+  const { HOLDFAST_STORE: _, HOLDFAST_TOKEN: __, ...env } = process.env
+  env.HOLDFAST_KEY = lease.key
+  if (lease.token !== null) env.HOLDFAST_TOKEN = String(lease.token)
+  return env
+}
+
+/**
+ * A stopped runner cannot renew, so Ctrl-Z stops the command first, and after SIGCONT the command goes on only when
+ * the lease has proven to be still ours.
+ */
+function pauseTogether(group: Group, lease: Lease, ttlMs: number, warning: Warning): () => void {
+  if (process.platform === 'win32') return () => {}
+  const stop = (): void => {
+    group.send('SIGSTOP')
+    process.kill(process.pid, 'SIGSTOP')
+  }
+  const goOn = (): void => {
+    lease.extend(ttlMs).then(
+      () => group.send('SIGCONT'),
+      (error: unknown) => warning.give(error instanceof Error ? error.message : String(error)),
+    )
+  }
+  process.on('SIGTSTP', stop)
+  process.on('SIGCONT', goOn)
+  return () => {
+    process.off('SIGTSTP', stop)
+    process.off('SIGCONT', goOn)
+  }
+}
