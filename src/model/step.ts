@@ -133,6 +133,9 @@ function adopt(draft: Draft, wanted: Claim, givenId: string, inbox: string | nul
   const given = draft.find(givenId)
   if (given === undefined) return refused('absent', 'the lease to adopt is no longer held')
   const { hold, member } = given
+  if (!covers(hold.mode, wanted.mode)) {
+    return refused('upgrade', 'the lease to adopt gives less than its adopter asks for')
+  }
   // Claims that share a hold share its token, so only a hold of one claim can move the fence.
   const kept: Hold = hold.members.length === 1 ? { ...hold, seq: draft.takeSeq() } : hold
   draft.replaceHold(hold, kept)

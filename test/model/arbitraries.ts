@@ -4,7 +4,7 @@ import type { Claim, Mode, Rules } from '../../src/model/index.ts'
 /** Something a claimant, an operator or the clock does. Tokens are picked from those granted so far. */
 export type Action =
   | { readonly kind: 'claim'; readonly id: string; readonly downgrade: boolean }
-  | { readonly kind: 'adopt'; readonly id: string; readonly from: string }
+  | { readonly kind: 'adopt'; readonly id: string; readonly from: string; readonly stale: boolean }
   | { readonly kind: 'renew' | 'release'; readonly id: string; readonly ttlMs: number }
   | { readonly kind: 'evict' | 'revoke'; readonly back: number | null; readonly handedOver: number }
   | { readonly kind: 'tick' }
@@ -103,6 +103,7 @@ const action: fc.Arbitrary<Action> = fc.oneof(
       kind: fc.constant('adopt' as const),
       id: fc.constantFrom(...ADOPTERS),
       from: fc.constantFrom(...EVERYBODY),
+      stale: fc.boolean(),
     }),
   },
   {

@@ -81,8 +81,9 @@ function eventOf(action: Action, claims: readonly Claim[], ledger: Ledger): Even
       return claimEvent(downgrade ? { ...claim, mode: shared } : claim)
     }
     case 'adopt': {
-      // The adopter knows mode and owner from the lease that it was handed.
-      const given = ledger.believer(action.from)?.claim ?? bodyOf(action.from)
+      // The adopter knows mode and owner from the lease that it was handed, as it was when it was written down.
+      const now = action.stale ? undefined : ledger.believer(action.from)?.claim
+      const given = now ?? bodyOf(action.from)
       return claimEvent({ ...given, id: action.id, label: `label of ${action.id}`, replaces: action.from })
     }
     case 'renew':
