@@ -22,11 +22,8 @@ export async function openLocks(store: string | undefined): Promise<Locks> {
 }
 
 /** Runs one command's work and closes the locks on every way out. */
-export async function withLocks<T>(
-  store: string | undefined,
-  work: (locks: Locks) => Promise<T>,
-): Promise<T> {
-  const locks = await openLocks(store)
+export async function withLocks<T>(opened: Promise<Locks>, work: (locks: Locks) => Promise<T>): Promise<T> {
+  const locks = await opened
   try {
     return await work(locks)
   } finally {
