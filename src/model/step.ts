@@ -169,7 +169,7 @@ function block(draft: Draft, wanted: Claim, inbox: string | null, waiting: numbe
   return {
     kind: 'blocked',
     position: place + 1,
-    retryAfterMs: retryAfterMs(draft, nowMs),
+    retryAfterMs: retryAfterMs(draft, place, nowMs),
     storeTimeMs: nowMs,
     holder: holder === undefined ? null : { label: holder.label, heldMs: nowMs - holder.sinceMs },
   }
@@ -183,8 +183,10 @@ function tellHolders(draft: Draft): void {
   }
 }
 
-function retryAfterMs(draft: Draft, nowMs: number): number | null {
-  const atMs = nextChangeMs({ ...draft.finish(), line: [] }, nowMs)
+/** Those before a claim stand in its way as the holders do: one of them may be dead. */
+function retryAfterMs(draft: Draft, place: number, nowMs: number): number | null {
+  const before = place < 0 ? draft.line : draft.line.slice(0, place)
+  const atMs = nextChangeMs({ ...draft.finish(), line: before }, nowMs)
   return atMs === null ? null : atMs - nowMs
 }
 
