@@ -79,7 +79,11 @@ export function take(
   if (record === null) return { next: null, answer: { kind: 'absent' } }
   const stock: unknown = JSON.parse(record.value)
   const units = Array.isArray(stock) ? (stock as string[]) : null
-  const available = units === null ? Number(stock) : units.length
+  const available = units === null ? stock : units.length
+  // Anything else would compare as enough for every request.
+  if (typeof available !== 'number' || !Number.isSafeInteger(available)) {
+    throw new TypeError('only a whole number or a list can be taken from')
+  }
   if (available < count) return { next: record, answer: { kind: 'short', left: available } }
   const left = available - count
   const value = units === null ? String(left) : JSON.stringify(units.slice(count))
