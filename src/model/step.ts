@@ -157,7 +157,7 @@ function block(draft: Draft, wanted: Claim, inbox: string | null, waiting: numbe
         ? { ...waiter, expiresAtMs: Math.max(waiter.expiresAtMs, nowMs + wanted.ttlMs) }
         : waiter,
     )
-  } else if (wanted.queue) {
+  } else if (wanted.queue && wanted.group === null) {
     if (!draft.contended) tellHolders(draft)
     place = draft.line.length
     draft.line = [

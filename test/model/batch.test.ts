@@ -1,0 +1,72 @@
+import { describe, expect, it } from 'vitest'
+import { claimBatch, EMPTY, type KeyState, step } from '../../src/model/index.ts'
+import { claimOf } from './arbitraries.ts'
+import { claimEvent } from './explore.ts'
+import { batch } from './properties/batch.ts'
+import { prove } from './property.ts'
+
+const clock = { nowMs: 0, stampUs: 1 }
+const rules = { offerMs: 10, keepSeqMs: 60_000 }
+
+function shelfWith(held: Record<string, string> = {}) {
+  const states = new Map<string, KeyState>()
+  for (const [key, id] of Object.entries(held)) {
+    states.set(key, step(EMPTY, claimEvent(claimOf(id, { key })), clock, rules).state)
+  }
+  return {
+    states,
+    get: (key: string) => states.get(key) ?? EMPTY,
+    put: (key: string, state: KeyState) => void states.set(key, state),
+  }
+}
+
+describe('a batch', () => {
+  prove(batch)
+
+  it('grants the claims of a group together', () => {
+    const shelf = shelfWith()
+    const claims = ['k1', 'k2'].map((key) => claimOf(`a ${key}`, { key, group: 'g' }))
+    const { answers } = claimBatch(shelf, claims, 'inbox', clock, rules)
+    expect(answers.map((answer) => answer.kind)).toEqual(['granted', 'granted'])
+    expect([...shelf.states.keys()]).toEqual(['k1', 'k2'])
+  })
+
+  it('grants none of them when one is taken, and says which', () => {
+    const shelf = shelfWith({ k2: 'other' })
+    const claims = ['k1', 'k2', 'k3'].map((key) => claimOf(`a ${key}`, { key, group: 'g' }))
+    const { answers, letters } = claimBatch(shelf, claims, 'inbox', clock, rules)
+    expect(answers.map((answer) => (answer.kind === 'blocked' ? answer.holder?.label : answer.kind))).toEqual(
+      [undefined, 'label of other', undefined],
+    )
+    expect([...shelf.states.keys()]).toEqual(['k2'])
+    expect(shelf.get('k2').line).toEqual([])
+    expect(letters).toEqual([])
+  })
+
+  it('decides about claims on the same key one after another', () => {
+    const shelf = shelfWith()
+    const twice = [claimOf('a', { group: 'g' }), claimOf('b', { group: 'g' })]
+    expect(claimBatch(shelf, twice, 'inbox', clock, rules).answers.map((answer) => answer.kind)).toEqual([
+      'blocked',
+      'blocked',
+    ])
+    const apart = [claimOf('a'), claimOf('b')]
+    expect(claimBatch(shelf, apart, 'inbox', clock, rules).answers.map((answer) => answer.kind)).toEqual([
+      'granted',
+      'blocked',
+    ])
+  })
+
+  it('does not let the failure of one group touch another', () => {
+    const shelf = shelfWith({ k2: 'other' })
+    const claims = [
+      claimOf('a', { key: 'k1', group: 'g' }),
+      claimOf('b', { key: 'k2', group: 'g' }),
+      claimOf('c', { key: 'k1', group: 'h' }),
+      claimOf('d', { key: 'k2' }),
+    ]
+    const { answers } = claimBatch(shelf, claims, 'inbox', clock, rules)
+    expect(answers.map((answer) => answer.kind)).toEqual(['blocked', 'blocked', 'granted', 'blocked'])
+    expect(shelf.get('k2').line.map((waiter) => waiter.claim.id)).toEqual(['d'])
+  })
+})
