@@ -2,7 +2,8 @@ import { mkdirSync } from 'node:fs'
 import { homedir, hostname } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect, LockError, type Locks, StoreError } from '../index.ts'
+import { pathToFileURL } from 'node:url'
+import { connect, InvalidArgumentError, LockError, type Locks, StoreError } from '../index.ts'
 import { messageOf } from './output.ts'
 
 /** How this process is shown to operators; also how it finds itself in a line. */
@@ -16,7 +17,9 @@ export async function openLocks(store: string | undefined): Promise<Locks> {
   try {
     return await connect(url ?? defaultUrl(), { label: LABEL })
   } catch (error) {
-    if (error instanceof LockError) throw error
+    // A file that cannot be opened may be there again tomorrow; it is not the caller's mistake as a bad URL is.
+    const unreachable = error instanceof InvalidArgumentError && error.argument === 'path'
+    if (error instanceof LockError && !unreachable) throw error
     throw new StoreError(`the store cannot be opened: ${messageOf(error)}`, { cause: error })
   }
 }
@@ -58,5 +61,5 @@ function defaultUrl(): string {
   const file = defaultFile()
   // Only the user may read it: labels and keys can be telling.
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
-  return `sqlite:${file}`
+  return pathToFileURL(file).href
 }

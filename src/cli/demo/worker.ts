@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { pathToFileURL } from 'node:url'
 import { connect, LeaseLostError, type Locks, StaleTokenError } from '../../index.ts'
 import type { Command } from '../command.ts'
 import { EXIT } from '../exit.ts'
@@ -42,7 +43,9 @@ class Seller {
   }
 
   async work(): Promise<void> {
-    const locks = this.order.guarded ? await connect(`sqlite:${join(this.order.folder, 'locks.db')}`) : null
+    const locks = this.order.guarded
+      ? await connect(pathToFileURL(join(this.order.folder, 'locks.db')).href)
+      : null
     tell({ kind: 'ready' })
     await this.told('open')
     let turnedAway = 0

@@ -1,0 +1,134 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, it } from 'vitest'
+import { connect } from '../../src/index.ts'
+import { loadBinding } from '../../src/stores/sql/sqlite/binding.ts'
+import { Bench, isAlive, type Running } from './support/command.ts'
+
+const bench = new Bench()
+
+/** A shell and a child of its own, both deaf to SIGTERM: only SIGKILL to the group ends them. */
+const STUBBORN = `trap '' TERM; sh -c "trap '' TERM; echo inner \\$\\$; while :; do sleep 0.1; done" & echo outer $$; while :; do sleep 0.1; done`
+
+async function pidsOf(running: Running): Promise<[outer: number, inner: number]> {
+  const outer = await running.printed(/outer (\d+)/)
+  const inner = await running.printed(/inner (\d+)/)
+  return [Number(outer[1]), Number(inner[1])]
+}
+
+/** Keeps everybody else from writing to the store. */
+function holdDatabase(file: string): Disposable & { readonly sinceMs: number } {
+  const database = new (loadBinding().DatabaseSync)(file)
+  database.exec('PRAGMA busy_timeout = 5000; BEGIN EXCLUSIVE')
+  return { sinceMs: performance.now(), [Symbol.dispose]: () => database.close() }
+}
+
+describe('a lost lease', () => {
+  it('ends the whole group of a runner that was paused beyond its ttl, as soon as it wakes up', async () => {
+    const running = bench.start(['run', 'key', '--ttl', '500ms', '--', 'sh', '-c', STUBBORN])
+    const pids = await pidsOf(running)
+    running.signal('SIGSTOP')
+    await using locks = await connect(bench.store)
+    const lease = await locks.acquire('key', { wait: '10s' })
+    expect(pids.map(isAlive)).toEqual([true, true])
+    running.signal('SIGCONT')
+    const { code, stderr } = await running.finished
+    expect(code).toBe(76)
+    expect(stderr).toMatch(/^holdfast: the lease on "key" was lost: .*; ending the command$/m)
+    expect(pids.map(isAlive)).toEqual([false, false])
+    // The new holder is none the worse for it.
+    expect(lease.held).toBe(true)
+    expect((await locks.read('key')).holders).toHaveLength(1)
+  })
+
+  it('gives the command SIGTERM first', async () => {
+    const script = `trap 'echo told; exit 3' TERM; echo started; while :; do sleep 0.05; done`
+    const running = bench.start(['run', 'key', '--ttl', '500ms', '--', 'sh', '-c', script])
+    await running.printed(/started/)
+    await using locks = await connect(bench.store)
+    expect(await locks.evict('key')).toHaveLength(1)
+    expect(await running.finished).toMatchObject({ code: 76, stdout: 'started\ntold\n' })
+  })
+
+  it('is noticed when the command ends before the next renewal', async () => {
+    const waitForFile = `echo started; while [ ! -e "$0" ]; do sleep 0.02; done`
+    const running = bench.start([
+      'run',
+      'key',
+      '--ttl',
+      '1h',
+      '--',
+      'sh',
+      '-c',
+      waitForFile,
+      bench.file('go'),
+    ])
+    await running.printed(/started/)
+    await using locks = await connect(bench.store)
+    await locks.evict('key')
+    writeFileSync(bench.file('go'), '')
+    expect((await running.finished).code).toBe(76)
+  })
+
+  it('that cannot be renewed ends the command before the lease does', async () => {
+    const ttlMs = 3_000
+    const running = bench.start(['run', 'key', '--ttl', `${ttlMs}ms`, '--', 'sh', '-c', STUBBORN])
+    const pids = await pidsOf(running)
+    using outage = holdDatabase(bench.file('locks.db'))
+    // Every renewal from here on fails, so the lease ends within a ttl.
+    const endsAtMs = outage.sinceMs + ttlMs
+    await sleep(ttlMs / 4)
+    expect(pids.map(isAlive)).toEqual([true, true])
+    while (pids.some(isAlive) && performance.now() < endsAtMs) await sleep(10)
+    expect(pids.map(isAlive)).toEqual([false, false])
+    expect(performance.now()).toBeLessThan(endsAtMs)
+    expect((await running.finished).code).toBe(76)
+  })
+})
+
+describe.runIf(process.platform === 'linux')('a runner that is stopped by Ctrl-Z', () => {
+  it('stops the command too, and lets it go on when the lease is still its own', async () => {
+    const running = bench.start(['run', 'key', '--ttl', '20s', '--', 'sh', '-c', STUBBORN])
+    const pids = await pidsOf(running)
+    running.signal('SIGTSTP')
+    await until(() => [running.pid, ...pids].every((pid) => stateOf(pid) === 'T'))
+    running.signal('SIGCONT')
+    await until(() => pids.every((pid) => stateOf(pid) !== 'T'))
+    expect(pids.map(isAlive)).toEqual([true, true])
+  })
+
+  it('never lets it go on when the lease was lost in the meantime', async () => {
+    const script = `echo started $$; while :; do echo alive >> "$0"; sleep 0.01; done`
+    const running = bench.start([
+      'run',
+      'key',
+      '--ttl',
+      '400ms',
+      '--',
+      'sh',
+      '-c',
+      script,
+      bench.file('trace'),
+    ])
+    const pid = Number((await running.printed(/started (\d+)/))[1])
+    running.signal('SIGTSTP')
+    await until(() => stateOf(running.pid) === 'T' && stateOf(pid) === 'T')
+    const trace = readFileSync(bench.file('trace'), 'utf8')
+    await using locks = await connect(bench.store)
+    await using _lease = await locks.acquire('key', { wait: '10s' })
+    running.signal('SIGCONT')
+    expect((await running.finished).code).toBe(76)
+    // At most the line that it was about to write when it was stopped.
+    expect(readFileSync(bench.file('trace'), 'utf8').length - trace.length).toBeLessThanOrEqual(
+      'alive\n'.length,
+    )
+  })
+})
+
+function stateOf(pid: number): string {
+  return /^\d+ \(.*\) (.)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1] ?? ''
+}
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await sleep(10)
+}

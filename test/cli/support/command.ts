@@ -1,0 +1,147 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
+
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+
+export interface Finished {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** The real command, built once for a test file, and a folder and a store that are new for every test. */
+export class Bench {
+  folder = ''
+  private built = ''
+  private readonly running = new Set<Running>()
+
+  constructor() {
+    beforeAll(async () => {
+      // Inside the project, so that the packages it imports are found.
+      this.built = mkdtempSync(join(ROOT, 'node_modules', '.holdfast-cli-'))
+      await build({
+        absWorkingDir: ROOT,
+        entryPoints: ['src/cli/main.ts'],
+        outdir: this.built,
+        bundle: true,
+        splitting: true,
+        platform: 'node',
+        format: 'esm',
+        target: 'node20',
+        packages: 'external',
+        logLevel: 'silent',
+        outExtension: { '.js': '.mjs' },
+      })
+    })
+    afterAll(() => rmSync(this.built, { recursive: true, force: true }))
+    beforeEach(() => {
+      this.folder = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
+    })
+    afterEach(async () => {
+      for (const running of this.running) running.abandon()
+      await Promise.all([...this.running].map((running) => running.finished))
+      this.running.clear()
+      rmSync(this.folder, { recursive: true, force: true })
+    })
+  }
+
+  get store(): string {
+    return `sqlite:${this.file('locks.db')}`
+  }
+
+  get main(): string {
+    return join(this.built, 'main.mjs')
+  }
+
+  file(name: string): string {
+    return join(this.folder, name)
+  }
+
+  /** Starts `holdfast …args` on this test's store. */
+  start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
+    const running = new Running(process.execPath, [this.main, ...args], {
+      ...process.env,
+      NO_COLOR: '1',
+      HOLDFAST_STORE: this.store,
+      ...env,
+    })
+    this.running.add(running)
+    return running
+  }
+
+  holdfast(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Finished> {
+    return this.start(args, env).finished
+  }
+}
+
+/** A process under observation. */
+export class Running {
+  readonly finished: Promise<Finished>
+  stdout = ''
+  stderr = ''
+  private readonly child: ChildProcess
+  private readonly watchers = new Set<() => void>()
+
+  constructor(file: string, args: readonly string[], env: NodeJS.ProcessEnv) {
+    this.child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.child.stdout?.on('data', (chunk) => this.add('stdout', chunk))
+    this.child.stderr?.on('data', (chunk) => this.add('stderr', chunk))
+    this.finished = new Promise((resolve) => {
+      this.child.once('exit', (code, signal) => {
+        // A grandchild that was left alive keeps the pipes open: what counts is the command itself.
+        setTimeout(() => resolve({ code, signal, stdout: this.stdout, stderr: this.stderr }), 20)
+      })
+    })
+  }
+
+  get pid(): number {
+    return this.child.pid!
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.child.kill(signal)
+  }
+
+  abandon(): void {
+    this.child.kill('SIGCONT')
+    this.child.kill('SIGKILL')
+  }
+
+  /** Settles with the match when the output has it; fails when the process ends without it. */
+  printed(pattern: RegExp, stream: 'stdout' | 'stderr' = 'stdout'): Promise<RegExpExecArray> {
+    return new Promise((resolve, reject) => {
+      const look = (): void => {
+        const match = pattern.exec(this[stream])
+        if (match === null) return
+        this.watchers.delete(look)
+        resolve(match)
+      }
+      this.watchers.add(look)
+      look()
+      void this.finished.then((end) => {
+        look()
+        reject(new Error(`ended without ${pattern}: ${JSON.stringify(end)}`))
+      })
+    })
+  }
+
+  private add(stream: 'stdout' | 'stderr', chunk: Buffer): void {
+    this[stream] += chunk.toString()
+    for (const watcher of [...this.watchers]) watcher()
+  }
+}
+
+/** Whether a process is there; one that has ended and waits to be collected is not. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
