@@ -15,11 +15,15 @@ const SCHEMES: Record<string, Open> = {
 /** Locks over the store that a URL names. */
 export async function connect(url: string, options: Omit<LocksOptions, 'store'> = {}): Promise<Locks> {
   const scheme = typeof url === 'string' ? (/^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0].toLowerCase() ?? '') : ''
-  if (scheme === 'http:' || scheme === 'https:') throw new UnsupportedError('a Holdfast server is not available yet')
+  if (scheme === 'http:' || scheme === 'https:')
+    throw new UnsupportedError('a Holdfast server is not available yet')
   const open = SCHEMES[scheme]
   if (open === undefined) {
     const known = Object.keys(SCHEMES).join(' ')
-    throw new InvalidArgumentError('url', `must begin with one of ${known}${scheme === '' ? '' : `, not ${scheme}`}`)
+    throw new InvalidArgumentError(
+      'url',
+      `must begin with one of ${known}${scheme === '' ? '' : `, not ${scheme}`}`,
+    )
   }
   const store = await open(url)
   try {

@@ -41,5 +41,8 @@ export type { HolderView, KeyView, WaiterView } from './model/index.ts'
 
 /** Locks over a store; without one, over a memory store of their own. */
 export function createLocks(options: LocksOptions = {}): Locks {
-  return new StoreLocks(options.store ?? memory(options.runtime === undefined ? {} : { runtime: options.runtime }), options)
+  return new StoreLocks(
+    options.store ?? memory(options.runtime === undefined ? {} : { runtime: options.runtime }),
+    options,
+  )
 }

@@ -1,5 +1,5 @@
 import { ConflictError, LeaseLostError, type LockError, StoreError } from '../errors.ts'
-import type { Blocked, Claim, ClaimAnswer, Refused } from '../model/index.ts'
+import type { Blocked, Claim, ClaimAnswer, Granted, Refused } from '../model/index.ts'
 import type { Alarm } from './alarms.ts'
 import type { Engine, NoticeTarget } from './engine.ts'
 import { driftMs, type Grant } from './hold.ts'
@@ -22,6 +22,20 @@ const FIRST_BACKOFF_MS = 25
 const LONGEST_BACKOFF_MS = 1000
 /** A look at the very moment of an expiry comes too early by the difference of two clocks. */
 const EXPIRY_SLACK_MS = 2
+
+/** The grant that an answer gives, counted from before the request was sent; null when it had run out before it came. */
+export function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
+  const { ttlMs } = claim
+  const validUntilMs = sentAtMs + ttlMs - driftMs(ttlMs)
+  if (nowMs >= validUntilMs) return null
+  return {
+    token: answer.token,
+    spare: answer.spare,
+    contended: answer.contended,
+    validUntilMs,
+    lifeMs: ttlMs,
+  }
+}
 
 /** One claim on its way to being held: attempt, wait, attempt, until it is granted, refused or given up. */
 export class Pursuit implements NoticeTarget, Alarm {
@@ -48,9 +62,8 @@ export class Pursuit implements NoticeTarget, Alarm {
     this.pursuer = pursuer
   }
 
-  /** Makes the first attempt. What is known at once is returned; else null, and the pursuer will be told. */
-  begin(): Grant | Blocked | null {
-    const sentAtMs = this.engine.runtime.nowMs()
+  /** Makes an attempt. What is known at once is returned; else null, and the pursuer will be told. */
+  begin(sentAtMs: number): Grant | Blocked | null {
     let answers: Soon<readonly ClaimAnswer[]>
     try {
       answers = this.engine.courier.attempt([this.claim])
@@ -59,6 +72,11 @@ export class Pursuit implements NoticeTarget, Alarm {
       else this.retryLater(error)
       return null
     }
+    return this.follow(answers, sentAtMs)
+  }
+
+  /** Goes on from an attempt that was made already. */
+  follow(answers: Soon<readonly ClaimAnswer[]>, sentAtMs: number): Grant | Blocked | null {
     if (answers instanceof Promise) {
       this.engine.targets.set(this.claim.id, this)
       this.listen(answers, sentAtMs)
@@ -95,7 +113,7 @@ export class Pursuit implements NoticeTarget, Alarm {
   private ask(): void {
     this.engine.waits.remove(this)
     this.phase = 'asking'
-    const known = this.begin()
+    const known = this.begin(this.engine.runtime.nowMs())
     if (known !== null) this.conclude(known)
   }
 
@@ -124,10 +142,10 @@ export class Pursuit implements NoticeTarget, Alarm {
       return null
     }
     if (answer.kind === 'granted') {
-      const validUntilMs = sentAtMs + this.claim.ttlMs - driftMs(this.claim.ttlMs)
-      if (this.engine.runtime.nowMs() < validUntilMs) {
+      const grant = grantOf(answer, this.claim, sentAtMs, this.engine.runtime.nowMs())
+      if (grant !== null) {
         this.phase = 'over'
-        return { ...answer, validUntilMs, lifeMs: this.claim.ttlMs }
+        return grant
       }
       const late = new StoreError('the grant came too late: it had run out before it arrived')
       if (this.once) this.giveUp(late)
@@ -204,7 +222,10 @@ export class Pursuit implements NoticeTarget, Alarm {
     this.outage = asStoreError(error)
     this.phase = 'waiting'
     const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** this.failures++, LONGEST_BACKOFF_MS)
-    this.engine.waits.set(this, this.engine.runtime.nowMs() + backoffMs * (0.5 + this.engine.runtime.random()))
+    this.engine.waits.set(
+      this,
+      this.engine.runtime.nowMs() + backoffMs * (0.5 + this.engine.runtime.random()),
+    )
   }
 
   private giveUp(error: unknown): void {
@@ -224,5 +245,7 @@ function asStoreError(error: unknown): StoreError {
 }
 
 function refusal(key: string, { reason, message }: Refused): LockError {
-  return reason === 'absent' ? new LeaseLostError(key, message) : new ConflictError(`${JSON.stringify(key)}: ${message}`)
+  return reason === 'absent'
+    ? new LeaseLostError(key, message)
+    : new ConflictError(`${JSON.stringify(key)}: ${message}`)
 }

@@ -30,6 +30,11 @@ export class Alarms {
     return this.heap.length
   }
 
+  /** Everything that is set, in no order. */
+  all(): readonly Alarm[] {
+    return [...this.heap]
+  }
+
   /** Sets an alarm, or moves one that is set already. */
   set(alarm: Alarm, dueMs: number): void {
     alarm.dueMs = dueMs
@@ -71,7 +76,11 @@ export class Alarms {
     if (first === undefined || first.dueMs >= this.armedForMs) return
     this.timer?.clear()
     this.armedForMs = first.dueMs
-    this.timer = this.runtime.setTimer(this.fire, Math.max(0, first.dueMs - this.runtime.nowMs()), this.background)
+    this.timer = this.runtime.setTimer(
+      this.fire,
+      Math.max(0, first.dueMs - this.runtime.nowMs()),
+      this.background,
+    )
   }
 
   private disarm(): void {

@@ -157,7 +157,10 @@ export interface Locks extends AsyncDisposable {
   /** All keys or none, in one global order where the store cannot do it in one step. */
   all(keys: readonly string[], options?: AcquireOptions): Promise<GroupLease>
   /** Takes over a lease that another process serialised; that process's lease ends. */
-  adopt(lease: LeaseJson, options?: Pick<AcquireOptions, 'renew' | 'maxHold' | 'ttl' | 'meta' | 'actor'>): Promise<Lease>
+  adopt(
+    lease: LeaseJson,
+    options?: Pick<AcquireOptions, 'renew' | 'maxHold' | 'ttl' | 'meta' | 'actor'>,
+  ): Promise<Lease>
   read(key: string): Promise<KeyView>
   list(options?: { prefix?: string }): AsyncIterable<KeyView>
   /** An operator's force-release. Returns the labels of the holders that were evicted. */

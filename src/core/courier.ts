@@ -34,12 +34,14 @@ export class Courier {
   }
 
   attempt(claims: readonly Claim[]): Soon<readonly ClaimAnswer[]> {
-    if (this.store.traits.immediate) return this.call('attempt', claims, this.store.attempt, this.callTimeoutMs)
+    if (this.store.traits.immediate)
+      return this.call('attempt', claims, this.store.attempt, this.callTimeoutMs)
     return this.post(this.attempts, claims)
   }
 
   release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]> {
-    if (this.store.traits.immediate) return this.call('release', claims, this.store.release, this.callTimeoutMs)
+    if (this.store.traits.immediate)
+      return this.call('release', claims, this.store.release, this.callTimeoutMs)
     return this.post(this.releases, claims)
   }
 
@@ -65,7 +67,8 @@ export class Courier {
 
   private dispatch<A>(call: Call, parcels: Parcel<A>[], send: Send<A>): void {
     if (parcels.length === 0) return
-    const claims = parcels.length === 1 ? (parcels[0] as Parcel<A>).claims : parcels.flatMap((parcel) => parcel.claims)
+    const claims =
+      parcels.length === 1 ? (parcels[0] as Parcel<A>).claims : parcels.flatMap((parcel) => parcel.claims)
     const deliver = (answers: readonly A[]): void => {
       let from = 0
       for (const parcel of parcels) {
@@ -86,7 +89,12 @@ export class Courier {
     }
   }
 
-  private call<A>(call: Call, claims: readonly Claim[], send: Send<A>, timeoutMs: number): Soon<readonly A[]> {
+  private call<A>(
+    call: Call,
+    claims: readonly Claim[],
+    send: Send<A>,
+    timeoutMs: number,
+  ): Soon<readonly A[]> {
     let answers: Soon<readonly A[]>
     try {
       answers = send.call(this.store, claims)

@@ -14,10 +14,16 @@ export function durationMs(argument: string, value: Duration, limits: DurationLi
   const ms = typeof value === 'string' ? parse(argument, value) : value
   if (ms === Number.POSITIVE_INFINITY && limits.infinity === true) return ms
   if (typeof ms !== 'number' || !Number.isSafeInteger(ms)) {
-    throw new InvalidArgumentError(argument, `must be a whole number of milliseconds or a text such as '10s', not ${show(value)}`)
+    throw new InvalidArgumentError(
+      argument,
+      `must be a whole number of milliseconds or a text such as '10s', not ${show(value)}`,
+    )
   }
   if (ms < limits.minMs || ms > limits.maxMs || Object.is(ms, -0)) {
-    throw new InvalidArgumentError(argument, `must be from ${limits.minMs} to ${limits.maxMs} ms, not ${show(value)}`)
+    throw new InvalidArgumentError(
+      argument,
+      `must be from ${limits.minMs} to ${limits.maxMs} ms, not ${show(value)}`,
+    )
   }
   return ms
 }
@@ -33,7 +39,10 @@ function parse(argument: string, text: string): number {
   const parts = /^(\d{1,16}(?:\.\d{1,6})?)(ms|s|m|h)$/.exec(text)
   const unit = UNITS[parts?.[2] ?? '']
   if (parts === null || unit === undefined) {
-    throw new InvalidArgumentError(argument, `must be a number with a unit (ms, s, m, h) such as '250ms' or '10s', not ${show(text)}`)
+    throw new InvalidArgumentError(
+      argument,
+      `must be a number with a unit (ms, s, m, h) such as '250ms' or '10s', not ${show(text)}`,
+    )
   }
   return Number(parts[1]) * unit
 }

@@ -25,9 +25,10 @@ export class Engine implements HoldKeeper {
   readonly abandoned: Abandoned
   /** Deadlines of those who wait: unlike the watchdog's, they keep the process alive. */
   readonly waits: Alarms
-  /** Who is told about a claim, by its id. */
+  /** Who is told about a claim, by its id. The holds of the turnstile are found by their key instead. */
   readonly targets = new Map<string, NoticeTarget>()
   closing = false
+  turnstile: NoticeTarget | null = null
   private readonly stopNotices: () => void
 
   constructor(store: Store, settings: Settings) {
@@ -35,10 +36,14 @@ export class Engine implements HoldKeeper {
     this.settings = settings
     this.runtime = settings.runtime
     this.courier = new Courier(store, this.runtime, this.events, settings.callTimeoutMs)
-    this.watchdog = new Watchdog(this.courier, this.runtime, this.events, (hold, cause) => this.lost(hold, cause))
+    this.watchdog = new Watchdog(this.courier, this.runtime, this.events, (hold, cause) =>
+      this.lost(hold, cause),
+    )
     this.abandoned = new Abandoned(this.courier, this.runtime)
     this.waits = new Alarms(this.runtime, false)
-    this.stopNotices = store.notices((notice) => this.targets.get(notice.id)?.notice(notice))
+    this.stopNotices = store.notices((notice) =>
+      (this.targets.get(notice.id) ?? this.turnstile)?.notice(notice),
+    )
   }
 
   claimOf(request: Request): Claim {
@@ -59,19 +64,23 @@ export class Engine implements HoldKeeper {
   }
 
   /** Makes a granted claim a hold that is kept alive and told about what the store learns. */
-  hold(claim: Claim, request: Request, grant: Grant): Hold {
-    const nowMs = this.runtime.nowMs()
+  hold(claim: Claim, request: Request, grant: Grant, nowMs: number): Hold {
     const hold = new Hold(claim, request.key, grant, request.renew, nowMs, this)
     hold.renewUntilMs = nowMs + request.maxHoldMs
-    this.targets.set(claim.id, hold)
-    this.watchdog.watch(hold)
+    this.watchdog.watch(hold, nowMs)
     return hold
+  }
+
+  /** Makes notices about the hold's claim find it. */
+  listen(hold: Hold): void {
+    hold.listed = true
+    this.targets.set(hold.claim.id, hold)
   }
 
   /** Stops renewing, waits for a renewal under way, then compares and deletes. */
   letGo(hold: Hold): Soon<'released' | 'expired'> {
     this.watchdog.unwatch(hold)
-    this.targets.delete(hold.claim.id)
+    if (hold.listed) this.targets.delete(hold.claim.id)
     return hold.renewing === null ? this.sendRelease(hold) : hold.renewing.then(() => this.sendRelease(hold))
   }
 
@@ -116,7 +125,7 @@ export class Engine implements HoldKeeper {
 
   /** A hold that ended by our own deadline may live on in the store until its ttl there: free it sooner. */
   private lost(hold: Hold, cause: EndCause): void {
-    this.targets.delete(hold.claim.id)
+    if (hold.listed) this.targets.delete(hold.claim.id)
     if (cause === 'deadline') this.abandoned.release(hold.claim)
   }
 

@@ -9,7 +9,11 @@ import type { Soloists } from './solo.ts'
 import { Busy } from './ticket.ts'
 
 /** Takes every key or none: in one step where the store can, else one by one in one global order. */
-export async function acquireAll(engine: Engine, soloists: Soloists, requests: readonly Request[]): Promise<GroupLease | Busy> {
+export async function acquireAll(
+  engine: Engine,
+  soloists: Soloists,
+  requests: readonly Request[],
+): Promise<GroupLease | Busy> {
   const ordered = [...requests].sort((a, b) => (a.storeKey < b.storeKey ? -1 : 1))
   const startMs = engine.runtime.nowMs()
   if (engine.store.traits.groups && ordered.length > 1) {
@@ -20,7 +24,10 @@ export async function acquireAll(engine: Engine, soloists: Soloists, requests: r
   try {
     for (const request of ordered) {
       const waitMs = Math.max(0, request.waitMs - (engine.runtime.nowMs() - startMs))
-      const lease = await soloists.enter({ ...request, waitMs: request.waitMs === 0 ? 0 : Math.max(1, waitMs) })
+      const lease = await soloists.enter({
+        ...request,
+        waitMs: request.waitMs === 0 ? 0 : Math.max(1, waitMs),
+      })
       if (lease instanceof Busy) {
         await releaseAll(leases)
         return lease
@@ -52,17 +59,23 @@ async function attemptTogether(engine: Engine, requests: readonly Request[]): Pr
     if (!inTime) for (const claim of claims) engine.abandoned.release(claim)
     return null
   }
+  const nowMs = engine.runtime.nowMs()
   return requests.map((request, index) => {
     const claim = { ...(claims[index] as Claim), group: null }
     const answer = answers[index] as ClaimAnswer & { kind: 'granted' }
     const validUntilMs = sentAtMs + claim.ttlMs - driftMs(claim.ttlMs)
-    const hold = engine.hold(claim, request, { ...answer, validUntilMs, lifeMs: claim.ttlMs })
-    engine.events.emit('granted', { key: request.key, token: answer.token, waitedMs: 0, handedOver: false })
-    return new StoreLease(engine, hold, request, answer.token, 0, null)
+    const hold = engine.hold(claim, request, { ...answer, validUntilMs, lifeMs: claim.ttlMs }, nowMs)
+    engine.listen(hold)
+    const lease = new StoreLease(engine, hold, request, answer.token, sentAtMs, nowMs, null)
+    const { key, token, waitedMs } = lease
+    engine.events.emit('granted', { key, token, waitedMs, handedOver: false })
+    return lease
   })
 }
 
-async function releaseAll(leases: readonly StoreLease[]): Promise<readonly PromiseSettledResult<'released' | 'expired'>[]> {
+async function releaseAll(
+  leases: readonly StoreLease[],
+): Promise<readonly PromiseSettledResult<'released' | 'expired'>[]> {
   return Promise.allSettled(leases.map((lease) => lease.release()))
 }
 
@@ -131,7 +144,9 @@ class LeaseGroup implements GroupLease {
   async release(): Promise<'released' | 'expired'> {
     const results = await releaseAll(this.leases)
     for (const result of results) if (result.status === 'rejected') throw result.reason as LockError
-    return results.every((result) => result.status === 'fulfilled' && result.value === 'released') ? 'released' : 'expired'
+    return results.every((result) => result.status === 'fulfilled' && result.value === 'released')
+      ? 'released'
+      : 'expired'
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -146,7 +161,9 @@ class LeaseGroup implements GroupLease {
   }
 
   toJSON(): LeaseJson {
-    throw new UnsupportedError('a lease over several keys cannot be serialised as one: serialise each of its `leases`')
+    throw new UnsupportedError(
+      'a lease over several keys cannot be serialised as one: serialise each of its `leases`',
+    )
   }
 
   private get first(): StoreLease {

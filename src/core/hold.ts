@@ -57,6 +57,8 @@ export class Hold implements Alarm {
   /** The event loop stood still: not trusted until a renewal proves it. */
   doubted = false
   ended = false
+  /** Whether notices find it by the claim's id. */
+  listed = false
   user: HoldUser | null = null
   dueMs = 0
   place = -1
@@ -92,7 +94,9 @@ export class Hold implements Alarm {
 
   /** The store may still keep it, but a renewal that is overdue by a third of the life proves nothing any more. */
   trusted(nowMs: number): boolean {
-    return !this.ended && !this.doubted && nowMs < this.validUntilMs && nowMs <= this.renewAtMs + this.lifeMs / 3
+    return (
+      !this.ended && !this.doubted && nowMs < this.validUntilMs && nowMs <= this.renewAtMs + this.lifeMs / 3
+    )
   }
 
   remainingMs(nowMs: number): number {

@@ -24,7 +24,6 @@ export class StoreLease implements WriteLease, HoldUser {
   readonly request: Request
   readonly hold: Hold
   readonly grantedAtMs: number
-  private readonly acquiredAtWallMs: number
   private readonly engine: Engine
   private home: LeaseHome | null
   private state: 'held' | 'released' | 'lost' = 'held'
@@ -40,16 +39,23 @@ export class StoreLease implements WriteLease, HoldUser {
   /** Known to another process: never handed over inside this one. */
   serialised = false
 
-  constructor(engine: Engine, hold: Hold, request: Request, token: bigint | null, waitedMs: number, home: LeaseHome | null) {
+  constructor(
+    engine: Engine,
+    hold: Hold,
+    request: Request,
+    token: bigint | null,
+    sinceMs: number,
+    grantedAtMs: number,
+    home: LeaseHome | null,
+  ) {
     this.engine = engine
     this.hold = hold
     this.request = request
     this.key = request.key
     this.token = token
-    this.waitedMs = waitedMs
+    this.waitedMs = grantedAtMs - sinceMs
     this.home = home
-    this.grantedAtMs = engine.runtime.nowMs()
-    this.acquiredAtWallMs = engine.runtime.wallMs()
+    this.grantedAtMs = grantedAtMs
     hold.user = this
   }
 
@@ -58,7 +64,8 @@ export class StoreLease implements WriteLease, HoldUser {
   }
 
   get acquiredAt(): Date {
-    return new Date(this.acquiredAtWallMs)
+    const { runtime } = this.engine
+    return new Date(runtime.wallMs() - (runtime.nowMs() - this.grantedAtMs))
   }
 
   get held(): boolean {
@@ -113,6 +120,7 @@ export class StoreLease implements WriteLease, HoldUser {
     }
     hold.claim = { ...claim, replaces: null }
     hold.validUntilMs = Math.max(hold.validUntilMs, sentAtMs + claim.ttlMs - driftMs(claim.ttlMs))
+    engine.listen(hold)
     this.home?.leave(this)
     this.home = null
   }

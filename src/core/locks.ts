@@ -55,7 +55,9 @@ export class StoreLocks implements Locks {
   }
 
   using<T>(key: string, ...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
-    return rest.length === 1 ? this.run(key, EXCLUSIVE, undefined, rest[0]) : this.run(key, EXCLUSIVE, rest[0], rest[1])
+    return rest.length === 1
+      ? this.run(key, EXCLUSIVE, undefined, rest[0])
+      : this.run(key, EXCLUSIVE, rest[0], rest[1])
   }
 
   acquire(key: string, options?: AcquireOptions): Promise<Lease> {
@@ -84,9 +86,11 @@ export class StoreLocks implements Locks {
   }
 
   async all(keys: readonly string[], options?: AcquireOptions): Promise<GroupLease> {
-    if (!Array.isArray(keys) || keys.length === 0) throw new InvalidArgumentError('keys', 'must be a list of at least one key')
+    if (!Array.isArray(keys) || keys.length === 0)
+      throw new InvalidArgumentError('keys', 'must be a list of at least one key')
     const requests = keys.map((key) => this.request(key, EXCLUSIVE, options))
-    if (new Set(keys).size !== keys.length) throw new InvalidArgumentError('keys', 'must not name a key twice')
+    if (new Set(keys).size !== keys.length)
+      throw new InvalidArgumentError('keys', 'must not name a key twice')
     const group = await acquireAll(this.engine, this.soloists, requests)
     if (group instanceof Busy) throw new LockTimeoutError(group.details)
     return group
@@ -94,11 +98,17 @@ export class StoreLocks implements Locks {
 
   async adopt(lease: LeaseJson, options: AcquireOptions = {}): Promise<Lease> {
     const { traits } = this.engine.store
-    if (!traits.adoption) throw new UnsupportedError(`the ${traits.name} store cannot hand a lease to another process`)
+    if (!traits.adoption)
+      throw new UnsupportedError(`the ${traits.name} store cannot hand a lease to another process`)
     const { key, id, mode, limit = 1, weight = 1, owner, ttlMs } = lease
-    if (typeof id !== 'string' || id === '') throw new InvalidArgumentError('lease.id', `must be a text, not ${show(id)}`)
+    if (typeof id !== 'string' || id === '')
+      throw new InvalidArgumentError('lease.id', `must be a text, not ${show(id)}`)
     const wanted: Mode = mode === 'permits' ? permitsOf(limit, weight) : { kind: mode }
-    const request = this.request(key, wanted, { ttl: ttlMs, ...(owner === undefined ? {} : { owner }), ...options })
+    const request = this.request(key, wanted, {
+      ttl: ttlMs,
+      ...(owner === undefined ? {} : { owner }),
+      ...options,
+    })
     const claim = { ...this.engine.claimOf(request), queue: false, replaces: id }
     const adopted = await this.soloists.enter(request, claim)
     if (adopted instanceof Busy) throw new LockTimeoutError(adopted.details)
@@ -120,7 +130,8 @@ export class StoreLocks implements Locks {
 
   async evict(key: string, options: EvictOptions = {}): Promise<readonly string[]> {
     const { token = null, ask = false } = options
-    if (token !== null && typeof token !== 'bigint') throw new InvalidArgumentError('token', `must be a bigint, not ${show(token)}`)
+    if (token !== null && typeof token !== 'bigint')
+      throw new InvalidArgumentError('token', `must be a bigint, not ${show(token)}`)
     const answer = await this.engine.store.admin.evict(this.storeKey(key), token, ask)
     return answer.labels
   }
@@ -155,8 +166,14 @@ export class StoreLocks implements Locks {
     await engine.close()
   }
 
-  private async run<T>(key: string, mode: Mode, options: AcquireOptions | undefined, work: Work<T, WriteLease>): Promise<T> {
-    if (typeof work !== 'function') throw new InvalidArgumentError('work', `must be a function, not ${show(work)}`)
+  private async run<T>(
+    key: string,
+    mode: Mode,
+    options: AcquireOptions | undefined,
+    work: Work<T, WriteLease>,
+  ): Promise<T> {
+    if (typeof work !== 'function')
+      throw new InvalidArgumentError('work', `must be a function, not ${show(work)}`)
     const request = this.request(key, mode, options)
     const soon = this.enter(request)
     const lease = soon instanceof Promise ? await soon : soon
@@ -187,7 +204,11 @@ export class StoreLocks implements Locks {
     return lease
   }
 
-  private async tryTake(key: string, mode: Mode, options: AcquireOptions | undefined): Promise<AnyLease | null> {
+  private async tryTake(
+    key: string,
+    mode: Mode,
+    options: AcquireOptions | undefined,
+  ): Promise<AnyLease | null> {
     const lease = await this.enter({ ...this.request(key, mode, options), waitMs: 0 })
     return lease instanceof Busy ? null : lease
   }

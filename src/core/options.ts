@@ -51,29 +51,46 @@ export const EXCLUSIVE: Mode = { kind: 'exclusive' }
 export const SHARED: Mode = { kind: 'shared' }
 
 export function settingsOf(options: LocksOptions, store: Store): Settings {
-  const maxTtlMs = durationMs('maxTtl', options.maxTtl ?? LONGEST_TTL_MS, { minMs: SHORTEST_TTL_MS, maxMs: HARD_TTL_MS })
+  const maxTtlMs = durationMs('maxTtl', options.maxTtl ?? LONGEST_TTL_MS, {
+    minMs: SHORTEST_TTL_MS,
+    maxMs: HARD_TTL_MS,
+  })
   if (options.requireFencing === true && store.traits.fencing === 'none') {
-    throw new UnsupportedError(`the ${store.traits.name} store has no ordered fencing tokens, and requireFencing is set`)
+    throw new UnsupportedError(
+      `the ${store.traits.name} store has no ordered fencing tokens, and requireFencing is set`,
+    )
   }
   return {
-    ttlMs: durationMs('ttl', options.ttl ?? Math.min(10_000, maxTtlMs), { minMs: SHORTEST_TTL_MS, maxMs: maxTtlMs }),
+    ttlMs: durationMs('ttl', options.ttl ?? Math.min(10_000, maxTtlMs), {
+      minMs: SHORTEST_TTL_MS,
+      maxMs: maxTtlMs,
+    }),
     maxTtlMs,
     waitMs: waitOf(options.wait ?? 10_000),
     prefix: text('prefix', options.prefix ?? '', 0, LONGEST_NAME_BYTES),
     label: text('label', options.label ?? `${hostname()}:${process.pid}`, 1, LONGEST_NAME_BYTES),
     handover: flag('handover', options.handover, true),
     lockDelayMs: durationMs('lockDelay', options.lockDelay ?? 0, { minMs: 0, maxMs: LONGEST_TTL_MS }),
-    callTimeoutMs: durationMs('callTimeout', options.callTimeout ?? 5000, { minMs: 10, maxMs: LONGEST_TTL_MS }),
+    callTimeoutMs: durationMs('callTimeout', options.callTimeout ?? 5000, {
+      minMs: 10,
+      maxMs: LONGEST_TTL_MS,
+    }),
     releaseOnSignal: flag('releaseOnSignal', options.releaseOnSignal, false),
     runtime: options.runtime ?? nodeRuntime,
   }
 }
 
 /** Checks a key and the options of one acquisition, once. */
-export function requestOf(key: string, mode: Mode, options: AcquireOptions | undefined, settings: Settings): Request {
+export function requestOf(
+  key: string,
+  mode: Mode,
+  options: AcquireOptions | undefined,
+  settings: Settings,
+): Request {
   const storeKey = storeKeyOf(key, settings.prefix)
   const given = options ?? NO_OPTIONS
-  if (typeof given !== 'object' || given === null) throw new InvalidArgumentError('options', `must be an object, not ${show(options)}`)
+  if (typeof given !== 'object' || given === null)
+    throw new InvalidArgumentError('options', `must be an object, not ${show(options)}`)
   return {
     key,
     storeKey,
@@ -106,7 +123,10 @@ export function storeKeyOf(key: string, prefix: string): string {
   text('key', key, 1, LONGEST_KEY_BYTES)
   const storeKey = prefix + key
   if (Buffer.byteLength(storeKey) > LONGEST_KEY_BYTES) {
-    throw new InvalidArgumentError('key', `must have at most ${LONGEST_KEY_BYTES} bytes together with the prefix`)
+    throw new InvalidArgumentError(
+      'key',
+      `must have at most ${LONGEST_KEY_BYTES} bytes together with the prefix`,
+    )
   }
   return storeKey
 }
@@ -119,7 +139,10 @@ export function permitsOf(limit: number, weight: number): Mode {
 
 function wholeNumber(argument: string, value: number, min: number, max: number): void {
   if (!Number.isSafeInteger(value) || value < min || value > max) {
-    throw new InvalidArgumentError(argument, `must be a whole number from ${min} to ${max}, not ${show(value)}`)
+    throw new InvalidArgumentError(
+      argument,
+      `must be a whole number from ${min} to ${max}, not ${show(value)}`,
+    )
   }
 }
 
@@ -129,12 +152,14 @@ function waitOf(value: number | string): number {
 
 /** Well-formed text without U+0000, because two spellings must never mean one key on some store. */
 export function text(argument: string, value: string, minBytes: number, maxBytes: number): string {
-  if (typeof value !== 'string') throw new InvalidArgumentError(argument, `must be a text, not ${show(value)}`)
+  if (typeof value !== 'string')
+    throw new InvalidArgumentError(argument, `must be a text, not ${show(value)}`)
   const bytes = Buffer.byteLength(value)
   if (bytes < minBytes || bytes > maxBytes) {
     throw new InvalidArgumentError(argument, `must have ${minBytes} to ${maxBytes} bytes, not ${bytes}`)
   }
-  if (!isWellFormed(value)) throw new InvalidArgumentError(argument, 'must be well-formed Unicode: it has a lone surrogate')
+  if (!isWellFormed(value))
+    throw new InvalidArgumentError(argument, 'must be well-formed Unicode: it has a lone surrogate')
   if (value.includes('\0')) throw new InvalidArgumentError(argument, 'must not contain U+0000')
   return value
 }
@@ -146,13 +171,15 @@ function isWellFormed(value: string): boolean {
 
 function flag(argument: string, value: boolean | undefined, otherwise: boolean): boolean {
   if (value === undefined) return otherwise
-  if (typeof value !== 'boolean') throw new InvalidArgumentError(argument, `must be true or false, not ${show(value)}`)
+  if (typeof value !== 'boolean')
+    throw new InvalidArgumentError(argument, `must be true or false, not ${show(value)}`)
   return value
 }
 
 function signalOf(value: AbortSignal | undefined): AbortSignal | null {
   if (value === undefined) return null
-  if (!(value instanceof AbortSignal)) throw new InvalidArgumentError('signal', `must be an AbortSignal, not ${show(value)}`)
+  if (!(value instanceof AbortSignal))
+    throw new InvalidArgumentError('signal', `must be an AbortSignal, not ${show(value)}`)
   return value
 }
 
@@ -171,7 +198,8 @@ function spinOf(retry: AcquireOptions['retry']): Request['spin'] {
 
 function releaseOf(release: AcquireOptions['release']): boolean {
   if (release === undefined || release === 'await') return false
-  if (release !== 'background') throw new InvalidArgumentError('release', `must be 'await' or 'background', not ${show(release)}`)
+  if (release !== 'background')
+    throw new InvalidArgumentError('release', `must be 'await' or 'background', not ${show(release)}`)
   return true
 }
 

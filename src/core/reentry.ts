@@ -16,7 +16,9 @@ export class Reentry {
     const outer = this.storage.getStore()?.get(request.storeKey)
     if (outer === undefined || !outer.held) return null
     if (!covers(outer.hold.claim.mode, request.mode)) {
-      throw new ConflictError(`${quote(request.key)} is held by this async context with less than it now asks for: it would wait for itself`)
+      throw new ConflictError(
+        `${quote(request.key)} is held by this async context with less than it now asks for: it would wait for itself`,
+      )
     }
     return new NestedLease(outer)
   }
@@ -75,7 +77,9 @@ export class NestedLease implements WriteLease {
   }
 
   async downgrade(): Promise<void> {
-    throw new ConflictError(`${quote(this.key)} is held by an outer lease of this context: only that one can be downgraded`)
+    throw new ConflictError(
+      `${quote(this.key)} is held by an outer lease of this context: only that one can be downgraded`,
+    )
   }
 
   async release(): Promise<'released' | 'expired'> {

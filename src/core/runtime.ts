@@ -23,17 +23,22 @@ export interface Runtime {
 
 /** Node's timers overflow above this and fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
-const ID_BYTES = 16
-const pool = Buffer.allocUnsafe(ID_BYTES * 256)
+const ALPHABET = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
+/** 22 letters of 6 random bits each. */
+const ID_LENGTH = 22
+const pool = Buffer.allocUnsafe(ID_LENGTH * 256)
 let used = pool.length
 
+/** Drawn from a pool, because an id is made for every claim and a system call or an encoder would cost more than the claim. */
 function newId(): string {
   if (used === pool.length) {
     randomFillSync(pool)
+    for (let index = 0; index < pool.length; index++)
+      pool[index] = ALPHABET[(pool[index] as number) & 63] as number
     used = 0
   }
-  const id = pool.toString('base64url', used, used + ID_BYTES)
-  used += ID_BYTES
+  const id = pool.toString('latin1', used, used + ID_LENGTH)
+  used += ID_LENGTH
   return id
 }
 

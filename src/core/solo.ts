@@ -46,21 +46,22 @@ class Soloist implements Pursuer {
   enter(request: Request, claim: Claim): Soon<StoreLease | Busy> {
     this.pursuit = new Pursuit(this.engine, claim, request, this)
     const sinceMs = this.engine.runtime.nowMs()
-    const known = this.pursuit.begin()
+    const known = this.pursuit.begin(sinceMs)
     if (this.failure !== null) throw this.failure
     if (known === null) {
       this.open.add(this)
       this.ticket = new Ticket(this.engine, request, sinceMs, (ticket) => this.abandon(ticket))
       return this.ticket.promise
     }
-    if ('kind' in known && known.kind === 'blocked') return new Busy(detailsOf(request, 0, known, known.position))
-    return this.lease(claim, request, known as Grant, 0)
+    if ('kind' in known && known.kind === 'blocked')
+      return new Busy(detailsOf(request, 0, known, known.position))
+    return this.lease(claim, request, known as Grant, sinceMs)
   }
 
   granted({ claim, request }: Pursuit, grant: Grant): void {
     this.open.delete(this)
     const ticket = this.ticket as Ticket
-    ticket.serve(this.lease(claim, request, grant, ticket.waitedMs))
+    ticket.serve(this.lease(claim, request, grant, ticket.sinceMs))
   }
 
   busy(_pursuit: Pursuit, blocked: Blocked): void {
@@ -89,10 +90,14 @@ class Soloist implements Pursuer {
     return outage ?? detailsOf(ticket.request, ticket.waitedMs, blocked, blocked?.position ?? 0)
   }
 
-  private lease(claim: Claim, request: Request, grant: Grant, waitedMs: number): StoreLease {
-    const hold = this.engine.hold({ ...claim, replaces: null }, request, grant)
-    const { key } = request
-    this.engine.events.emit('granted', { key, token: grant.token, waitedMs, handedOver: false })
-    return new StoreLease(this.engine, hold, request, grant.token, waitedMs, null)
+  private lease(claim: Claim, request: Request, grant: Grant, sinceMs: number): StoreLease {
+    const nowMs = this.engine.runtime.nowMs()
+    const settled = claim.replaces === null ? claim : { ...claim, replaces: null }
+    const hold = this.engine.hold(settled, request, grant, nowMs)
+    this.engine.listen(hold)
+    const lease = new StoreLease(this.engine, hold, request, grant.token, sinceMs, nowMs, null)
+    const { key, token, waitedMs } = lease
+    this.engine.events.emit('granted', { key, token, waitedMs, handedOver: false })
+    return lease
   }
 }

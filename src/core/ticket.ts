@@ -27,7 +27,12 @@ export class Ticket implements Alarm {
   private settled = false
 
   /** `onLeave` takes the ticket out of its line and says what it waited for, or which outage it waited out. */
-  constructor(engine: Engine, request: Request, sinceMs: number, onLeave: (ticket: Ticket) => StoreError | TimeoutDetails) {
+  constructor(
+    engine: Engine,
+    request: Request,
+    sinceMs: number,
+    onLeave: (ticket: Ticket) => StoreError | TimeoutDetails,
+  ) {
     this.engine = engine
     this.request = request
     this.sinceMs = sinceMs

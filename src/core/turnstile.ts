@@ -1,31 +1,43 @@
 import { ClosedError, type LockError, type StoreError, type TimeoutDetails } from '../errors.ts'
 import type { Blocked, Claim } from '../model/index.ts'
 import { type Pursuer, Pursuit } from './acquire.ts'
-import type { Engine } from './engine.ts'
+import type { Engine, NoticeTarget } from './engine.ts'
 import type { Grant, Hold } from './hold.ts'
 import { type LeaseHome, StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
-import type { Soon } from './store.ts'
+import type { Soon, StoreNotice } from './store.ts'
 import { Busy, Ticket } from './ticket.ts'
 
 /** How often, and for how long, a claim is handed over while others wait for the key in the store's line. */
 const HANDOVERS_WHEN_CONTENDED = 16
 const HANDOVER_MS_WHEN_CONTENDED = 1000
+const KEPT_GATES = 256
 
 /** The local line of exclusive claims: at most one claim per key in the store, handed from holder to holder. */
 export class Turnstile {
   private readonly gates = new Map<string, Gate>()
   private readonly engine: Engine
+  private sweepAt = KEPT_GATES
 
   constructor(engine: Engine) {
     this.engine = engine
+    engine.turnstile = this
   }
 
   enter(request: Request): Soon<StoreLease | Busy> {
-    const gate = this.gates.get(request.storeKey)
-    if (gate !== undefined) return gate.queue(request)
-    const opened = new Gate(this.engine, request.storeKey, this.gates)
-    return opened.open(request)
+    const { storeKey } = request
+    let gate = this.gates.get(storeKey)
+    if (gate === undefined) {
+      gate = new Gate(this.engine)
+      this.gates.set(storeKey, gate)
+      if (this.gates.size > this.sweepAt) this.sweep()
+    }
+    return gate.idle ? gate.open(request) : gate.queue(request)
+  }
+
+  /** What the store tells about a claim that is held through a gate. */
+  notice(notice: StoreNotice): void {
+    this.gates.get(notice.key)?.notice(notice)
   }
 
   get waiting(): number {
@@ -35,24 +47,34 @@ export class Turnstile {
   }
 
   close(): void {
-    for (const gate of [...this.gates.values()]) gate.close()
+    for (const gate of this.gates.values()) gate.close()
+    this.gates.clear()
+  }
+
+  /** An idle gate is kept for the next to come; it goes when there are many, at a price spread over as many entries. */
+  private sweep(): void {
+    for (const [key, gate] of this.gates) if (gate.idle) this.gates.delete(key)
+    this.sweepAt = Math.max(KEPT_GATES, this.gates.size * 2)
   }
 }
 
-class Gate implements Pursuer, LeaseHome {
+class Gate implements Pursuer, LeaseHome, NoticeTarget {
   private readonly engine: Engine
-  private readonly storeKey: string
-  private readonly gates: Map<string, Gate>
   private readonly tickets: Ticket[] = []
   private pursuit: Pursuit | null = null
   private lease: StoreLease | null = null
+  /** Why the first attempt failed before there was a ticket to tell. */
+  private refusal: LockError | null = null
   /** Hand-overs of the present hold so far. */
   private passed = 0
 
-  constructor(engine: Engine, storeKey: string, gates: Map<string, Gate>) {
+  constructor(engine: Engine) {
     this.engine = engine
-    this.storeKey = storeKey
-    this.gates = gates
+  }
+
+  /** Nobody holds the key through this gate and nobody is after it. */
+  get idle(): boolean {
+    return this.lease === null && this.pursuit === null && this.tickets.length === 0
   }
 
   get waiting(): number {
@@ -64,24 +86,16 @@ class Gate implements Pursuer, LeaseHome {
     const claim = this.engine.claimOf(request)
     const pursuit = new Pursuit(this.engine, claim, request, this)
     this.pursuit = pursuit
-    this.gates.set(this.storeKey, this)
+    this.refusal = null
     const sinceMs = this.engine.runtime.nowMs()
-    let failure: LockError | null = null
-    this.onFirst = (error) => {
-      failure = error
-    }
-    const known = pursuit.begin()
-    this.onFirst = null
-    if (failure !== null) {
-      this.shut()
-      throw failure
-    }
+    const known = pursuit.begin(sinceMs)
+    if (this.refusal !== null) throw this.refusal
     if (known === null) return this.line(request, sinceMs).promise
     if ('kind' in known && known.kind === 'blocked') {
-      this.shut()
+      this.pursuit = null
       return new Busy(detailsOf(request, 0, known, known.position))
     }
-    return this.admit(claim, request, known as Grant, 0)
+    return this.admit(claim, request, known as Grant, sinceMs)
   }
 
   queue(request: Request): Soon<StoreLease | Busy> {
@@ -89,15 +103,19 @@ class Gate implements Pursuer, LeaseHome {
     return this.line(request, this.engine.runtime.nowMs()).promise
   }
 
+  notice(notice: StoreNotice): void {
+    const hold = this.lease?.hold
+    if (hold?.claim.id === notice.id) hold.notice(notice)
+  }
+
   granted(pursuit: Pursuit, grant: Grant): void {
     this.pursuit = null
     const ticket = this.tickets.shift()
     if (ticket === undefined) {
       this.engine.abandoned.release(pursuit.claim)
-      this.shut()
       return
     }
-    ticket.serve(this.admit(pursuit.claim, ticket.request, grant, ticket.waitedMs))
+    ticket.serve(this.admit(pursuit.claim, ticket.request, grant, ticket.sinceMs))
   }
 
   busy(_pursuit: Pursuit, blocked: Blocked): void {
@@ -109,11 +127,9 @@ class Gate implements Pursuer, LeaseHome {
 
   failed(_pursuit: Pursuit, error: LockError): void {
     this.pursuit = null
-    if (this.onFirst !== null) {
-      this.onFirst(error)
-      return
-    }
-    this.tickets.shift()?.fail(error)
+    const ticket = this.tickets.shift()
+    if (ticket === undefined) this.refusal = error
+    else ticket.fail(error)
     this.next()
   }
 
@@ -121,7 +137,7 @@ class Gate implements Pursuer, LeaseHome {
     const { hold } = lease
     const next = this.tickets[0]
     if (next !== undefined && lease === this.lease && this.mayHandOver(lease, next.request)) {
-      if (this.engine.runtime.nowMs() + hold.lifeMs / 2 <= hold.validUntilMs) return this.handOver(hold)
+      if (this.isFresh(hold)) return this.handOver(hold)
       const renewed = this.engine.watchdog.renewNow(hold)
       if (renewed instanceof Promise) return renewed.then(() => this.passOn(lease))
     }
@@ -137,20 +153,16 @@ class Gate implements Pursuer, LeaseHome {
   close(): void {
     this.pursuit?.cancel()
     this.pursuit = null
-    this.shut()
     for (const ticket of this.tickets.splice(0)) ticket.fail(new ClosedError())
   }
-
-  /** Set while the first attempt runs, whose failure is thrown to the caller instead of rejecting a ticket. */
-  private onFirst: ((error: LockError) => void) | null = null
 
   /** After a renewal that was needed first, or when nobody can take over: hand over if it may be, else give the key back. */
   private passOn(lease: StoreLease): Soon<'released' | 'expired'> {
     const { hold } = lease
     if (hold.ended) return 'expired'
     const next = this.tickets[0]
-    const fresh = this.engine.runtime.nowMs() + hold.lifeMs / 2 <= hold.validUntilMs
-    if (next !== undefined && fresh && this.mayHandOver(lease, next.request)) return this.handOver(hold)
+    if (next !== undefined && this.isFresh(hold) && this.mayHandOver(lease, next.request))
+      return this.handOver(hold)
     const wasCurrent = lease === this.lease
     if (wasCurrent) this.lease = null
     try {
@@ -161,6 +173,10 @@ class Gate implements Pursuer, LeaseHome {
     }
   }
 
+  private isFresh(hold: Hold): boolean {
+    return this.engine.runtime.nowMs() + hold.lifeMs / 2 <= hold.validUntilMs
+  }
+
   private mayHandOver(lease: StoreLease, next: Request): boolean {
     const { hold } = lease
     const { engine } = this
@@ -168,7 +184,9 @@ class Gate implements Pursuer, LeaseHome {
     if (!engine.settings.handover || engine.closing || !lease.settled || !hold.trusted(nowMs)) return false
     if (this.passed >= hold.spare || !fitsClaim(hold.claim, next) || !hold.autoRenew) return false
     if (!hold.contended) return true
-    return this.passed < HANDOVERS_WHEN_CONTENDED && nowMs - hold.contendedSinceMs < HANDOVER_MS_WHEN_CONTENDED
+    return (
+      this.passed < HANDOVERS_WHEN_CONTENDED && nowMs - hold.contendedSinceMs < HANDOVER_MS_WHEN_CONTENDED
+    )
   }
 
   private handOver(hold: Hold): 'released' {
@@ -176,25 +194,29 @@ class Gate implements Pursuer, LeaseHome {
     const { request } = ticket
     this.passed++
     const token = hold.token === null ? null : hold.token + BigInt(this.passed)
-    hold.renewUntilMs = this.engine.runtime.nowMs() + request.maxHoldMs
-    this.lease = new StoreLease(this.engine, hold, request, token, ticket.waitedMs, this)
-    this.engine.events.emit('handedOver', { key: request.key, token })
+    const nowMs = this.engine.runtime.nowMs()
+    hold.renewUntilMs = nowMs + request.maxHoldMs
+    this.lease = new StoreLease(this.engine, hold, request, token, ticket.sinceMs, nowMs, this)
+    if (this.engine.events.has('handedOver'))
+      this.engine.events.emit('handedOver', { key: request.key, token })
     this.tellGranted(this.lease, true)
     ticket.serve(this.lease)
     return 'released'
   }
 
-  private admit(claim: Claim, request: Request, grant: Grant, waitedMs: number): StoreLease {
+  private admit(claim: Claim, request: Request, grant: Grant, sinceMs: number): StoreLease {
     this.pursuit = null
     this.passed = 0
-    const hold = this.engine.hold(claim, request, grant)
-    this.lease = new StoreLease(this.engine, hold, request, grant.token, waitedMs, this)
+    const nowMs = this.engine.runtime.nowMs()
+    const hold = this.engine.hold(claim, request, grant, nowMs)
+    this.lease = new StoreLease(this.engine, hold, request, grant.token, sinceMs, nowMs, this)
     this.tellGranted(this.lease, false)
     return this.lease
   }
 
   private tellGranted({ key, token, waitedMs }: StoreLease, handedOver: boolean): void {
-    if (this.engine.events.has('granted')) this.engine.events.emit('granted', { key, token, waitedMs, handedOver })
+    if (this.engine.events.has('granted'))
+      this.engine.events.emit('granted', { key, token, waitedMs, handedOver })
   }
 
   private line(request: Request, sinceMs: number): Ticket {
@@ -210,7 +232,8 @@ class Gate implements Pursuer, LeaseHome {
     this.tickets.splice(place, 1)
     const { pursuit } = this
     const next = this.tickets[0]
-    if (place > 0 || pursuit === null || (next !== undefined && fitsPursuit(pursuit, next.request))) return why
+    if (place > 0 || pursuit === null || (next !== undefined && fitsPursuit(pursuit, next.request)))
+      return why
     pursuit.cancel()
     this.pursuit = null
     this.next()
@@ -221,14 +244,11 @@ class Gate implements Pursuer, LeaseHome {
   private next(): void {
     if (this.lease !== null || this.pursuit !== null) return
     const ticket = this.tickets[0]
-    if (ticket === undefined) {
-      this.shut()
-      return
-    }
+    if (ticket === undefined) return
     const claim = this.engine.claimOf(ticket.request)
     const pursuit = new Pursuit(this.engine, claim, ticket.request, this)
     this.pursuit = pursuit
-    const known = pursuit.begin()
+    const known = pursuit.begin(this.engine.runtime.nowMs())
     if (known === null) return
     if ('kind' in known && known.kind === 'blocked') this.busy(pursuit, known)
     else this.granted(pursuit, known as Grant)
@@ -242,13 +262,14 @@ class Gate implements Pursuer, LeaseHome {
     const blocked = this.pursuit?.blocked ?? null
     return detailsOf(request, waitedMs, blocked, (blocked?.position ?? 1) + ahead)
   }
-
-  private shut(): void {
-    if (this.gates.get(this.storeKey) === this) this.gates.delete(this.storeKey)
-  }
 }
 
-export function detailsOf(request: Request, waitedMs: number, blocked: Blocked | null, position: number): TimeoutDetails {
+export function detailsOf(
+  request: Request,
+  waitedMs: number,
+  blocked: Blocked | null,
+  position: number,
+): TimeoutDetails {
   const { label = null, heldMs = null } = blocked?.holder ?? {}
   return { key: request.key, waitedMs, holder: label, heldMs, position }
 }

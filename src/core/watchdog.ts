@@ -20,7 +20,6 @@ export class Watchdog {
   /** Called once for a hold that was lost, after its user was told. */
   private readonly onLost: (hold: Hold, cause: EndCause) => void
   private readonly alarms: Alarms
-  private readonly holds = new Set<Hold>()
   private due: Hold[] = []
   private wallAheadMs: number
 
@@ -39,18 +38,16 @@ export class Watchdog {
   }
 
   get size(): number {
-    return this.holds.size
+    return this.alarms.size
   }
 
-  watch(hold: Hold): void {
-    this.holds.add(hold)
-    this.schedule(hold, this.runtime.nowMs() + hold.lifeMs / 3)
+  watch(hold: Hold, nowMs: number): void {
+    this.schedule(hold, nowMs + hold.lifeMs / 3)
   }
 
   /** Stops renewing; nothing of the watchdog touches the hold afterwards. */
   unwatch(hold: Hold): void {
     hold.ended = true
-    this.holds.delete(hold)
     this.alarms.remove(hold)
   }
 
@@ -69,13 +66,12 @@ export class Watchdog {
     return this.send([hold])
   }
 
-  all(): Hold[] {
-    return [...this.holds]
+  all(): readonly Hold[] {
+    return this.alarms.all() as readonly Hold[]
   }
 
   stop(): void {
     this.alarms.clear()
-    this.holds.clear()
   }
 
   private schedule(hold: Hold, renewAtMs: number): void {
@@ -103,10 +99,10 @@ export class Watchdog {
     this.wallAheadMs = wallAheadMs
     const lateMs = nowMs - first.dueMs
     if (lateMs < STALL_MS && sleptMs < SLEEP_MS) return
-    for (const hold of this.holds) {
+    for (const hold of [first, ...this.all()]) {
       if (hold.autoRenew && (sleptMs >= SLEEP_MS || !hold.trusted(nowMs))) hold.doubted = true
     }
-    this.events.emit('stalled', { stalledMs: Math.max(lateMs, sleptMs), leases: this.holds.size })
+    this.events.emit('stalled', { stalledMs: Math.max(lateMs, sleptMs), leases: this.alarms.size + 1 })
   }
 
   private send(holds: readonly Hold[]): Soon<void> {
@@ -163,7 +159,8 @@ export class Watchdog {
       }
       // Spread, so that leases taken together do not stay in step for ever.
       this.schedule(hold, sentAtMs + (ttlMs / 3) * (0.9 + 0.1 * this.runtime.random()))
-      if (told) this.events.emit('renewed', { key: hold.userKey, token: hold.token, tookMs: nowMs - sentAtMs })
+      if (told)
+        this.events.emit('renewed', { key: hold.userKey, token: hold.token, tookMs: nowMs - sentAtMs })
     }
   }
 

@@ -1,5 +1,5 @@
 import { step } from './step.ts'
-import type { Blocked, Claim, ClaimAnswer, Clock, Event, KeyState, Letter, Rules } from './types.ts'
+import type { Answer, Blocked, Claim, ClaimAnswer, Clock, Event, KeyState, Letter, Rules } from './types.ts'
 
 /** Where a store keeps the states while it works on a batch. */
 export interface Shelf {
@@ -28,31 +28,48 @@ export function claimBatch(
   const answers: ClaimAnswer[] = []
   const letters: KeyLetter[] = []
   for (let first = 0; first < claims.length; ) {
+    const claim = claims[first] as Claim
+    if (claim.group === null) {
+      const {
+        state,
+        answer,
+        letters: posted,
+      } = step(shelf.get(claim.key), { kind: 'claim', claim, inbox }, clock, rules)
+      shelf.put(claim.key, state)
+      answers.push(answer)
+      for (const letter of posted) letters.push({ ...letter, key: claim.key })
+      first++
+      continue
+    }
     let next = first + 1
-    const group = claims[first]?.group ?? null
-    while (group !== null && claims[next]?.group === group) next++
+    while (claims[next]?.group === claim.group) next++
     claimGroup(shelf, claims.slice(first, next), inbox, clock, rules, answers, letters)
     first = next
   }
   return { answers, letters }
 }
 
-/** The same kind of event on several keys. */
+/** The same kind of event for several claims. */
 export function stepBatch<E extends Event>(
   shelf: Shelf,
-  events: readonly (readonly [key: string, event: E])[],
+  claims: readonly Pick<Claim, 'key' | 'id' | 'ttlMs'>[],
+  eventOf: (claim: Pick<Claim, 'key' | 'id' | 'ttlMs'>) => E,
   clock: Clock,
   rules: Rules,
-) {
+): Batch<Answer<E>> {
+  const answers: Answer<E>[] = []
   const letters: KeyLetter[] = []
-  const answers = events.map(([key, event]) => {
-    const outcome = step(shelf.get(key), event, clock, rules)
-    shelf.put(key, outcome.state)
-    for (const letter of outcome.letters) letters.push({ ...letter, key })
-    return outcome.answer
-  })
+  for (const claim of claims) {
+    const { state, answer, letters: posted } = step(shelf.get(claim.key), eventOf(claim), clock, rules)
+    shelf.put(claim.key, state)
+    answers.push(answer)
+    for (const letter of posted) letters.push({ ...letter, key: claim.key })
+  }
   return { answers, letters }
 }
+
+export const renewOf = ({ id, ttlMs }: Pick<Claim, 'id' | 'ttlMs'>) => ({ kind: 'renew', id, ttlMs }) as const
+export const releaseOf = ({ id }: Pick<Claim, 'id'>) => ({ kind: 'release', id }) as const
 
 function claimGroup(
   shelf: Shelf,
@@ -69,7 +86,7 @@ function claimGroup(
   for (const claim of claims) {
     const before = states.get(claim.key) ?? shelf.get(claim.key)
     const outcome = step(before, { kind: 'claim', claim, inbox }, clock, rules)
-    if (claim.group !== null && outcome.answer.kind !== 'granted') {
+    if (outcome.answer.kind !== 'granted') {
       // Nothing was written yet, so forgetting the drafts is the roll-back.
       for (const other of claims) answers.push(other === claim ? outcome.answer : heldBack(clock))
       return

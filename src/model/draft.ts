@@ -2,6 +2,8 @@ import { covers, fits, ownHold } from './admission.ts'
 import { nextSeq, SPARE_TOKENS, tokenOf } from './token.ts'
 import type { Claim, Clock, Hold, KeyState, Letter, Member, Notice, Rules, Waiter } from './types.ts'
 
+const NO_LETTERS: readonly Letter[] = []
+
 /** A state being changed. Its arrays are replaced, never mutated, so the state it came from stays as it was. */
 export class Draft {
   holds: readonly Hold[]
@@ -9,7 +11,7 @@ export class Draft {
   seq: number
   seqKeptUntilMs: number
   closedUntilMs: number
-  readonly letters: Letter[] = []
+  letters: readonly Letter[] = NO_LETTERS
   private readonly clock: Clock
   private readonly rules: Rules
 
@@ -31,7 +33,7 @@ export class Draft {
   /** Drops what is dead, then admits whom that lets in. */
   sweep(): void {
     const { nowMs } = this.clock
-    if (this.line.some((waiter) => waiter.expiresAtMs <= nowMs)) {
+    if (this.line.length > 0 && this.line.some((waiter) => waiter.expiresAtMs <= nowMs)) {
       this.line = this.line.filter((waiter) => waiter.expiresAtMs > nowMs)
     }
     if (this.holds.some((hold) => hold.members.some((member) => member.expiresAtMs <= nowMs)))
@@ -132,7 +134,7 @@ export class Draft {
   }
 
   post(inbox: string | null, notice: Notice): void {
-    this.letters.push({ inbox, notice })
+    this.letters = [...this.letters, { inbox, notice }]
   }
 
   get closed(): boolean {

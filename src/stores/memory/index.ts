@@ -6,6 +6,8 @@ import {
   conditionHolds,
   isInUse,
   type RecordCondition,
+  releaseOf,
+  renewOf,
   step,
   stepBatch,
   take,
@@ -52,14 +54,12 @@ export function memory(options: MemoryOptions = {}): Store {
       return batch.answers
     },
     renew(claims) {
-      const events = claims.map(({ key, id, ttlMs }) => [key, { kind: 'renew', id, ttlMs }] as const)
-      const batch = stepBatch(world, events, world.clock(), RULES)
+      const batch = stepBatch(world, claims, renewOf, world.clock(), RULES)
       world.deliver(batch.letters)
       return batch.answers
     },
     release(claims) {
-      const events = claims.map(({ key, id }) => [key, { kind: 'release', id }] as const)
-      const batch = stepBatch(world, events, world.clock(), RULES)
+      const batch = stepBatch(world, claims, releaseOf, world.clock(), RULES)
       world.deliver(batch.letters)
       return batch.answers
     },
@@ -92,10 +92,10 @@ function adminOf(world: MemoryWorld): Admin {
       }
     },
     evict(key, token, ask) {
-      const event = { kind: ask ? 'revoke' : 'evict', token } as const
-      const batch = stepBatch(world, [[key, event]], world.clock(), RULES)
-      world.deliver(batch.letters)
-      return batch.answers[0] as NonNullable<(typeof batch.answers)[0]>
+      const outcome = step(world.get(key), { kind: ask ? 'revoke' : 'evict', token }, world.clock(), RULES)
+      world.put(key, outcome.state)
+      world.deliver(outcome.letters.map((letter) => ({ ...letter, key })))
+      return outcome.answer
     },
   }
 }
@@ -107,7 +107,11 @@ function recordsOf(world: MemoryWorld): Records {
     return record
   }
   const allowed = (key: string, condition: RecordCondition) =>
-    conditionHolds(read(key), condition, () => condition.kind === 'held' && isHeld(world, condition.key, condition.id))
+    conditionHolds(
+      read(key),
+      condition,
+      () => condition.kind === 'held' && isHeld(world, condition.key, condition.id),
+    )
   return {
     read,
     write(key, value, ttlMs, condition) {

@@ -1,13 +1,22 @@
 import type { Runtime } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
-import { type Clock, EMPTY, isForgettable, type KeyLetter, type KeyState, type RecordState, type Rules } from '../../model/index.ts'
+import {
+  type Clock,
+  EMPTY,
+  isForgettable,
+  type KeyLetter,
+  type KeyState,
+  type RecordState,
+  type Rules,
+} from '../../model/index.ts'
 
 /** A waiter of this process cannot die apart from it, so an offer lives as long as any grant. Nothing need be
  *  remembered of a free key either: the stamp rises with every step, whatever the key. */
 export const RULES: Rules = { offerMs: Number.POSITIVE_INFINITY, keepSeqMs: 0 }
 
-const STEPS_PER_SWEEP = 512
-const KEYS_PER_SWEEP = 64
+const STEPS_PER_SWEEP = 64
+/** More than a step can add, so that what is forgotten keeps up with what is remembered. */
+const KEYS_PER_SWEEP = 128
 
 /** What one or more memory stores share: the claims, the records and who listens. */
 export class MemoryWorld {
@@ -15,22 +24,23 @@ export class MemoryWorld {
   readonly listeners = new Map<string, Set<(notice: StoreNotice) => void>>()
   private readonly states = new Map<string, KeyState>()
   private readonly runtime: Runtime
-  private lastStampUs = 0
+  private lastStampUs: number
   private steps = 0
   private inboxes = 0
   private sweeping: Iterator<[string, KeyState]> | null = null
 
   constructor(runtime: Runtime) {
     this.runtime = runtime
+    this.lastStampUs = runtime.wallMs() * 1000
   }
 
   newInbox(): string {
     return String(++this.inboxes)
   }
 
+  /** The stamp begins at the wall clock and counts on: no claim of this world outlives the process. */
   clock(): Clock {
-    this.lastStampUs = Math.max(this.lastStampUs + 1, this.runtime.wallMs() * 1000)
-    return { nowMs: Math.floor(this.runtime.nowMs()), stampUs: this.lastStampUs }
+    return { nowMs: Math.floor(this.runtime.nowMs()), stampUs: ++this.lastStampUs }
   }
 
   get(key: string): KeyState {
@@ -39,8 +49,7 @@ export class MemoryWorld {
 
   put(key: string, state: KeyState): void {
     if (state.seq > this.lastStampUs) this.lastStampUs = state.seq
-    if (state.holds.length === 0 && state.line.length === 0 && state.closedUntilMs === 0) this.states.delete(key)
-    else this.states.set(key, state)
+    this.states.set(key, state)
     if (++this.steps % STEPS_PER_SWEEP === 0) this.sweep()
   }
 
@@ -57,10 +66,10 @@ export class MemoryWorld {
     }
   }
 
-  /** Forgets, a few keys at a time, what ended without anybody coming back to it. */
+  /** Forgets, a few keys at a time, what nobody holds or waits for: a hot key would pay for being forgotten each time. */
   private sweep(): void {
     const nowMs = Math.floor(this.runtime.nowMs())
-    this.sweeping ??= this.states.entries()
+    if (this.sweeping === null) this.sweeping = this.states.entries()
     for (let checked = 0; checked < KEYS_PER_SWEEP; checked++) {
       const entry = this.sweeping.next()
       if (entry.done === true) {
