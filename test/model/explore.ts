@@ -17,6 +17,8 @@ export interface Step {
 }
 
 export interface Sight extends Step {
+  /** Holders whose time ran out since the step before. */
+  readonly expired: readonly string[]
   /** What the claimants knew when the event came, at that moment of time. */
   readonly known: Ledger
   /** What they know after it. */
@@ -46,14 +48,14 @@ export function explore(model: Model, plan: Plan, look: (sight: Sight) => void, 
     const clock: Clock = { nowMs, stampUs }
     if (tour.forget === true && model.isForgettable(state, nowMs)) state = model.EMPTY
     const event = deepFreeze(eventOf(move.action, plan.claims, learnt))
-    learnt.pass(nowMs)
+    const expired = learnt.pass(nowMs)
     const known = copyOf(learnt)
     const before = state
     const outcome = model.step(before, event, clock, rules)
     state = deepFreeze(outcome.state)
     const step: Step = { before, event, clock, state, answer: outcome.answer, letters: outcome.letters }
     learnt.learn(step)
-    look({ ...step, known, learnt })
+    look({ ...step, expired, known, learnt })
   }
 }
 

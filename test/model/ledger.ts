@@ -31,17 +31,21 @@ export class Ledger {
   /** Every token that began a hold, in the order of the grants. */
   readonly tokens: bigint[] = []
 
-  /** Those whose time is up know it by themselves. */
-  pass(nowMs: number): void {
+  /** Those whose time is up know it by themselves. Says which of the holders that were. */
+  pass(nowMs: number): string[] {
+    const expired: string[] = []
     for (const hold of this.holds) {
       for (const { claim, untilMs } of hold.believers) {
-        if (untilMs > nowMs || claim.lockDelayMs === 0) continue
-        this.closedUntilMs = Math.max(this.closedUntilMs, untilMs + claim.lockDelayMs)
+        if (untilMs > nowMs) continue
+        expired.push(claim.id)
+        if (claim.lockDelayMs > 0)
+          this.closedUntilMs = Math.max(this.closedUntilMs, untilMs + claim.lockDelayMs)
       }
       hold.believers = hold.believers.filter((believer) => believer.untilMs > nowMs)
     }
     this.dropEmpty()
     this.line = this.line.filter((waiter) => waiter.untilMs > nowMs)
+    return expired
   }
 
   /** Takes in what a step told the claimants. */

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { RULES } from '../arbitraries.ts'
+import { atEveryStep, type Topic } from '../property.ts'
+
+export const purity: Topic = {
+  // The walk freezes every state and event, so that a step that writes to one throws.
+  'a step leaves its input as it was': atEveryStep(({ before, state, event }) => {
+    assert(Object.isFrozen(before) && Object.isFrozen(state) && Object.isFrozen(event))
+  }),
+
+  'the same step has the same outcome, also from a state that was written down and read again': atEveryStep(
+    ({ before, event, clock, state, answer, letters }, model) => {
+      const readAgain = JSON.parse(JSON.stringify(before)) as typeof before
+      const outcome = model.step(readAgain, event, clock, RULES)
+      assert.deepEqual(outcome, { state, answer, letters })
+    },
+  ),
+
+  'asking whether a claim would be granted tells the truth': atEveryStep(
+    ({ before, event, clock, answer }, model) => {
+      if (event.kind !== 'claim') return
+      assert.equal(model.wouldGrant(before, event.claim, clock, RULES), answer?.kind === 'granted')
+    },
+  ),
+}
