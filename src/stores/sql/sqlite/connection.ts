@@ -1,0 +1,132 @@
+import { StoreError } from '../../../errors.ts'
+import type { Binding, Database, Statement } from './binding.ts'
+import { refusal } from './location.ts'
+import { requireSchema } from './schema.ts'
+
+const BUSY = 5
+const PROTOCOL = 15
+const CANNOT_OPEN = 14
+const READ_ONLY = 8
+const NOT_A_DATABASE = 26
+
+/** Opening is synchronous and rare, so it may wait inside SQLite for others who open or close the same file. */
+const OPEN_PATIENCE_MS = 5000
+const OPEN_RETRY_MS = 5
+
+/** Pages in the write-ahead log before they are copied into the database: 16 MB, so that fsync costs little per call. */
+const CHECKPOINT_PAGES = 4000
+
+/** An open database, with its tables. */
+export class Connection {
+  readonly file: string
+  private readonly database: Database
+  private readonly begin: Statement
+  private readonly commit: Statement
+  private readonly rollback: Statement
+
+  constructor(binding: Binding, file: string) {
+    this.file = file
+    this.database = open(binding, file)
+    this.begin = this.prepare('BEGIN IMMEDIATE')
+    this.commit = this.prepare('COMMIT')
+    this.rollback = this.prepare('ROLLBACK')
+  }
+
+  prepare(sql: string): Statement {
+    return this.database.prepare(sql)
+  }
+
+  /** Runs `work` with the database to itself; whatever it throws undoes it. */
+  transaction<T>(work: () => T): T {
+    this.begin.run()
+    try {
+      const result = work()
+      this.commit.run()
+      return result
+    } catch (error) {
+      this.undo()
+      throw error
+    }
+  }
+
+  close(): void {
+    this.database.close()
+  }
+
+  private undo(): void {
+    try {
+      this.rollback.run()
+    } catch {
+      // SQLite has rolled back by itself, as it does when the disk is full.
+    }
+  }
+}
+
+/** Whether somebody else had the database, so that nothing was done. */
+export function isBusy(error: unknown): boolean {
+  const code = resultOf(error)
+  // The package's `all` gives no code.
+  return (
+    code === BUSY ||
+    code === PROTOCOL ||
+    (code === null && /^database is locked/.test((error as Error)?.message))
+  )
+}
+
+function open(binding: Binding, file: string): Database {
+  let database: Database | null = null
+  try {
+    database = new binding.DatabaseSync(file)
+    database.exec(`PRAGMA busy_timeout = ${OPEN_PATIENCE_MS}`)
+    useWriteAheadLog(database, file)
+    // A power cut may take the last commits along. That is harmless: the holds in them are of another boot, hence dead,
+    // and a token that was lost with them cannot come back, because the next one is at least the wall clock's stamp.
+    database.exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+    requireSchema(database)
+    // From here on nobody waits inside SQLite: it would block the event loop, and it is not fair.
+    database.exec('PRAGMA busy_timeout = 0')
+    return database
+  } catch (error) {
+    database?.close()
+    throw explained(error, file)
+  }
+}
+
+/** The first to open a file changes its journal, and SQLite does not wait for others who are about to do the same. */
+function useWriteAheadLog(database: Database, file: string): void {
+  for (let waitedMs = 0; ; waitedMs += OPEN_RETRY_MS) {
+    try {
+      const row = database.prepare('PRAGMA journal_mode = WAL').get() as { readonly journal_mode: string }
+      if (row.journal_mode === 'wal') return
+      throw new StoreError(
+        `${JSON.stringify(file)} cannot have a write-ahead log: its journal stays ${row.journal_mode}`,
+      )
+    } catch (error) {
+      if (!isBusy(error) || waitedMs >= OPEN_PATIENCE_MS) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS)
+    }
+  }
+}
+
+function explained(error: unknown, file: string): unknown {
+  switch (resultOf(error)) {
+    case NOT_A_DATABASE:
+      return refusal(file, 'is not an SQLite database')
+    case CANNOT_OPEN:
+      return refusal(file, 'cannot be opened: SQLite was not allowed to create or open it')
+    case READ_ONLY:
+      return refusal(file, 'cannot be written')
+    case null:
+      return error
+    default:
+      return new StoreError(`cannot open ${JSON.stringify(file)}: ${(error as Error).message}`, {
+        cause: error,
+      })
+  }
+}
+
+/** SQLite's primary result code, null for an error of another kind. */
+function resultOf(error: unknown): number | null {
+  const code = (error as { errcode?: unknown } | null)?.errcode
+  return typeof code === 'number' ? code & 0xff : null
+}

@@ -1,0 +1,46 @@
+import type { Runtime } from '../../../core/runtime.ts'
+import type { Soon } from '../../../core/store.ts'
+import type { Clock } from '../../../model/index.ts'
+import type { BootClock } from './boot.ts'
+import { Cleaner } from './cleaner.ts'
+import type { Connection } from './connection.ts'
+import { Turns } from './turns.ts'
+
+/** How the parts of a store work on the database: one at a time, on the store's clock, tidying up behind them. */
+export class Desk {
+  private readonly connection: Connection
+  private readonly clock: BootClock
+  private readonly turns: Turns
+  private readonly cleaner: Cleaner
+
+  constructor(connection: Connection, clock: BootClock, runtime: Runtime) {
+    this.connection = connection
+    this.clock = clock
+    this.turns = new Turns(runtime, connection.file)
+    this.cleaner = new Cleaner(connection, clock)
+  }
+
+  /** Runs `work` in its turn; each of its statements is a transaction of its own unless it opens one. */
+  run<T>(work: (clock: Clock) => T): Soon<T> {
+    return this.turns.run(() => {
+      const result = work(this.clock.read())
+      this.cleaner.count()
+      return result
+    })
+  }
+
+  /** Runs `work` in its turn, as one transaction. */
+  transact<T>(work: (clock: Clock) => T): Soon<T> {
+    return this.run(() => this.transaction(work))
+  }
+
+  /** One transaction inside a turn. The clock is read when nobody else can write any more. */
+  transaction<T>(work: (clock: Clock) => T): T {
+    return this.connection.transaction(() => work(this.clock.read()))
+  }
+
+  close(): void {
+    this.turns.close()
+    this.connection.close()
+  }
+}

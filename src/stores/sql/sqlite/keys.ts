@@ -1,0 +1,116 @@
+import {
+  type Claim,
+  type Clock,
+  EMPTY,
+  fits,
+  forgetAtMs,
+  type KeyState,
+  type Member,
+} from '../../../model/index.ts'
+import { decodeState, encodeState } from '../format.ts'
+import type { Statement } from './binding.ts'
+import type { BootClock } from './boot.ts'
+import type { Connection } from './connection.ts'
+import { FORGET_SLACK_MS, RULES } from './rules.ts'
+
+interface Row {
+  readonly key: string
+  readonly boot: string
+  readonly at: number
+  readonly seq: number
+  readonly state: string | null
+  readonly forget_at: number
+}
+
+/** The rows of the keys. Statements that leave `boot` and `forget_at` alone do not touch the index, which is half the cost. */
+export class KeyTable {
+  private readonly clock: BootClock
+  private readonly select: Statement
+  private readonly selectPage: Statement
+  private readonly update: Statement
+  private readonly upsert: Statement
+  private readonly claimFree: Statement
+  private readonly releaseSole: Statement
+
+  constructor(connection: Connection, clock: BootClock) {
+    this.clock = clock
+    const columns = 'key, boot, at, seq, state, forget_at'
+    this.select = connection.prepare(`SELECT ${columns} FROM holdfast_keys WHERE key = ?`)
+    this.selectPage = connection.prepare(
+      `SELECT ${columns} FROM holdfast_keys WHERE key >= ? ORDER BY key LIMIT ?`,
+    )
+    this.update = connection.prepare(`
+      UPDATE holdfast_keys SET at = ?, seq = ?, holder = ?, expires_at = ?, state = ?
+      WHERE key = ? AND boot = ? AND forget_at >= ?`)
+    const insert = `
+      INSERT INTO holdfast_keys (key, boot, at, seq, holder, expires_at, state, forget_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+      ON CONFLICT (key) DO UPDATE SET
+        at = excluded.at, seq = excluded.seq, holder = excluded.holder, expires_at = excluded.expires_at, state = excluded.state`
+    this.upsert = connection.prepare(`${insert}, boot = excluded.boot, forget_at = excluded.forget_at`)
+    this.claimFree = connection.prepare(`
+      ${insert} WHERE state IS NULL AND seq < excluded.seq AND boot = excluded.boot AND forget_at >= ?`)
+    this.releaseSole = connection.prepare(`
+      UPDATE holdfast_keys SET at = ?, holder = NULL, expires_at = 0, state = NULL
+      WHERE key = ? AND holder = ? AND boot = ? AND expires_at > ?`)
+  }
+
+  load(key: string, nowMs: number): KeyState {
+    const row = this.select.get(key)
+    return row === undefined ? EMPTY : this.stateOf(row as Row, nowMs)
+  }
+
+  save(key: string, state: KeyState, nowMs: number): void {
+    const { bootId } = this.clock
+    const sole = soleMember(state, nowMs)
+    const [id, expiresAtMs, text] = [sole?.id ?? null, sole?.expiresAtMs ?? 0, encodeState(state, nowMs)]
+    const neededMs = forgetAtMs(state)
+    const updated = this.update.run(nowMs, state.seq, id, expiresAtMs, text, key, bootId, neededMs)
+    if (updated.changes !== 0) return
+    this.upsert.run(key, bootId, nowMs, state.seq, id, expiresAtMs, text, neededMs + FORGET_SLACK_MS)
+  }
+
+  /** From `first` on, in order of the keys. */
+  page(first: string, count: number, nowMs: number): { key: string; state: KeyState }[] {
+    return this.selectPage.all(first, count).map((row) => {
+      const { key } = row as Row
+      return { key, state: this.stateOf(row as Row, nowMs) }
+    })
+  }
+
+  /**
+   * The model's answer to a claim on a key that is free, in one statement: the sequence number that was granted.
+   * Null when the key is not free, or the row needs more than that, and the model has to look at it.
+   */
+  tryClaim(claim: Claim, inbox: string | null, clock: Clock): number | null {
+    if (claim.group !== null || claim.replaces !== null || !fits(claim.mode, [])) return null
+    const { key, id, owner, mode, ttlMs, label, actor, meta, lockDelayMs } = claim
+    const { nowMs, stampUs: seq } = clock
+    const expiresAtMs = nowMs + ttlMs
+    const member: Member = { id, expiresAtMs, sinceMs: nowMs, label, actor, meta, lockDelayMs, inbox }
+    const text = encodeState({ ...EMPTY, holds: [{ owner, mode, seq, members: [member] }], seq }, nowMs)
+    const neededMs = nowMs + Math.max(RULES.keepSeqMs, ttlMs + lockDelayMs)
+    const forgetMs = neededMs + FORGET_SLACK_MS
+    const { bootId } = this.clock
+    const claimed = this.claimFree.run(key, bootId, nowMs, seq, id, expiresAtMs, text, forgetMs, neededMs)
+    return claimed.changes === 0 ? null : seq
+  }
+
+  /** The model's answer to the release of a hold that stands alone, in one statement; false when it has to look. */
+  tryRelease(key: string, id: string, nowMs: number): boolean {
+    return this.releaseSole.run(nowMs, key, id, this.clock.bootId, nowMs).changes !== 0
+  }
+
+  /** Whoever held or waited under another boot is dead; only the sequence number lives on. */
+  private stateOf({ boot, at, seq, state, forget_at }: Row, nowMs: number): KeyState {
+    return this.clock.isForeign(boot, at, nowMs)
+      ? decodeState(null, { seq, seqKeptUntilMs: nowMs + RULES.keepSeqMs })
+      : decodeState(state, { seq, seqKeptUntilMs: forget_at })
+  }
+}
+
+/** The only claim of a key that has no more to say than that it is held by it. */
+function soleMember({ holds, line, closedUntilMs }: KeyState, nowMs: number): Member | undefined {
+  if (holds.length !== 1 || line.length > 0 || closedUntilMs > nowMs) return undefined
+  const members = holds[0]?.members ?? []
+  return members.length === 1 ? members[0] : undefined
+}

@@ -1,0 +1,58 @@
+import { closeSync, type FSWatcher, openSync, readSync, renameSync, unlinkSync, watch } from 'node:fs'
+
+const NEWLINE = 10
+const CHUNK_BYTES = 16 * 1024
+
+/** One file into which other processes append lines, and whose growth this process is told of. */
+export class Mailbox {
+  private readonly descriptor: number
+  private readonly watcher: FSWatcher
+  private readonly onLine: (line: string) => void
+  private readonly chunk = Buffer.allocUnsafe(CHUNK_BYTES)
+  private rest: Buffer = Buffer.alloc(0)
+  private open = true
+  /** How much of the file was read. */
+  bytes = 0
+
+  /** Throws when the file cannot be made or not be watched, and leaves nothing behind then. */
+  constructor(path: string, mode: number, onLine: (line: string) => void) {
+    this.onLine = onLine
+    // Made under another name and renamed, so that nobody writes to it before it is watched.
+    const unwatched = `${path}.new`
+    this.descriptor = openSync(unwatched, 'ax+', mode)
+    try {
+      this.watcher = watch(unwatched, { persistent: false }, () => this.read())
+      this.watcher.on('error', () => {})
+      renameSync(unwatched, path)
+    } catch (error) {
+      closeSync(this.descriptor)
+      unlinkSync(unwatched)
+      throw error
+    }
+  }
+
+  /** Whole lines are handed on; the beginning of one waits for its end. */
+  read(): void {
+    if (!this.open) return
+    for (;;) {
+      const count = readSync(this.descriptor, this.chunk, 0, CHUNK_BYTES, this.bytes)
+      if (count === 0) return
+      this.bytes += count
+      this.rest = Buffer.concat([this.rest, this.chunk.subarray(0, count)])
+      const end = this.rest.lastIndexOf(NEWLINE)
+      if (end < 0) continue
+      const lines = this.rest.toString('utf8', 0, end).split('\n')
+      this.rest = this.rest.subarray(end + 1)
+      for (const line of lines) this.onLine(line)
+    }
+  }
+
+  /** Reads what came last and lets go of the file; removing it is up to the owner of its name. */
+  close(): void {
+    if (!this.open) return
+    this.read()
+    this.open = false
+    this.watcher.close()
+    closeSync(this.descriptor)
+  }
+}
