@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import type { Store, StoreNotice } from '../../core/store.ts'
+import type { Claim, ClaimAnswer, Granted, ReleaseAnswer, RenewAnswer } from '../../model/index.ts'
+import type { Scene } from './scene.ts'
+
+export type ClaimChanges = Partial<Omit<Claim, 'key'>>
+
+/** A grant with the claim that it answers. */
+export interface Taken {
+  readonly claim: Claim
+  readonly token: bigint | null
+  readonly spare: number
+}
+
+/** A process that speaks the contract itself, without the facade. */
+export class Party {
+  readonly store: Store
+  readonly label: string
+  /** Everything that the store pushed so far. */
+  readonly heard: StoreNotice[] = []
+  private readonly scene: Scene
+
+  constructor(store: Store, label: string, scene: Scene) {
+    this.store = store
+    this.label = label
+    this.scene = scene
+    scene.onEnd(store.notices((notice) => this.heard.push(notice)))
+  }
+
+  /** An exclusive claim that does not queue and lives for a minute, unless the case says otherwise. */
+  claim(key: string, changes: ClaimChanges = {}): Claim {
+    return {
+      key,
+      id: this.scene.runtime.newId(),
+      mode: { kind: 'exclusive' },
+      ttlMs: 60_000,
+      queue: false,
+      owner: null,
+      actor: null,
+      label: this.label,
+      meta: null,
+      lockDelayMs: 0,
+      group: null,
+      replaces: null,
+      ...changes,
+    }
+  }
+
+  async attemptAll(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    const answers = await this.store.attempt(claims)
+    assert.equal(answers.length, claims.length, 'attempt must answer every claim, in their order')
+    return answers
+  }
+
+  async attempt(claim: Claim): Promise<ClaimAnswer> {
+    return (await this.attemptAll([claim]))[0] as ClaimAnswer
+  }
+
+  async renewAll(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+    const answers = await this.store.renew(claims)
+    assert.equal(answers.length, claims.length, 'renew must answer every claim, in their order')
+    return answers
+  }
+
+  async renew(claim: Claim): Promise<RenewAnswer['kind']> {
+    return ((await this.renewAll([claim]))[0] as RenewAnswer).kind
+  }
+
+  async releaseAll(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+    const answers = await this.store.release(claims)
+    assert.equal(answers.length, claims.length, 'release must answer every claim, in their order')
+    return answers
+  }
+
+  async release(claim: Claim): Promise<ReleaseAnswer['kind']> {
+    return ((await this.releaseAll([claim]))[0] as ReleaseAnswer).kind
+  }
+
+  /** Claims and must be granted at once. */
+  async take(key: string, changes: ClaimChanges = {}, why = 'a free key must be granted'): Promise<Taken> {
+    const claim = this.claim(key, changes)
+    return { claim, ...grantedOf(await this.attempt(claim), why) }
+  }
+
+  /** Claims and must be blocked; with `queue: true` the claim is in the line afterwards. */
+  async block(
+    key: string,
+    changes: ClaimChanges = {},
+    why = 'a held key must not be granted again',
+  ): Promise<Claim> {
+    const claim = this.claim(key, changes)
+    const answer = await this.attempt(claim)
+    assert.equal(answer.kind, 'blocked', why)
+    return claim
+  }
+
+  /** Asks again with a claim that was blocked, until it is granted; returns the grant and when it came. */
+  async askUntilGranted(claim: Claim, withinMs: number, why: string): Promise<Taken & { atMs: number }> {
+    const { runtime } = this.scene
+    const giveUpAtMs = runtime.nowMs() + withinMs
+    for (;;) {
+      const answer = await this.attempt(claim)
+      const atMs = runtime.nowMs()
+      if (answer.kind === 'granted') return { claim, token: answer.token, spare: answer.spare, atMs }
+      assert.ok(atMs < giveUpAtMs, `${why}: still ${describeAnswer(answer)} after ${withinMs} ms`)
+      await this.scene.sleep(20)
+    }
+  }
+}
+
+export function grantedOf(answer: ClaimAnswer | undefined, why: string): Granted {
+  assert.ok(answer?.kind === 'granted', `${why}, but it was ${describeAnswer(answer)}`)
+  return answer
+}
+
+export function tokenOf(taken: { readonly token: bigint | null }): bigint {
+  assert.ok(taken.token !== null, 'a store with fencing must give a token')
+  return taken.token
+}
+
+function describeAnswer(answer: ClaimAnswer | undefined): string {
+  if (answer === undefined) return 'not answered'
+  if (answer.kind === 'blocked') return `blocked at position ${answer.position}`
+  if (answer.kind === 'refused') return `refused (${answer.reason}: ${answer.message})`
+  return 'granted'
+}

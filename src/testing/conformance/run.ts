@@ -1,0 +1,44 @@
+import { nodeRuntime } from '../../core/runtime.ts'
+import { conformanceCases } from './cases.ts'
+import type { ConformanceCase, ConformanceReport, ConformanceTarget } from './target.ts'
+
+export interface RunOptions {
+  /** How many cases run at the same time: default 24. Each has two or three connections open. */
+  concurrency?: number
+}
+
+type Entry<K extends keyof ConformanceReport> = ConformanceReport[K][number]
+
+/** Runs the whole suite, side by side, without a test runner. */
+export async function runConformance(
+  target: ConformanceTarget,
+  options: RunOptions = {},
+): Promise<ConformanceReport> {
+  const { nowMs } = target.runtime ?? nodeRuntime
+  const now = nowMs.bind(target.runtime ?? nodeRuntime)
+  const passed: Entry<'passed'>[] = []
+  const failed: Entry<'failed'>[] = []
+  const skipped: Entry<'skipped'>[] = []
+
+  const runOne = async ({ topic, name, run }: ConformanceCase): Promise<void> => {
+    const startedAtMs = now()
+    let reason: string | null = null
+    const skip = (why: string): void => {
+      reason = why
+    }
+    try {
+      await run({ skip })
+      if (reason === null) passed.push({ topic, name, tookMs: now() - startedAtMs })
+      else skipped.push({ topic, name, reason })
+    } catch (error) {
+      failed.push({ topic, name, error: error instanceof Error ? error : new Error(String(error)) })
+    }
+  }
+
+  const waiting = conformanceCases(target)[Symbol.iterator]()
+  const worker = async (): Promise<void> => {
+    for (const next of waiting) await runOne(next)
+  }
+  await Promise.all(Array.from({ length: options.concurrency ?? 24 }, worker))
+  return { passed, failed, skipped }
+}

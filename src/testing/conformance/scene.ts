@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import type { Runtime } from '../../core/runtime.ts'
+import type { Store, Traits } from '../../core/store.ts'
+import { createLocks, type Locks, type LocksOptions } from '../../index.ts'
+import type { KeyView } from '../../model/index.ts'
+import { type FaultyStore, faulty } from '../faulty.ts'
+import { Party } from './party.ts'
+import type { ConformanceTarget, FaultHooks } from './target.ts'
+
+const POLL_MS = 10
+
+/** What one case works with. Everything that was opened through it is closed when the case ends. */
+export class Scene {
+  readonly traits: Traits
+  readonly runtime: Runtime
+  readonly hooks: FaultHooks
+  /** How late the server may bring about what time alone brings about. */
+  readonly slackMs: number
+  private readonly target: ConformanceTarget
+  private readonly endings: (() => unknown)[] = []
+  private parties = 0
+
+  constructor(target: ConformanceTarget, runtime: Runtime, traits: Traits) {
+    this.target = target
+    this.runtime = runtime
+    this.traits = traits
+    this.hooks = target.faults ?? {}
+    this.slackMs = target.slackMs ?? 1000
+  }
+
+  /** A key that no other case uses. */
+  key(suffix = ''): string {
+    return `conformance:${this.runtime.newId()}:${suffix}`
+  }
+
+  /** A time to live that the store keeps as it is: `ms` rounded up to the store's step. */
+  ttlMs(ms: number): number {
+    const { ttlStepMs } = this.traits
+    return Math.ceil(ms / ttlStepMs) * ttlStepMs
+  }
+
+  /** A process that speaks the contract, on a connection of its own. */
+  async party(label = `party ${++this.parties}`): Promise<Party> {
+    const store = await this.open()
+    this.onEnd(() => store.close())
+    return new Party(store, label, this)
+  }
+
+  /** A process that uses the facade, on a connection of its own. */
+  async locks(options: LocksOptions = {}): Promise<Locks> {
+    return this.locksOn(await this.open(), options)
+  }
+
+  /** The same, on a connection that fails as it is told to. */
+  async faultyLocks(options: LocksOptions = {}): Promise<{ locks: Locks; faults: FaultyStore['faults'] }> {
+    const store = faulty(await this.open(), this.runtime)
+    const locks = this.locksOn(store, options)
+    this.onEnd(() => store.faults.heal())
+    return { locks, faults: store.faults }
+  }
+
+  locksOn(store: Store, options: LocksOptions = {}): Locks {
+    const label = `process ${++this.parties}`
+    const locks = createLocks({ store, runtime: this.runtime, label, ttl: 60_000, wait: 10_000, ...options })
+    this.onEnd(() => locks.close())
+    return locks
+  }
+
+  async open(): Promise<Store> {
+    return this.target.open()
+  }
+
+  sleep(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.runtime.setTimer(resolve, ms, false)
+    })
+  }
+
+  /** For what is begun now and awaited later: should the case fail in between, nobody is left to see it reject. */
+  begin<T>(promise: Promise<T>): Promise<T> {
+    promise.catch(() => {})
+    return promise
+  }
+
+  /** Looks again and again until `look` gives something other than false, null or undefined. */
+  async eventually<T>(why: string, withinMs: number, look: () => Promise<T> | T): Promise<NonNullable<T>> {
+    const giveUpAtMs = this.runtime.nowMs() + withinMs
+    for (;;) {
+      const found = await look()
+      if (found !== false && found !== null && found !== undefined) return found
+      assert.ok(this.runtime.nowMs() < giveUpAtMs, `${why}: not within ${withinMs} ms`)
+      await this.sleep(POLL_MS)
+    }
+  }
+
+  /** Settles like `promise`, or rejects when that takes too long. */
+  async within<T>(why: string, limitMs: number, promise: Promise<T>): Promise<T> {
+    let timer: { clear(): void } | undefined
+    const late = new Promise<never>((_, reject) => {
+      const give = () => reject(new assert.AssertionError({ message: `${why}: not within ${limitMs} ms` }))
+      timer = this.runtime.setTimer(give, limitMs, false)
+    })
+    try {
+      return await Promise.race([promise, late])
+    } finally {
+      timer?.clear()
+    }
+  }
+
+  /** What the store shows of the keys that begin with `prefix`. */
+  async list(store: Store, prefix: string): Promise<KeyView[]> {
+    const views: KeyView[] = []
+    for await (const view of store.admin.list(prefix)) views.push(view)
+    return views
+  }
+
+  /** Runs when the case ends, the latest first. */
+  onEnd(task: () => unknown): void {
+    this.endings.push(task)
+  }
+
+  /** Closes what was opened. A failure to close does not hide the failure of the case; it fails one that passed. */
+  async end(): Promise<void> {
+    const errors: unknown[] = []
+    for (const task of this.endings.reverse()) {
+      try {
+        await task()
+      } catch (error) {
+        errors.push(error)
+      }
+    }
+    if (errors.length > 0) throw errors[0]
+  }
+}

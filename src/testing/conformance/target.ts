@@ -1,0 +1,72 @@
+import type { Runtime } from '../../core/runtime.ts'
+import type { Soon, Store } from '../../core/store.ts'
+
+export const TOPICS = [
+  'exclusion',
+  'keys',
+  'expiry',
+  'takeover',
+  'stale release',
+  'waiting and fairness',
+  'cancel while waiting',
+  'renewal',
+  'loss',
+  'unknown outcomes',
+  're-entry',
+  'modes',
+  'several keys',
+  'fencing',
+  'adoption',
+  'admin',
+  'records',
+  'clean-up',
+] as const
+
+export type Topic = (typeof TOPICS)[number]
+
+/** A case, or a whole topic, that does not apply to a store. The reason is shown wherever the case would be. */
+export interface Skip {
+  readonly topic: Topic
+  /** The name of one case; the whole topic when left out. */
+  readonly case?: string
+  readonly reason: string
+}
+
+/** Faults that only the owner of the server can make. A case that needs a missing one is skipped and says so. */
+export interface FaultHooks {
+  /** Breaks the store's connections once, as a reset of the network would; the store is expected to recover. */
+  disconnect?(store: Store): Soon<void>
+  /** Something that servers go through without losing data: a flushed script cache, a changed leader. */
+  disturb?(): Soon<void>
+}
+
+/** The store under test. */
+export interface ConformanceTarget {
+  readonly name: string
+  /** A new connection to the same world: what is claimed through one is seen by all. */
+  open(): Soon<Store>
+  readonly skips?: readonly Skip[]
+  readonly faults?: FaultHooks
+  /** How late the server may bring about what time alone brings about, such as an expiry: default 1000. */
+  readonly slackMs?: number
+  /** The clock that the cases sleep on; a store on a fake clock can be tested without waiting. */
+  readonly runtime?: Runtime
+}
+
+/** What test runners hand to a test: vitest's and node:test's contexts both fit. */
+export interface CaseContext {
+  skip(reason: string): unknown
+}
+
+export interface ConformanceCase {
+  readonly topic: Topic
+  readonly name: string
+  /** Rejects with an assertion that says what the store did wrong. */
+  readonly run: (context?: CaseContext) => Promise<void>
+}
+
+export interface ConformanceReport {
+  readonly passed: readonly { readonly topic: Topic; readonly name: string; readonly tookMs: number }[]
+  readonly failed: readonly { readonly topic: Topic; readonly name: string; readonly error: Error }[]
+  readonly skipped: readonly { readonly topic: Topic; readonly name: string; readonly reason: string }[]
+}

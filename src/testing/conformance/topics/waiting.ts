@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import type { Lease, Locks } from '../../../index.ts'
+import { type Check, check, hooked, ordered, pushing } from '../check.ts'
+import { grantedOf } from '../party.ts'
+
+export const waiting: readonly Check[] = [
+  check('a waiter gets the key when it is released', async (scene) => {
+    const [a, b] = [await scene.locks(), await scene.locks()]
+    const key = scene.key()
+    const lease = await a.acquire(key)
+    const acquired = scene.begin(b.acquire(key))
+    await scene.sleep(100)
+    await lease.release()
+    const next = await scene.within('a released key must reach the waiter', scene.slackMs + 1000, acquired)
+    assert.ok(next.held)
+    assert.ok(next.waitedMs >= 50, `the lease says that it waited ${next.waitedMs} ms`)
+  }),
+
+  check('three processes are served in the order in which they came', ordered, async (scene) => {
+    const key = scene.key()
+    const holder = await scene.locks()
+    const lease = await holder.acquire(key)
+    const served: number[] = []
+    const waits: Promise<void>[] = []
+    for (const number of [1, 2, 3]) {
+      const locks = await scene.locks()
+      const work = async (): Promise<void> => {
+        served.push(number)
+        await scene.sleep(20)
+      }
+      waits.push(scene.begin(locks.using(key, work)))
+      await scene.eventually('a waiter must be seen in the line', 3000, async () => {
+        return (await locks.read(key)).line.length === number
+      })
+    }
+    await lease.release()
+    await Promise.all(waits)
+    assert.deepEqual(served, [1, 2, 3])
+  }),
+
+  check('a claim learns its place in the line', ordered, async (scene) => {
+    const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
+    const key = scene.key()
+    await a.take(key)
+    for (const [place, party] of [b, c, b].entries()) {
+      const answer = await party.attempt(party.claim(key, { queue: true }))
+      assert.ok(answer.kind === 'blocked')
+      assert.equal(answer.position, place + 1)
+    }
+  }),
+
+  check('a waiting claim that asks again keeps its place', ordered, async (scene) => {
+    const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
+    const key = scene.key()
+    await a.take(key)
+    const first = await b.block(key, { queue: true })
+    await c.block(key, { queue: true })
+    const again = await b.attempt(first)
+    assert.ok(again.kind === 'blocked')
+    assert.equal(again.position, 1, 'a resent claim is the same claim')
+    assert.equal(
+      (await a.store.admin.read(key)).line.length,
+      2,
+      'a resent claim must not stand in the line twice',
+    )
+  }),
+
+  check('a released key goes to the first in line, not to a newcomer', ordered, async (scene) => {
+    const [a, b, c, d] = [await scene.party(), await scene.party(), await scene.party(), await scene.party()]
+    const key = scene.key()
+    const { claim } = await a.take(key)
+    const first = await b.block(key, { queue: true })
+    const second = await c.block(key, { queue: true })
+    assert.equal(await a.release(claim), 'released')
+    await d.block(key, {}, 'a newcomer must not overtake the line')
+    assert.equal((await c.attempt(second)).kind, 'blocked', 'the second in line must not overtake the first')
+    grantedOf(await b.attempt(first), 'the first in line must be granted')
+  }),
+
+  check('a waiter keeps its place for as long as it is renewed', ordered, async (scene) => {
+    const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
+    const key = scene.key()
+    const ttlMs = scene.ttlMs(1000)
+    const { claim } = await a.take(key)
+    const first = await b.block(key, { queue: true, ttlMs })
+    const second = await c.block(key, { queue: true })
+    for (let renewal = 0; renewal < 8; renewal++) {
+      await scene.sleep(ttlMs / 4)
+      assert.equal(await b.renew(first), 'renewed', 'a place in the line must be renewable')
+    }
+    await a.release(claim)
+    assert.equal((await c.attempt(second)).kind, 'blocked', 'a renewed place must be kept')
+    grantedOf(await b.attempt(first), 'a renewed place must be served')
+  }),
+
+  check('a dead waiter does not hold up the line', ordered, async (scene) => {
+    const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
+    const key = scene.key()
+    const ttlMs = scene.ttlMs(300)
+    const { claim } = await a.take(key)
+    await b.block(key, { queue: true, ttlMs })
+    const alive = await c.block(key, { queue: true })
+    await scene.sleep(ttlMs + scene.slackMs)
+    await a.release(claim)
+    grantedOf(await c.attempt(alive), 'the first living waiter must be granted, whoever died before it')
+  }),
+
+  check('a grant that is never confirmed is an offer, and goes to the next', ordered, async (scene) => {
+    const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
+    const key = scene.key()
+    const { claim } = await a.take(key)
+    const silent = await b.block(key, { queue: true, ttlMs: 60_000 })
+    const next = await c.block(key, { queue: true })
+    await a.release(claim)
+    await c.askUntilGranted(
+      next,
+      2500 + scene.slackMs,
+      'an offer must end after about a second, not with its ttl',
+    )
+    assert.equal(await b.renew(silent), 'lost', 'an offer that ended must not be renewed')
+  }),
+
+  check('a confirmed offer is a lease of full length', ordered, async (scene) => {
+    const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
+    const key = scene.key()
+    const { claim } = await a.take(key)
+    const first = await b.block(key, { queue: true })
+    await a.release(claim)
+    assert.equal(await b.renew(first), 'renewed', 'the first renewal confirms an offer')
+    await scene.sleep(2500)
+    assert.equal(await b.renew(first), 'renewed', 'a confirmed offer must last for the ttl')
+    await c.block(key)
+  }),
+
+  check('a waiter is told of its grant without asking', [ordered, pushing], async (scene) => {
+    const [a, b] = [await scene.party(), await scene.party()]
+    const key = scene.key()
+    const { claim } = await a.take(key)
+    const first = await b.block(key, { queue: true })
+    await a.release(claim)
+    const notice = await scene.eventually(
+      'the store says that it pushes, and must',
+      1000 + scene.slackMs,
+      () => b.heard.find((notice) => notice.kind === 'granted' && notice.id === first.id),
+    )
+    assert.ok(notice.kind === 'granted')
+    assert.equal(notice.key, key)
+    const again = grantedOf(await b.attempt(first), 'what was pushed must be true')
+    assert.equal(again.token, notice.token, 'the pushed token must be the token')
+    assert.equal(
+      a.heard.filter((heard) => heard.kind === 'granted').length,
+      0,
+      'a grant is for its claimant alone',
+    )
+  }),
+
+  check('a holder learns that others wait', ordered, async (scene) => {
+    const [a, b] = [await scene.party(), await scene.party()]
+    const key = scene.key()
+    const { claim } = await a.take(key)
+    assert.deepEqual(await a.renewAll([claim]), [{ kind: 'renewed', contended: false }])
+    const waiter = await b.block(key, { queue: true })
+    assert.deepEqual(await a.renewAll([claim]), [{ kind: 'renewed', contended: true }])
+    await b.release(waiter)
+    assert.deepEqual(await a.renewAll([claim]), [{ kind: 'renewed', contended: false }])
+  }),
+
+  check('a holder is told when the first waiter comes', [ordered, pushing], async (scene) => {
+    const [a, b] = [await scene.party(), await scene.party()]
+    const key = scene.key()
+    const { claim } = await a.take(key)
+    await b.block(key, { queue: true })
+    await scene.eventually('the holder must be told that others wait', 1000 + scene.slackMs, () =>
+      a.heard.some((notice) => notice.kind === 'contended' && notice.id === claim.id),
+    )
+  }),
+
+  check('a key passed to and fro is never left lying', async (scene) => {
+    const processes = [await scene.locks({ handover: false }), await scene.locks({ handover: false })]
+    const key = scene.key()
+    let passes = 0
+    const player = async (locks: Locks): Promise<void> => {
+      for (let round = 0; round < 10; round++) await locks.using(key, () => void passes++)
+    }
+    // One lost wake-up that only a ttl repairs would take a minute here.
+    await scene.within('twenty turns of two players', 10_000, Promise.all(processes.map(player)))
+    assert.equal(passes, 20)
+  }),
+
+  check('a lost push is made up for', pushing, async (scene) => {
+    const a = await scene.locks()
+    const { locks: deaf, faults } = await scene.faultyLocks()
+    const key = scene.key()
+    const lease = await a.acquire(key)
+    faults.notices({ kind: 'drop' })
+    const acquired = scene.begin(deaf.acquire(key, { wait: 20_000 }))
+    await scene.sleep(100)
+    await lease.release()
+    const next = await scene.within('a waiter that hears nothing must look by itself', 15_000, acquired)
+    assert.ok(next.held)
+  }),
+
+  check('a push that comes twice makes one lease', pushing, async (scene) => {
+    const a = await scene.locks()
+    const { locks: b, faults } = await scene.faultyLocks()
+    const key = scene.key()
+    faults.notices({ kind: 'double' })
+    const leases: Lease[] = [await a.acquire(key)]
+    const waits = [1, 2].map(() => scene.begin(b.acquire(key).then((lease) => leases.push(lease))))
+    await scene.sleep(100)
+    for (let turn = 0; turn < 3; turn++) {
+      await scene.eventually('the next must be served', 5000, () => leases.length === turn + 1)
+      await scene.sleep(20)
+      assert.equal(leases.filter((lease) => lease.held).length, 1, 'two leases are held at once')
+      await leases[turn]?.release()
+    }
+    await Promise.all(waits)
+  }),
+
+  check('a push that comes after its offer ended makes no holder', [ordered, pushing], async (scene) => {
+    const a = await scene.locks()
+    const { locks: slow, faults } = await scene.faultyLocks()
+    const c = await scene.party()
+    const key = scene.key()
+    const ttlMs = scene.ttlMs(1000)
+    const offerEndsMs = ttlMs + scene.slackMs
+    const lease = await a.acquire(key)
+    faults.notices({ kind: 'delay', ms: offerEndsMs + 500 })
+    const acquired = scene.begin(slow.acquire(key, { ttl: ttlMs, wait: 20_000 }))
+    await scene.sleep(100)
+    faults.every('attempt', { kind: 'lose request' })
+    faults.every('renew', { kind: 'lose request' })
+    await lease.release()
+    const taken = await c.askUntilGranted(c.claim(key), offerEndsMs, 'an offer must end')
+    faults.every('attempt', { kind: 'none' })
+    faults.every('renew', { kind: 'none' })
+    let slowGotIt = false
+    const served = scene.begin(
+      acquired.then(() => {
+        slowGotIt = true
+      }),
+    )
+    await scene.sleep(offerEndsMs + 1000)
+    assert.equal(slowGotIt, false, 'a late push must not make a second holder')
+    assert.equal(await c.release(taken.claim), 'released')
+    await scene.within('the slow one must be served in the end', 10_000, served)
+  }),
+
+  check('a waiter whose connection breaks is served all the same', hooked('disconnect'), async (scene) => {
+    const a = await scene.locks()
+    const store = await scene.open()
+    const b = scene.locksOn(store)
+    const key = scene.key()
+    const lease = await a.acquire(key)
+    const acquired = scene.begin(b.acquire(key, { wait: 20_000 }))
+    await scene.sleep(100)
+    await scene.hooks.disconnect?.(store)
+    await lease.release()
+    const next = await scene.within('a broken connection must not cost the wake-up', 15_000, acquired)
+    assert.ok(next.held)
+  }),
+
+  check('a spinning waiter stands in no line and gets the key', async (scene) => {
+    const [a, b] = [await scene.locks(), await scene.locks()]
+    const key = scene.key()
+    const lease = await a.acquire(key)
+    const acquired = scene.begin(b.acquire(key, { retry: { spin: 20 } }))
+    await scene.sleep(100)
+    assert.equal((await a.read(key)).line.length, 0, 'retry by spinning must not join the line')
+    await lease.release()
+    await scene.within('a spinning waiter must find the key free', 2000 + scene.slackMs, acquired)
+  }),
+
+  check('a busy process does not keep the key from another', ordered, async (scene) => {
+    const [busy, other] = [await scene.locks(), await scene.locks()]
+    const key = scene.key()
+    let over = false
+    const worker = async (): Promise<void> => {
+      while (!over) await busy.using(key, () => scene.sleep(5))
+    }
+    const workers = scene.begin(Promise.all([worker(), worker(), worker(), worker()]))
+    await scene.sleep(50)
+    const acquired = scene.begin(other.acquire(key))
+    try {
+      const lease = await scene.within('hand-over inside a process must be bounded', 8000, acquired)
+      await lease.release()
+    } finally {
+      over = true
+      await workers
+    }
+  }),
+]

@@ -1,0 +1,124 @@
+import type { Runtime, Timer } from '../core/runtime.ts'
+
+/** Taken at import, so that a runner's own fake timers do not stop the drain. */
+const realImmediate = setImmediate
+
+/** Virtual time begins here, so that tokens stamped with it look like those of a real store. */
+const EPOCH_MS = Date.UTC(2026, 0, 1)
+
+interface Alarm {
+  readonly task: () => void
+  readonly dueMs: number
+}
+
+/**
+ * A runtime whose time stands still until it is told to pass. Whole milliseconds; timers that are due together run
+ * in the order in which they were set, and all promise jobs run between two timers.
+ */
+export class FakeRuntime implements Runtime {
+  /** Sorted by due time; among equals, the one that was set first comes first. */
+  private readonly alarms: Alarm[] = []
+  private now = 0
+  private wallShift = 0
+  private seed: number
+
+  /** The same seed gives the same random numbers and ids. */
+  constructor(seed = 1) {
+    this.seed = seed
+  }
+
+  nowMs(): number {
+    return this.now
+  }
+
+  wallMs(): number {
+    return EPOCH_MS + this.now + this.wallShift
+  }
+
+  setTimer(task: () => void, delayMs: number, _background: boolean): Timer {
+    const alarm = { task, dueMs: this.now + Math.max(0, Math.ceil(delayMs)) }
+    const place = this.alarms.findIndex((other) => other.dueMs > alarm.dueMs)
+    this.alarms.splice(place < 0 ? this.alarms.length : place, 0, alarm)
+    return {
+      clear: () => {
+        const at = this.alarms.indexOf(alarm)
+        if (at >= 0) this.alarms.splice(at, 1)
+      },
+    }
+  }
+
+  defer(task: () => void): void {
+    queueMicrotask(task)
+  }
+
+  /** Mulberry32: small, and good enough for jitter. */
+  random(): number {
+    this.seed = (this.seed + 0x6d2b79f5) | 0
+    let mixed = Math.imul(this.seed ^ (this.seed >>> 15), this.seed | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+
+  newId(): string {
+    const bytes = Uint8Array.from({ length: 16 }, () => Math.floor(this.random() * 256))
+    return Buffer.from(bytes).toString('base64url')
+  }
+
+  /** How many timers are set: none, once everything was released and closed. */
+  get pendingTimers(): number {
+    return this.alarms.length
+  }
+
+  /** Lets all promise jobs run; no time passes. */
+  drain(): Promise<void> {
+    return new Promise((resolve) => realImmediate(() => resolve()))
+  }
+
+  /** Lets `ms` pass and runs what falls due on the way. */
+  async advance(ms: number): Promise<void> {
+    const endMs = this.now + Math.ceil(ms)
+    await this.drain()
+    for (;;) {
+      const next = this.alarms[0]
+      if (next === undefined || next.dueMs > endMs) break
+      await this.ring(next)
+    }
+    this.now = Math.max(this.now, endMs)
+  }
+
+  /** Lets time pass until `promise` settles, and settles like it; gives up after `limitMs`. */
+  async until<T>(promise: Promise<T>, limitMs = 600_000): Promise<T> {
+    const giveUpAtMs = this.now + limitMs
+    let settled = false
+    const watch = () => {
+      settled = true
+    }
+    promise.then(watch, watch)
+    await this.drain()
+    while (!settled) {
+      const next = this.alarms[0]
+      if (next === undefined) throw new Error('nothing can settle the promise: no timer is set')
+      if (next.dueMs > giveUpAtMs)
+        throw new Error(`the promise did not settle within ${limitMs} ms of virtual time`)
+      await this.ring(next)
+    }
+    return promise
+  }
+
+  /** A blocked event loop: `ms` pass, and what fell due meanwhile runs only with the next `advance` or `until`. */
+  stall(ms: number): void {
+    this.now += Math.ceil(ms)
+  }
+
+  /** A step of the wall clock; monotonic time does not notice. */
+  shiftWall(ms: number): void {
+    this.wallShift += ms
+  }
+
+  private async ring(alarm: Alarm): Promise<void> {
+    this.alarms.splice(this.alarms.indexOf(alarm), 1)
+    this.now = Math.max(this.now, alarm.dueMs)
+    alarm.task()
+    await this.drain()
+  }
+}

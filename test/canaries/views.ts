@@ -1,0 +1,76 @@
+import type {
+  Answer,
+  Clock,
+  Event,
+  KeyState,
+  KeyView,
+  Letter,
+  Outcome,
+  RecordCondition,
+  RecordState,
+  take,
+} from '../../src/model/index.ts'
+import type { Canary } from './canary.ts'
+import { World } from './world.ts'
+
+/** Diseases of what surrounds the locks: operators' views, notices and records. */
+export const views: readonly Canary[] = [
+  {
+    disease: 'read and list show ids',
+    topic: 'admin',
+    World: class extends World {
+      protected override view(key: string): KeyView {
+        const ids = this.stateOf(key).holds.flatMap((hold) => hold.members.map((member) => member.id))
+        return { ...super.view(key), ids } as KeyView
+      }
+    },
+  },
+  {
+    disease: 'an eviction does not look at the token',
+    topic: 'admin',
+    World: class extends World {
+      protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Outcome<Answer<E>> {
+        return super.step(state, event.kind === 'evict' ? { ...event, token: null } : event, clock)
+      }
+    },
+  },
+  {
+    disease: 'an evicted holder is not told',
+    topic: 'loss',
+    World: class extends World {
+      protected override deliver(key: string, letter: Letter): void {
+        if (letter.notice.kind !== 'lost') super.deliver(key, letter)
+      }
+    },
+  },
+  {
+    disease: 'notices go to everyone',
+    topic: 'clean-up',
+    World: class extends World {
+      protected override deliver(key: string, letter: Letter): void {
+        for (const inbox of this.listeners.keys()) super.deliver(key, { ...letter, inbox })
+      }
+    },
+  },
+  {
+    disease: 'a take goes below zero',
+    topic: 'records',
+    World: class extends World {
+      protected override taken(record: RecordState | null, count: number): ReturnType<typeof take> {
+        const stock = Number(record?.value)
+        if (record === null || Number.isNaN(stock)) return super.taken(record, count)
+        const { next, answer } = super.taken({ ...record, value: String(stock + count) }, count)
+        return { next: next === null ? null : { ...next, value: String(stock - count) }, answer }
+      }
+    },
+  },
+  {
+    disease: 'a record is written under a lease that is over',
+    topic: 'records',
+    World: class extends World {
+      protected override allows(current: RecordState | null, condition: RecordCondition): boolean {
+        return condition.kind === 'held' || super.allows(current, condition)
+      }
+    },
+  },
+]
