@@ -1,0 +1,175 @@
+import type { LeaseJson, Locks } from '../../src/core/api.ts'
+import { StoreLocks } from '../../src/core/locks.ts'
+import { Fiber } from './fiber.ts'
+import { Host, HostRuntime } from './host.ts'
+import { Manners } from './manners.ts'
+import type { ClientPlan } from './plan.ts'
+import { Random } from './random.ts'
+import type { Simulation } from './simulation.ts'
+import { RemoteStore } from './store.ts'
+
+/** How long `close` may take beyond one call to the store that hangs. */
+const CLOSE_MS = 1000
+
+/** One `Locks` object and what it was given. */
+interface Session {
+  readonly locks: Locks
+  readonly runtime: HostRuntime
+  readonly store: RemoteStore
+  readonly manners: Manners
+}
+
+/** A user of the library: a process with its fibers, which may die and come back as another process. */
+export class Client {
+  readonly plan: ClientPlan
+  readonly peers: readonly Client[]
+  host: Host
+  private readonly simulation: Simulation
+  /** The step that each fiber is at; a restarted process goes on with the next. */
+  private readonly progress: number[]
+  private session: Session
+  private lives = 0
+  private sessions = 0
+
+  constructor(simulation: Simulation, plan: ClientPlan, peers: readonly Client[]) {
+    this.simulation = simulation
+    this.plan = plan
+    this.peers = peers
+    this.progress = plan.fibers.map(() => 0)
+    this.host = this.boot()
+    this.session = this.openSession()
+  }
+
+  get locks(): Locks {
+    return this.session.locks
+  }
+
+  start(): void {
+    const { host } = this
+    this.plan.fibers.forEach((steps, index) => {
+      const name = `${host.name}/${index}`
+      const fiber = new Fiber(this.simulation, this, host, name)
+      this.track(host, fiber.run(steps, this.progress, index))
+    })
+  }
+
+  /** The process is gone at once, with all it knew. */
+  kill(): void {
+    for (const sighting of this.simulation.witness.open()) {
+      if (sighting.host === this.host) this.simulation.witness.ended(sighting, 'killed')
+    }
+    this.simulation.world.note(this.host.name, 'is killed')
+    this.host.kill()
+  }
+
+  restart(): void {
+    if (this.host.alive) return
+    this.host = this.boot()
+    this.session = this.openSession()
+    this.simulation.world.note(this.host.name, 'starts')
+    this.start()
+  }
+
+  /** Another client hands over a lease. */
+  receive(json: LeaseJson, holdMs: number): void {
+    const { host } = this
+    if (!host.alive) return
+    host.enter(() => {
+      const fiber = new Fiber(this.simulation, this, host, `${host.name}/adopts ${json.id}`)
+      this.track(host, fiber.adopt(json, holdMs))
+    })
+  }
+
+  async reopen(): Promise<void> {
+    const { session } = this
+    await this.closeSession(session)
+    if (this.session === session) this.session = this.openSession()
+  }
+
+  close(): Promise<void> {
+    return this.closeSession(this.session)
+  }
+
+  private async closeSession({ locks, runtime, store, manners }: Session): Promise<void> {
+    const { host, simulation } = this
+    const settled = simulation.calls.begin(host, 'close', simulation.plan.callTimeoutMs * 2 + CLOSE_MS)
+    simulation.world.note(host.name, 'closes its locks')
+    await locks.close()
+    settled()
+    manners.closed()
+    const { held, waiting } = locks.local()
+    const left = { timers: runtime.pending.size, held, waiting, connection: store.isClosed ? 0 : 1 }
+    if (Object.values(left).some((count) => count > 0)) {
+      simulation.fail('left after close', `${host.name}: ${JSON.stringify(left)}`)
+    }
+  }
+
+  /** A fiber of a dead process never ends; one of a living process must not fail. */
+  private track(host: Host, running: Promise<void>): void {
+    const { simulation } = this
+    simulation.fibers.add(host)
+    running.then(
+      () => simulation.fibers.remove(host),
+      (error) =>
+        simulation.fail(
+          'wrong error',
+          `${host.name}: ${error instanceof Error ? error.stack : String(error)}`,
+        ),
+    )
+  }
+
+  private boot(): Host {
+    const { world, plan } = this.simulation
+    const name = this.lives === 0 ? this.plan.name : `${this.plan.name}.${this.lives}`
+    this.lives++
+    const random = new Random(plan.seed, `host ${name}`)
+    return new Host(world, name, this.plan.skewPpm, random.whole(0, 1_000_000_000), random)
+  }
+
+  private openSession(): Session {
+    const { host, simulation } = this
+    const { world, network, server, plan, fail, inboxes } = simulation
+    const inbox = `${host.name}@${++this.sessions}`
+    const runtime = new HostRuntime(host)
+    const manners = new Manners(fail)
+    const store = new RemoteStore(
+      this.plan.name,
+      inbox,
+      host,
+      world,
+      network,
+      server,
+      manners,
+      plan.callTimeoutMs,
+    )
+    inboxes.set(inbox, store)
+    const locks = new StoreLocks(store, {
+      runtime,
+      ttl: this.plan.ttlMs,
+      handover: this.plan.handover,
+      lockDelay: this.plan.lockDelayMs,
+      callTimeout: plan.callTimeoutMs,
+      label: host.name,
+    })
+    if (world.trace !== null) tell(simulation, host, locks)
+    return { locks, runtime, store, manners }
+  }
+}
+
+/** What the core tells about itself, for the timeline. */
+function tell({ world }: Simulation, { name }: Host, locks: Locks): void {
+  for (const event of [
+    'waiting',
+    'timeout',
+    'lost',
+    'renewFailed',
+    'handedOver',
+    'stalled',
+    'releaseFailed',
+  ] as const) {
+    locks.on(event, (details) => {
+      const about = 'key' in details ? `${details.key} ` : ''
+      world.note(name, `${about}${event}${'cause' in details ? ` (${details.cause})` : ''}`)
+    })
+  }
+}

@@ -1,0 +1,44 @@
+import type { Claim } from '../../src/model/index.ts'
+import type { Fail } from './violation.ts'
+
+type Call = 'attempt' | 'renew' | 'release'
+
+/** What one `Locks` object says to its store, claim by claim: a released claim is over, a doubtful one is cleaned up. */
+export class Manners {
+  private readonly fail: Fail
+  private readonly released = new Set<string>()
+  /** Claims with an attempt whose outcome the client does not know. */
+  private readonly doubtful = new Set<string>()
+
+  constructor(fail: Fail) {
+    this.fail = fail
+  }
+
+  sent(call: Call, claims: readonly Claim[]): void {
+    for (const { id, key } of claims) {
+      if (call === 'release') {
+        this.released.add(id)
+        this.doubtful.delete(id)
+      } else if (call === 'attempt') {
+        this.doubtful.add(id)
+      } else if (this.released.has(id)) {
+        this.fail('sent after release', `${key}: a renewal of ${id} was sent after its release`)
+      }
+    }
+  }
+
+  /** An answer ends the doubt, unless the claim had been given up before: then only a release does. */
+  answered(claims: readonly Claim[]): void {
+    for (const { id } of claims) if (!this.released.has(id)) this.doubtful.delete(id)
+  }
+
+  /** Called when nothing more will be sent. */
+  closed(): void {
+    for (const id of this.doubtful) {
+      this.fail(
+        'unknown attempt left',
+        `the outcome of an attempt of ${id} stayed unknown and it was never released`,
+      )
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import type { Patch } from './bundle.ts'
+
+/** A planted bug. The simulation must find each of them, or it could not find the real one either. */
+export interface Mutant {
+  readonly name: string
+  readonly patches: readonly Patch[]
+}
+
+const step = 'src/model/step.ts'
+const draft = 'src/model/draft.ts'
+const acquire = 'src/core/acquire.ts'
+const watchdog = 'src/core/watchdog.ts'
+const turnstile = 'src/core/turnstile.ts'
+
+export const MUTANTS: readonly Mutant[] = [
+  mutant(
+    'blind delete',
+    step,
+    '} else if (!draft.leave(id)) {',
+    '} else if (!draft.leave(id)) {\n    draft.holds = []',
+  ),
+  mutant(
+    'stale release frees the successor',
+    'src/core/lease.ts',
+    'if (this.outcome !== null) return this.outcome',
+    '',
+  ),
+  mutant(
+    'renewal re-creates',
+    step,
+    "if (waiting === undefined) return { kind: 'lost' }",
+    `if (waiting === undefined) {
+      if (draft.holds.length > 0) return { kind: 'lost' }
+      const member = { id, expiresAtMs, sinceMs: clock.nowMs, label: '', actor: null, meta: null, lockDelayMs: 0, inbox: null }
+      draft.holds = [{ owner: null, mode: { kind: 'exclusive' }, seq: draft.seq, members: [member] }]
+      return { kind: 'renewed', contended: draft.contended }
+    }`,
+  ),
+  mutant(
+    'validity from the reply',
+    acquire,
+    'const validUntilMs = sentAtMs + this.claim.ttlMs',
+    'const validUntilMs = this.engine.runtime.nowMs() + this.claim.ttlMs',
+  ),
+  mutant(
+    'drift ignored under skew',
+    'src/core/hold.ts',
+    'return Math.ceil(durationMs * 0.01) + 2',
+    'return 0 * durationMs',
+  ),
+  mutant(
+    'no own timer while renewal hangs',
+    watchdog,
+    'this.schedule(hold, Number.POSITIVE_INFINITY)',
+    'this.alarms.remove(hold)',
+  ),
+  {
+    name: 'no rollback after an unknown attempt',
+    patches: [
+      {
+        file: acquire,
+        find: 'this.cancel()\n    this.pursuer.failed',
+        replace: 'this.leave()\n    this.pursuer.failed',
+      },
+    ],
+  },
+  mutant('watchdog outlives release', 'src/core/engine.ts', 'this.watchdog.unwatch(hold)', ''),
+  mutant(
+    'token repeats',
+    'src/model/token.ts',
+    'Math.max(lastSeq + 1, stampUs)',
+    'Math.max(lastSeq, stampUs)',
+  ),
+  mutant('token falls after a takeover', draft, 'this.holds = alive', 'this.holds = alive\n    this.seq = 0'),
+  {
+    name: 'dead waiter blocks the line',
+    patches: [
+      {
+        file: draft,
+        find: 'this.line = this.line.filter((waiter) => waiter.expiresAtMs > nowMs)',
+        replace: '',
+      },
+      {
+        file: draft,
+        find: 'place === 0 ? this.admits(waiter.claim)',
+        replace: 'place === 0 ? waiter.expiresAtMs > this.clock.nowMs && this.admits(waiter.claim)',
+      },
+    ],
+  },
+  mutant(
+    'lost wake-up without fallback',
+    acquire,
+    'this.engine.waits.set(this, this.engine.runtime.nowMs() + this.lookAgainMs(answer))',
+    '',
+  ),
+  mutant(
+    'hand-over beyond validity',
+    turnstile,
+    'this.passed++',
+    'this.passed++\n    hold.validUntilMs = this.engine.runtime.nowMs() + hold.claim.ttlMs',
+  ),
+  mutant('hand-over reuses the token', turnstile, 'hold.token + BigInt(this.passed)', 'hold.token'),
+  {
+    name: 'unconfirmed offer kept as a full lease',
+    patches: [
+      {
+        file: acquire,
+        find: 'const wholeMs = laterMs + push.lifeMs',
+        replace: 'const wholeMs = laterMs + this.claim.ttlMs',
+      },
+      {
+        file: acquire,
+        find: 'this.conclude({ token, spare, contended, validUntilMs, lifeMs })',
+        replace:
+          'this.conclude({ token, spare, contended, validUntilMs, lifeMs: Math.max(lifeMs, this.claim.ttlMs) })',
+      },
+    ],
+  },
+  mutant(
+    'resent claim granted twice',
+    step,
+    'if (found !== undefined) return reclaim(draft, wanted, found, clock)',
+    'if (found !== undefined && found.hold.seq < 0) return reclaim(draft, wanted, found, clock)',
+  ),
+  mutant(
+    'permits over-admitted',
+    'src/model/admission.ts',
+    'usedPermits(holds) + mode.weight <= mode.limit',
+    'usedPermits(holds) < mode.limit',
+  ),
+  mutant(
+    'writer starved',
+    step,
+    'waiting < 0 && draft.line.length === 0 && draft.admits(wanted)',
+    "waiting < 0 && (draft.line.length === 0 || wanted.mode.kind === 'shared') && draft.admits(wanted)",
+  ),
+]
+
+function mutant(name: string, file: string, find: string, replace: string): Mutant {
+  return { name, patches: [{ file, find, replace }] }
+}

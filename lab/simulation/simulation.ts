@@ -1,0 +1,83 @@
+import type { KeyLetter } from '../../src/model/index.ts'
+import { Calls } from './calls.ts'
+import type { Client } from './client.ts'
+import { Fibers } from './fibers.ts'
+import type { Host } from './host.ts'
+import { Ledger } from './ledger.ts'
+import { Network } from './network.ts'
+import type { Plan } from './plan.ts'
+import { Register } from './register.ts'
+import { Server } from './server.ts'
+import type { RemoteStore } from './store.ts'
+import type { Fail, Violation } from './violation.ts'
+import { Witness } from './witness.ts'
+import { World } from './world.ts'
+
+/** What the clients of one run share. */
+export class Simulation {
+  readonly plan: Plan
+  readonly world: World
+  readonly network: Network
+  readonly server: Server
+  readonly witness: Witness
+  readonly register: Register
+  readonly calls: Calls
+  /** Where letters go, by inbox. */
+  readonly inboxes = new Map<string, RemoteStore>()
+  violation: Violation | null = null
+  /** Faults are over; waiters must be served. */
+  healed = false
+  /** Who comes as a writer among readers after the healing, and whether it was served. */
+  writer: Client | null = null
+  writerServed = false
+  private readonly awaitingHealing: (() => void)[] = []
+  readonly fibers = new Fibers()
+
+  constructor(plan: Plan, tracing: boolean) {
+    this.plan = plan
+    this.world = new World(tracing)
+    this.network = new Network(this.world, plan.seed, plan.weather)
+    this.server = new Server(this.world, plan.server, new Ledger(this.fail), (letter) => this.deliver(letter))
+    this.witness = new Witness(this.world, this.fail)
+    this.register = new Register(this.world, this.fail)
+    this.calls = new Calls(this.world, this.fail)
+  }
+
+  /** The first violation ends the run: what comes after it may only be its consequence. */
+  readonly fail: Fail = (invariant, what) => {
+    if (this.violation !== null) return
+    this.violation = { invariant, atUs: this.world.nowUs, what }
+    this.world.note('witness', `${invariant}: ${what}`)
+    this.world.stopped = true
+  }
+
+  heal(): void {
+    this.healed = true
+    this.network.heal()
+    this.server.heal()
+    for (const resolve of this.awaitingHealing) resolve()
+  }
+
+  /** Settles in the host's own time once the world is healed. */
+  healing(host: Host): Promise<void> {
+    if (this.healed) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.awaitingHealing.push(() => {
+        this.world.schedule(this.world.nowUs, () => host.enter(resolve), false)
+      })
+    })
+  }
+
+  /** How much is left of the time in which the last waiter must be served. */
+  get leftMs(): number {
+    const { healAtMs, boundMs } = this.plan
+    return Math.max(0, healAtMs + boundMs - Math.ceil(this.world.nowUs / 1000))
+  }
+
+  private deliver({ key, inbox, notice }: KeyLetter): void {
+    if (notice.kind === 'lost' && notice.cause !== 'expired') this.witness.depose(notice.id)
+    this.world.note('server', `tells ${inbox} about ${key}: ${notice.kind} ${notice.id}`)
+    const store = inbox === null ? undefined : this.inboxes.get(inbox)
+    store?.receive({ ...notice, key })
+  }
+}

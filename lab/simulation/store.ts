@@ -1,0 +1,148 @@
+import type { Admin, Store, StoreNotice, Traits } from '../../src/core/store.ts'
+import type {
+  Claim,
+  ClaimAnswer,
+  EvictAnswer,
+  KeyView,
+  ReleaseAnswer,
+  RenewAnswer,
+} from '../../src/model/index.ts'
+import type { Host } from './host.ts'
+import type { Manners } from './manners.ts'
+import type { Network } from './network.ts'
+import type { Parcel } from './plan.ts'
+import type { Request, Server } from './server.ts'
+import type { World } from './world.ts'
+
+const TRAITS: Traits = {
+  name: 'simulated',
+  modes: ['exclusive', 'shared', 'permits'],
+  order: 'fifo',
+  fencing: 'strict',
+  ttlStepMs: 1,
+  adoption: true,
+  groups: true,
+  records: false,
+  wakeUp: 'push',
+  immediate: false,
+  scope: 'the clients of one simulated world',
+  failover: 'as the plan says',
+}
+
+/** A client's side of the store: every call is a request over the network, every answer a reply. */
+export class RemoteStore implements Store {
+  readonly traits = TRAITS
+  readonly records = null
+  readonly admin: Admin
+  readonly inbox: string
+  private readonly link: string
+  private readonly host: Host
+  private readonly world: World
+  private readonly network: Network
+  private readonly server: Server
+  private readonly manners: Manners
+  private readonly callTimeoutMs: number
+  private readonly listeners = new Set<(notice: StoreNotice) => void>()
+  private open = true
+
+  constructor(
+    link: string,
+    inbox: string,
+    host: Host,
+    world: World,
+    network: Network,
+    server: Server,
+    manners: Manners,
+    callTimeoutMs: number,
+  ) {
+    this.link = link
+    this.inbox = inbox
+    this.host = host
+    this.world = world
+    this.network = network
+    this.server = server
+    this.manners = manners
+    this.callTimeoutMs = callTimeoutMs
+    const ask = <A>(request: Request): Promise<A> => this.call('admin', request)
+    this.admin = {
+      read: (key) => ask<KeyView>({ call: 'read', key }),
+      async *list(prefix) {
+        yield* await ask<KeyView[]>({ call: 'list', prefix })
+      },
+      evict: (key, token, askOnly) => ask<EvictAnswer>({ call: 'evict', key, token, ask: askOnly }),
+    }
+  }
+
+  attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    return this.speak('attempt', claims)
+  }
+
+  renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+    return this.speak('renew', claims)
+  }
+
+  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+    return this.speak('release', claims)
+  }
+
+  notices(listener: (notice: StoreNotice) => void): () => void {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  /** A letter from the server, which still has to cross the network. */
+  receive(notice: StoreNotice): void {
+    const hear = (): void => {
+      for (const listener of this.listeners) listener(notice)
+    }
+    this.network.send(this.link, 'down', 'notice', () => this.host.enter(hear), false)
+  }
+
+  close(): void {
+    this.open = false
+  }
+
+  get isClosed(): boolean {
+    return !this.open && this.listeners.size === 0
+  }
+
+  private async speak<A>(
+    call: 'attempt' | 'renew' | 'release',
+    claims: readonly Claim[],
+  ): Promise<readonly A[]> {
+    this.manners.sent(call, claims)
+    if (this.world.trace !== null)
+      this.world.note(
+        this.host.name,
+        `sends ${call} ${claims.map(({ key, id }) => `${key} ${id}`).join(', ')}`,
+      )
+    const { pauses, clock } = this.host
+    const givenUpAtMs = clock.nowMs() + this.callTimeoutMs
+    const answers = await this.call<readonly A[]>(call, { call, claims, inbox: this.inbox })
+    if (this.world.trace !== null)
+      this.world.note(this.host.name, `hears of ${call} ${describe(claims, answers)}`)
+    // The core gives a call up at its own deadline; after a pause the answer and that deadline may come in any order.
+    const inTime = clock.nowMs() < givenUpAtMs || this.host.pauses > pauses
+    if (call === 'attempt' && inTime) this.manners.answered(claims)
+    return answers
+  }
+
+  private call<A>(parcel: Parcel, request: Request): Promise<A> {
+    if (!this.open) return Promise.reject(new Error('the connection is closed'))
+    return new Promise((resolve, reject) => {
+      const settle = (answer: unknown): void => {
+        if (answer === null) reject(new Error('connection refused'))
+        else resolve(answer as A)
+      }
+      const respond = (answer: unknown): void => {
+        this.network.send(this.link, 'down', 'reply', () => this.host.enter(() => settle(answer)), false)
+      }
+      this.network.send(this.link, 'up', parcel, () => this.server.receive(request, respond), true)
+    })
+  }
+}
+
+function describe(claims: readonly Claim[], answers: readonly unknown[]): string {
+  const kindOf = (index: number) => (answers[index] as { kind: string } | undefined)?.kind
+  return claims.map(({ key, id }, index) => `${key} ${id}: ${kindOf(index)}`).join(', ')
+}

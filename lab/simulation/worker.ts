@@ -1,0 +1,27 @@
+import { parentPort } from 'node:worker_threads'
+import { generate } from './generate.ts'
+import type { Plan } from './plan.ts'
+import { type Report, run } from './run.ts'
+import { shrink } from './shrink.ts'
+import type { Invariant } from './violation.ts'
+
+/** What a worker can be asked for. A plan is given whole, or by its seed. */
+export type Task =
+  | { readonly kind: 'run'; readonly plan: Plan | number; readonly tracing: boolean }
+  | { readonly kind: 'shrink'; readonly plan: Plan | number; readonly invariant: Invariant }
+
+export type Result<T extends Task> = T extends { kind: 'run' } ? Report : Plan
+
+const port = parentPort
+port?.on('message', (task: Task) => {
+  perform(task).then(
+    (result) => port.postMessage({ result }),
+    (error) =>
+      port.postMessage({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) }),
+  )
+})
+
+function perform(task: Task): Promise<Report | Plan> {
+  const plan = typeof task.plan === 'number' ? generate(task.plan) : task.plan
+  return task.kind === 'run' ? run(plan, task.tracing) : shrink(plan, task.invariant)
+}
