@@ -41,8 +41,6 @@ export function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: 
 export class Pursuit implements NoticeTarget, Alarm {
   readonly claim: Claim
   readonly request: Request
-  /** The last answer that was `blocked`. */
-  blocked: Blocked | null = null
   /** Why the store could not be asked, if the last attempt failed. */
   outage: StoreError | null = null
   dueMs = 0
@@ -50,6 +48,7 @@ export class Pursuit implements NoticeTarget, Alarm {
   private readonly engine: Engine
   private readonly pursuer: Pursuer
   private phase: 'asking' | 'waiting' | 'over' = 'asking'
+  private blocked: Blocked | null = null
   private blockedSentAtMs = 0
   private failures = 0
   /** A grant that was pushed while an attempt was under way: the answer may have been given before it. */
@@ -83,6 +82,14 @@ export class Pursuit implements NoticeTarget, Alarm {
       return null
     }
     return this.consider(answers[0] as ClaimAnswer, sentAtMs)
+  }
+
+  /** The last answer that was `blocked`, as it would read if it were given now. */
+  lastSeen(): Blocked | null {
+    if (this.blocked?.holder == null) return this.blocked
+    const { label, heldMs } = this.blocked.holder
+    const sinceMs = this.engine.runtime.nowMs() - this.blockedSentAtMs
+    return { ...this.blocked, holder: { label, heldMs: heldMs + sinceMs } }
   }
 
   /** Ends the pursuit. What the store may keep of it is released apart from the caller. */
@@ -209,8 +216,7 @@ export class Pursuit implements NoticeTarget, Alarm {
   }
 
   private conclude(known: Grant | Blocked): void {
-    this.phase = 'over'
-    this.engine.waits.remove(this)
+    this.leave()
     if ('kind' in known && known.kind === 'blocked') {
       this.pursuer.busy(this, known)
       return

@@ -6,8 +6,7 @@ import type { Grant } from './hold.ts'
 import { StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
 import type { Soon } from './store.ts'
-import { Busy, Ticket } from './ticket.ts'
-import { detailsOf } from './turnstile.ts'
+import { Busy, detailsOf, Ticket } from './ticket.ts'
 
 /** Claims that go to the store one by one: shared, permits, named owners, members of a group, adoptions. */
 export class Soloists {
@@ -54,7 +53,7 @@ class Soloist implements Pursuer {
       return this.ticket.promise
     }
     if ('kind' in known && known.kind === 'blocked')
-      return new Busy(detailsOf(request, 0, known, known.position))
+      return new Busy(detailsOf(request, 0, known))
     return this.lease(claim, request, known as Grant, sinceMs)
   }
 
@@ -67,7 +66,7 @@ class Soloist implements Pursuer {
   busy(_pursuit: Pursuit, blocked: Blocked): void {
     this.open.delete(this)
     const ticket = this.ticket as Ticket
-    ticket.turnAway(detailsOf(ticket.request, ticket.waitedMs, blocked, blocked.position))
+    ticket.turnAway(detailsOf(ticket.request, ticket.waitedMs, blocked))
   }
 
   failed(_pursuit: Pursuit, error: LockError): void {
@@ -86,8 +85,7 @@ class Soloist implements Pursuer {
     this.open.delete(this)
     const pursuit = this.pursuit as Pursuit
     pursuit.cancel()
-    const { blocked, outage } = pursuit
-    return outage ?? detailsOf(ticket.request, ticket.waitedMs, blocked, blocked?.position ?? 0)
+    return pursuit.outage ?? detailsOf(ticket.request, ticket.waitedMs, pursuit.lastSeen())
   }
 
   private lease(claim: Claim, request: Request, grant: Grant, sinceMs: number): StoreLease {

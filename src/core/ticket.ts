@@ -1,4 +1,5 @@
 import { type LockError, StoreError, type TimeoutDetails } from '../errors.ts'
+import type { Blocked } from '../model/index.ts'
 import type { Alarm } from './alarms.ts'
 import type { Engine } from './engine.ts'
 import type { StoreLease } from './lease.ts'
@@ -11,6 +12,12 @@ export class Busy {
   constructor(details: TimeoutDetails) {
     this.details = details
   }
+}
+
+/** What a waiter knows about those before it; `ahead` are waiters of the same process. */
+export function detailsOf(request: Request, waitedMs: number, blocked: Blocked | null, ahead = 0): TimeoutDetails {
+  const { label = null, heldMs = null } = blocked?.holder ?? {}
+  return { key: request.key, waitedMs, holder: label, heldMs, position: (blocked?.position ?? 0) + ahead }
 }
 
 /** One caller's wait: it ends with a lease, at its deadline, by the caller's signal, or with an error. */

@@ -6,7 +6,7 @@ import type { Grant, Hold } from './hold.ts'
 import { type LeaseHome, StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
 import type { Soon, StoreNotice } from './store.ts'
-import { Busy, Ticket } from './ticket.ts'
+import { Busy, detailsOf, Ticket } from './ticket.ts'
 
 /** How often, and for how long, a claim is handed over while others wait for the key in the store's line. */
 const HANDOVERS_WHEN_CONTENDED = 16
@@ -93,7 +93,7 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
     if (known === null) return this.line(request, sinceMs).promise
     if ('kind' in known && known.kind === 'blocked') {
       this.pursuit = null
-      return new Busy(detailsOf(request, 0, known, known.position))
+      return new Busy(detailsOf(request, 0, known))
     }
     return this.admit(claim, request, known as Grant, sinceMs)
   }
@@ -121,7 +121,7 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
   busy(_pursuit: Pursuit, blocked: Blocked): void {
     this.pursuit = null
     const ticket = this.tickets.shift()
-    ticket?.turnAway(detailsOf(ticket.request, ticket.waitedMs, blocked, blocked.position))
+    ticket?.turnAway(detailsOf(ticket.request, ticket.waitedMs, blocked))
     this.next()
   }
 
@@ -259,19 +259,8 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
       const heldMs = this.engine.runtime.nowMs() - this.lease.grantedAtMs
       return { key: request.key, waitedMs, holder: this.engine.settings.label, heldMs, position: ahead + 1 }
     }
-    const blocked = this.pursuit?.blocked ?? null
-    return detailsOf(request, waitedMs, blocked, (blocked?.position ?? 1) + ahead)
+    return detailsOf(request, waitedMs, this.pursuit?.lastSeen() ?? null, ahead)
   }
-}
-
-export function detailsOf(
-  request: Request,
-  waitedMs: number,
-  blocked: Blocked | null,
-  position: number,
-): TimeoutDetails {
-  const { label = null, heldMs = null } = blocked?.holder ?? {}
-  return { key: request.key, waitedMs, holder: label, heldMs, position }
 }
 
 /** What an operator sees of the claim, and how long it lives, must be true of the next holder too. */

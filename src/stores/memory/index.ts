@@ -14,7 +14,7 @@ import {
   viewOf,
   written,
 } from '../../model/index.ts'
-import { MemoryWorld, RULES } from './world.ts'
+import { MemoryWorld } from './world.ts'
 
 export interface MemoryOptions {
   /** Stores of one world see each other's claims; by default every store is a world of its own. */
@@ -49,17 +49,17 @@ export function memory(options: MemoryOptions = {}): Store {
   return {
     traits: TRAITS,
     attempt(claims) {
-      const batch = claimBatch(world, claims, inbox, world.clock(), RULES)
+      const batch = claimBatch(world, claims, inbox, world.clock(), world.rules)
       world.deliver(batch.letters)
       return batch.answers
     },
     renew(claims) {
-      const batch = stepBatch(world, claims, renewOf, world.clock(), RULES)
+      const batch = stepBatch(world, claims, renewOf, world.clock(), world.rules)
       world.deliver(batch.letters)
       return batch.answers
     },
     release(claims) {
-      const batch = stepBatch(world, claims, releaseOf, world.clock(), RULES)
+      const batch = stepBatch(world, claims, releaseOf, world.clock(), world.rules)
       world.deliver(batch.letters)
       return batch.answers
     },
@@ -80,7 +80,7 @@ export function memory(options: MemoryOptions = {}): Store {
 function adminOf(world: MemoryWorld): Admin {
   const read = (key: string) => {
     const clock = world.clock()
-    return viewOf(key, step(world.get(key), { kind: 'tick' }, clock, RULES).state, clock.nowMs)
+    return viewOf(key, step(world.get(key), { kind: 'tick' }, clock, world.rules).state, clock.nowMs)
   }
   return {
     read,
@@ -92,7 +92,7 @@ function adminOf(world: MemoryWorld): Admin {
       }
     },
     evict(key, token, ask) {
-      const outcome = step(world.get(key), { kind: ask ? 'revoke' : 'evict', token }, world.clock(), RULES)
+      const outcome = step(world.get(key), { kind: ask ? 'revoke' : 'evict', token }, world.clock(), world.rules)
       world.put(key, outcome.state)
       world.deliver(outcome.letters.map((letter) => ({ ...letter, key })))
       return outcome.answer
@@ -132,6 +132,6 @@ function recordsOf(world: MemoryWorld): Records {
 }
 
 function isHeld(world: MemoryWorld, key: string, id: string): boolean {
-  const { state } = step(world.get(key), { kind: 'tick' }, world.clock(), RULES)
+  const { state } = step(world.get(key), { kind: 'tick' }, world.clock(), world.rules)
   return state.holds.some((hold) => hold.members.some((member) => member.id === id))
 }

@@ -12,7 +12,7 @@ import {
 
 /** A waiter of this process cannot die apart from it, so an offer lives as long as any grant. Nothing need be
  *  remembered of a free key either: the stamp rises with every step, whatever the key. */
-export const RULES: Rules = { offerMs: Number.POSITIVE_INFINITY, keepSeqMs: 0 }
+const RULES: Rules = { offerMs: Number.POSITIVE_INFINITY, keepSeqMs: 0 }
 
 const STEPS_PER_SWEEP = 64
 /** More than a step can add, so that what is forgotten keeps up with what is remembered. */
@@ -20,6 +20,7 @@ const KEYS_PER_SWEEP = 128
 
 /** What one or more memory stores share: the claims, the records and who listens. */
 export class MemoryWorld {
+  readonly rules: Rules
   readonly records = new Map<string, RecordState>()
   readonly listeners = new Map<string, Set<(notice: StoreNotice) => void>>()
   private readonly states = new Map<string, KeyState>()
@@ -29,8 +30,10 @@ export class MemoryWorld {
   private inboxes = 0
   private sweeping: Iterator<[string, KeyState]> | null = null
 
-  constructor(runtime: Runtime) {
+  /** Other rules let a test see offers as a store of several processes makes them. */
+  constructor(runtime: Runtime, rules: Rules = RULES) {
     this.runtime = runtime
+    this.rules = rules
     this.lastStampUs = runtime.wallMs() * 1000
   }
 
