@@ -30,7 +30,7 @@ describe('help', () => {
   )
 
   it('after -- belongs to the command', async () => {
-    const { stdout } = await bench.holdfast(['run', 'key', '--', 'echo', '--help'])
+    const { stdout } = await bench.holdfast(['run', 'key', '--', 'sh', '-c', 'echo "$1"', 'sh', '--help'])
     expect(stdout).toBe('--help\n')
   })
 

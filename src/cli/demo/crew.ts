@@ -11,6 +11,7 @@ export class Crew {
   private readonly killed = new Set<ChildProcess>()
   /** Settles when every process has ended; rejects when one has ended that nobody killed. */
   readonly ended: Promise<unknown>
+  private readonly gone: Promise<unknown>
 
   constructor(order: Pick<Order, 'folder' | 'guarded'>, listener: (message: FromWorker) => void) {
     this.listener = listener
@@ -28,6 +29,7 @@ export class Crew {
     }
     this.ready = Promise.all(started)
     this.ended = Promise.all(ended)
+    this.gone = Promise.allSettled(ended)
     // Nobody may be looking when a worker fails while the crew assembles.
     this.ended.catch(() => {})
   }
@@ -62,12 +64,13 @@ export class Crew {
     child.kill(signal)
   }
 
-  /** Ends whoever is left, stopped or not. */
-  dismiss(): void {
+  /** Ends whoever is left, stopped or not; settles when nobody is. */
+  async dismiss(): Promise<void> {
     for (const worker of this.workers) {
       this.killed.add(worker)
       worker.kill('SIGKILL')
     }
+    await this.gone
   }
 
   private child(worker: number): ChildProcess {

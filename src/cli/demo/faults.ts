@@ -15,23 +15,18 @@ export async function strike(crew: Crew, ledger: Ledger): Promise<void> {
   await ledger.sold(KILL_AFTER_SALES)
   const killed = await crew.trap(KILLED)
   crew.signal(KILLED, 'SIGKILL')
-  const where = `in the middle of selling unit ${killed.unit}, with the lock in its hands`
-  ledger.note({
-    kind: 'killed',
-    worker: KILLED,
-    atMs: Date.now(),
-    text: `worker ${KILLED} is killed ${where}`,
-  })
+  const killedAt = `worker ${KILLED} is killed with the lock in its hands, about to sell unit ${killed.unit}`
+  ledger.note({ kind: 'killed', worker: KILLED, atMs: Date.now(), text: killedAt })
 
   await ledger.sold(PAUSE_AFTER_SALES)
   const paused = await crew.trap(PAUSED)
   crew.signal(PAUSED, 'SIGSTOP')
-  const pausedAt = `worker ${PAUSED} is paused in the middle of selling unit ${paused.unit}`
+  const pausedAt = `worker ${PAUSED} is paused with the lock in its hands, about to sell unit ${paused.unit}`
   ledger.note({ kind: 'paused', worker: PAUSED, atMs: Date.now(), text: pausedAt })
   // It reads this when it wakes up, and goes on as if no time had passed.
   crew.free(PAUSED)
   await Promise.all([sleep(PAUSE_MS), ledger.sold(ledger.sales.length + SALES_DURING_PAUSE)])
-  const text = `worker ${PAUSED} wakes up and goes on as if no time had passed`
-  ledger.note({ kind: 'woken', worker: PAUSED, atMs: Date.now(), text })
+  const wokenAt = `worker ${PAUSED} wakes up and goes on as if no time had passed`
+  ledger.note({ kind: 'woken', worker: PAUSED, atMs: Date.now(), text: wokenAt })
   crew.signal(PAUSED, 'SIGCONT')
 }

@@ -33,6 +33,12 @@ export class Ledger {
     this.onIncident(incident)
   }
 
+  /** Since when the lock is in the hands of a worker that is dead or paused, or null. */
+  get heldByNobody(): number | null {
+    const last = this.incidents.at(-1)
+    return last?.kind === 'killed' || last?.kind === 'paused' ? last.atMs : null
+  }
+
   /** Settles when so many units have been sold. */
   sold(count: number): Promise<void> {
     return new Promise((resolve) => {
@@ -48,15 +54,20 @@ export class Ledger {
 
   private sell({ worker, unit, token, fromMs, toMs }: Sale): void {
     this.sales.push({ worker, unit, token, fromMs, toMs })
-    const last = this.incidents.at(-1)
-    if (last?.kind !== 'killed' && last?.kind !== 'paused') return
-    const text = `the lease ran out by itself; worker ${worker} took over and sold unit ${unit}`
+    if (this.heldByNobody === null) return
+    const text = `its lease has run out; worker ${worker} takes over and sells unit ${unit}`
     this.note({ kind: 'tookOver', worker, atMs: toMs, text })
   }
 
   private refuse({ worker, unit, token, fence, atMs }: Refusal): void {
     this.refusals.push({ worker, unit, token, fence, atMs })
-    const text = `its late write of unit ${unit} was refused: token ${token} is behind ${fence}`
+    const text = `its late write is refused: token ${tailOf(token, fence)} is behind ${tailOf(fence, token)}`
     this.note({ kind: 'refused', worker, atMs, text })
   }
+}
+
+/** A token without the many digits that it shares with another. */
+function tailOf(token: string, other: string): string {
+  const at = [...token].findIndex((digit, place) => digit !== other[place])
+  return at > 0 ? `…${token.slice(at)}` : token
 }

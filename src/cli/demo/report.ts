@@ -9,9 +9,9 @@ const COLUMNS = [
   { title: 'stock', align: 'right' },
   { title: 'sold', align: 'right' },
   { title: 'oversold by', align: 'right' },
-  { title: 'units sold twice', align: 'right' },
+  { title: 'sold twice', align: 'right' },
   { title: 'late writes refused', align: 'right' },
-  { title: 'seconds', align: 'right' },
+  { title: 'time', align: 'right' },
 ] as const
 const REMARK_COLUMNS = 30
 const MOST_COLUMNS = 90
@@ -53,8 +53,8 @@ function rowOf(tally: Tally): string[] {
     String(tally.sold),
     String(tally.oversoldBy),
     String(tally.unitsSoldTwice),
-    String(tally.lateWritesRefused),
-    tally.seconds.toFixed(1),
+    tally.lateWritesRefused === null ? '-' : String(tally.lateWritesRefused),
+    `${tally.seconds.toFixed(1)} s`,
   ]
 }
 

@@ -25,12 +25,12 @@ export async function holdSale(
     screen.line(screen.paint('yellow', fitted(`${seconds}  ${text}`)))
   })
   const crew = new Crew({ folder, guarded }, (message) => ledger.receive(message))
-  const stop = (): void => crew.dismiss()
+  const stop = (): void => void crew.dismiss()
   cancelled.addEventListener('abort', stop)
   try {
     await crew.open()
     startedAtMs = Date.now()
-    screen.follow(() => progress(screen.paint, ledger.sales.length, startedAtMs))
+    screen.follow(() => progress(screen.paint, ledger.sales.length, startedAtMs) + leaseHint(ledger))
     if (guarded) await Promise.race([strike(crew, ledger), crew.ended])
     await crew.ended
     const endedAtMs = Date.now()
@@ -40,6 +40,13 @@ export async function holdSale(
   } finally {
     screen.settle()
     cancelled.removeEventListener('abort', stop)
-    crew.dismiss()
+    await crew.dismiss()
   }
+}
+
+/** Why nothing moves for a moment. */
+function leaseHint({ heldByNobody }: Ledger): string {
+  if (heldByNobody === null) return ''
+  const leftMs = heldByNobody + SALE.ttlMs - Date.now()
+  return leftMs > 0 ? `, the lease runs out in ${(leftMs / 1_000).toFixed(1)} s` : ''
 }

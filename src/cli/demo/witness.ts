@@ -21,7 +21,8 @@ export interface Tally {
   readonly sold: number
   readonly oversoldBy: number
   readonly unitsSoldTwice: number
-  readonly lateWritesRefused: number
+  /** Null where nothing checks tokens. */
+  readonly lateWritesRefused: number | null
   readonly seconds: number
 }
 
@@ -35,7 +36,7 @@ export function tallyOf({ guarded, sales, refusals, startedAtMs, endedAtMs }: Re
     sold: sales.length,
     oversoldBy: Math.max(0, sales.length - SALE.units),
     unitsSoldTwice: [...timesSold.values()].filter((times) => times > 1).length,
-    lateWritesRefused: refusals.length,
+    lateWritesRefused: guarded ? refusals.length : null,
     seconds: Math.round((endedAtMs - startedAtMs) / 100) / 10,
   }
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,6 +20,7 @@ export class Bench {
   folder = ''
   private built = ''
   private readonly running = new Set<Running>()
+  private readonly groups = new Set<number>()
 
   constructor() {
     beforeAll(async () => {
@@ -45,6 +46,8 @@ export class Bench {
     })
     afterEach(async () => {
       for (const running of this.running) running.abandon()
+      for (const group of this.groups) endGroup(group)
+      this.groups.clear()
       await Promise.all([...this.running].map((running) => running.finished))
       this.running.clear()
       rmSync(this.folder, { recursive: true, force: true })
@@ -61,6 +64,11 @@ export class Bench {
 
   file(name: string): string {
     return join(this.folder, name)
+  }
+
+  /** Sees to it that a command which outlives its runner does not outlive the test. */
+  endAtLast(group: number): void {
+    this.groups.add(group)
   }
 
   /** Starts `holdfast …args` on this test's store. */
@@ -137,11 +145,25 @@ export class Running {
   }
 }
 
-/** Whether a process is there; one that has ended and waits to be collected is not. */
+function endGroup(group: number): void {
+  try {
+    process.kill(-group, 'SIGKILL')
+  } catch {
+    // Gone already, as it should be.
+  }
+}
+
+/** Whether a process is there; one that has ended and only waits to be collected is not. */
 export function isAlive(pid: number): boolean {
   try {
-    return process.kill(pid, 0)
+    return process.kill(pid, 0) && stateOf(pid) !== 'Z'
   } catch {
     return false
   }
+}
+
+/** `T` is stopped, `S` asleep, `Z` ended; unknown where there is no /proc. */
+export function stateOf(pid: number): string {
+  const file = `/proc/${pid}/stat`
+  return existsSync(file) ? (/^\d+ \(.*\) (.)/.exec(readFileSync(file, 'utf8'))?.[1] ?? '') : ''
 }
