@@ -51,7 +51,7 @@ export const EXCLUSIVE: Mode = { kind: 'exclusive' }
 export const SHARED: Mode = { kind: 'shared' }
 
 export function settingsOf(options: LocksOptions, store: Store): Settings {
-  const maxTtlMs = durationMs('maxTtl', options.maxTtl ?? LONGEST_TTL_MS, {
+  const maxTtlMs = durationMs('maxTtl', or(options.maxTtl, LONGEST_TTL_MS), {
     minMs: SHORTEST_TTL_MS,
     maxMs: HARD_TTL_MS,
   })
@@ -61,23 +61,28 @@ export function settingsOf(options: LocksOptions, store: Store): Settings {
     )
   }
   return {
-    ttlMs: durationMs('ttl', options.ttl ?? Math.min(10_000, maxTtlMs), {
+    ttlMs: durationMs('ttl', or(options.ttl, Math.min(10_000, maxTtlMs)), {
       minMs: SHORTEST_TTL_MS,
       maxMs: maxTtlMs,
     }),
     maxTtlMs,
-    waitMs: waitOf(options.wait ?? 10_000),
-    prefix: text('prefix', options.prefix ?? '', 0, LONGEST_NAME_BYTES),
-    label: text('label', options.label ?? `${hostname()}:${process.pid}`, 1, LONGEST_NAME_BYTES),
+    waitMs: waitOf(or(options.wait, 10_000)),
+    prefix: text('prefix', or(options.prefix, ''), 0, LONGEST_NAME_BYTES),
+    label: text('label', or(options.label, `${hostname()}:${process.pid}`), 1, LONGEST_NAME_BYTES),
     handover: flag('handover', options.handover, true),
-    lockDelayMs: durationMs('lockDelay', options.lockDelay ?? 0, { minMs: 0, maxMs: LONGEST_TTL_MS }),
-    callTimeoutMs: durationMs('callTimeout', options.callTimeout ?? 5000, {
+    lockDelayMs: durationMs('lockDelay', or(options.lockDelay, 0), { minMs: 0, maxMs: LONGEST_TTL_MS }),
+    callTimeoutMs: durationMs('callTimeout', or(options.callTimeout, 5000), {
       minMs: 10,
       maxMs: LONGEST_TTL_MS,
     }),
     releaseOnSignal: flag('releaseOnSignal', options.releaseOnSignal, false),
     runtime: options.runtime ?? nodeRuntime,
   }
+}
+
+/** The default, only for what was left out: a null is a mistake to be named. */
+function or<T>(value: T | undefined, otherwise: T): T {
+  return value === undefined ? otherwise : value
 }
 
 /** Checks a key and the options of one acquisition, once. */

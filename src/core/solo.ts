@@ -52,8 +52,7 @@ class Soloist implements Pursuer {
       this.ticket = new Ticket(this.engine, request, sinceMs, (ticket) => this.abandon(ticket))
       return this.ticket.promise
     }
-    if ('kind' in known && known.kind === 'blocked')
-      return new Busy(detailsOf(request, 0, known))
+    if ('kind' in known && known.kind === 'blocked') return new Busy(detailsOf(request, 0, known))
     return this.lease(claim, request, known as Grant, sinceMs)
   }
 

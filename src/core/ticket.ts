@@ -15,7 +15,12 @@ export class Busy {
 }
 
 /** What a waiter knows about those before it; `ahead` are waiters of the same process. */
-export function detailsOf(request: Request, waitedMs: number, blocked: Blocked | null, ahead = 0): TimeoutDetails {
+export function detailsOf(
+  request: Request,
+  waitedMs: number,
+  blocked: Blocked | null,
+  ahead = 0,
+): TimeoutDetails {
   const { label = null, heldMs = null } = blocked?.holder ?? {}
   return { key: request.key, waitedMs, holder: label, heldMs, position: (blocked?.position ?? 0) + ahead }
 }

@@ -157,7 +157,9 @@ test('an operator asks, the lease hears of it, also when it listens late', async
 test('a lease is written as JSON with its token as text', async () => {
   const scene = new Scene()
   const { locks } = scene.party()
-  const lease = await scene.runtime.until(locks.semaphore('s', { limit: 3 }).acquire({ weight: 2, owner: 'me' }))
+  const lease = await scene.runtime.until(
+    locks.semaphore('s', { limit: 3 }).acquire({ weight: 2, owner: 'me' }),
+  )
   expect(JSON.parse(JSON.stringify(lease))).toEqual({
     key: 's',
     id: lease.id,

@@ -19,7 +19,8 @@ test('every local holder has its own, rising token', async () => {
   const tokens: bigint[] = []
   const use = () => locks.using('a', async ({ token }) => tokens.push(token as bigint))
   await scene.runtime.until(Promise.all(many(600).map(use)))
-  for (const [index, token] of tokens.entries()) if (index > 0) expect(token).toBeGreaterThan(tokens[index - 1] as bigint)
+  for (const [index, token] of tokens.entries())
+    if (index > 0) expect(token).toBeGreaterThan(tokens[index - 1] as bigint)
   expect(new Set(tokens.map((token) => token / 256n)).size).toBe(3)
 })
 
@@ -147,7 +148,11 @@ test('one attempt is turned away at once while the key is held here', async () =
   const { locks, calls } = scene.party({ label: 'me' })
   const lease = await scene.runtime.until(locks.acquire('a'))
   expect(await locks.tryAcquire('a')).toBeNull()
-  expect(await failure(locks.acquire('a', { wait: 0 }))).toMatchObject({ code: 'LOCK_TIMEOUT', holder: 'me', position: 1 })
+  expect(await failure(locks.acquire('a', { wait: 0 }))).toMatchObject({
+    code: 'LOCK_TIMEOUT',
+    holder: 'me',
+    position: 1,
+  })
   expect(calls.attempt).toBe(1)
   await scene.runtime.until(lease.release())
 })

@@ -20,7 +20,9 @@ test('renews while the work runs, and not after', async () => {
 test('renews the leases of a process in one call', async () => {
   const scene = new Scene()
   const { locks, sizes } = scene.party()
-  await scene.runtime.until(Promise.all(Array.from({ length: 300 }, (_, n) => locks.acquire(`k${n}`, { ttl: 900 }))))
+  await scene.runtime.until(
+    Promise.all(Array.from({ length: 300 }, (_, n) => locks.acquire(`k${n}`, { ttl: 900 }))),
+  )
   expect(sizes.attempt).toEqual([300])
   await scene.runtime.advance(300)
   expect(sizes.renew).toEqual([300])
@@ -29,7 +31,9 @@ test('renews the leases of a process in one call', async () => {
 test('never renews more than 500 in one call', async () => {
   const scene = new Scene()
   const { locks, sizes } = scene.party()
-  await scene.runtime.until(Promise.all(Array.from({ length: 1200 }, (_, n) => locks.acquire(`k${n}`, { ttl: 900 }))))
+  await scene.runtime.until(
+    Promise.all(Array.from({ length: 1200 }, (_, n) => locks.acquire(`k${n}`, { ttl: 900 }))),
+  )
   await scene.runtime.advance(310)
   expect(sizes.renew).toEqual([500, 500, 200])
 })

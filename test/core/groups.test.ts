@@ -1,0 +1,81 @@
+import { expect, test } from 'vitest'
+import { failure, Scene } from './support.ts'
+
+test('several free keys are taken in one call and released together', async () => {
+  const scene = new Scene()
+  const { locks, sizes } = scene.party()
+  const group = await scene.runtime.until(locks.all(['b', 'a', 'c']))
+  expect(group.leases.map((lease) => lease.key)).toEqual(['a', 'b', 'c'])
+  expect(sizes.attempt).toEqual([3])
+  expect(group.held).toBe(true)
+  expect(await scene.runtime.until(group.release())).toBe('released')
+  expect(sizes.release).toEqual([3])
+})
+
+test('a key that is not free is waited for, and until then none is held that others could need', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party(), scene.party()]
+  const holder = await scene.runtime.until(a.locks.acquire('y'))
+  const group = b.locks.all(['x', 'y', 'z'])
+  await scene.runtime.advance(50)
+  expect((await a.locks.read('z')).holders).toEqual([])
+  await scene.runtime.until(holder.release())
+  expect((await scene.runtime.until(group)).held).toBe(true)
+})
+
+test('never half: a time-out gives everything back', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party(), scene.party()]
+  await scene.runtime.until(a.locks.acquire('y'))
+  const error = await scene.runtime.until(failure(b.locks.all(['x', 'y'], { wait: 500 })))
+  expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'y' })
+  await scene.runtime.drain()
+  expect((await a.locks.read('x')).holders).toEqual([])
+})
+
+test('overlapping groups in any order never deadlock', async () => {
+  const scene = new Scene()
+  const parties = [scene.party(), scene.party(), scene.party()]
+  const orders = [
+    ['a', 'b', 'c'],
+    ['c', 'b', 'a'],
+    ['b', 'a', 'c'],
+  ]
+  let inside = 0
+  const run = async (n: number) => {
+    for (let round = 0; round < 20; round++) {
+      const group = await (parties[n] as (typeof parties)[0]).locks.all(orders[n] as string[], {
+        wait: '10m',
+      })
+      expect(++inside).toBe(1)
+      await new Promise<void>((resolve) => {
+        scene.runtime.setTimer(resolve, 5, false)
+      })
+      inside--
+      await group.release()
+    }
+  }
+  await scene.runtime.until(Promise.all([run(0), run(1), run(2)]))
+})
+
+test('one lost key loses the group', async () => {
+  const scene = new Scene()
+  const { locks } = scene.party()
+  const group = await scene.runtime.until(locks.all(['a', 'b']))
+  let lost = 0
+  group.signal.addEventListener('abort', () => lost++)
+  await locks.evict('b')
+  await scene.runtime.drain()
+  expect(group.held).toBe(false)
+  expect(lost).toBe(1)
+  expect(await scene.runtime.until(group.release())).toBe('expired')
+})
+
+test('a store without groups takes the keys in one global order', async () => {
+  const scene = new Scene()
+  const { locks, sizes } = scene.party()
+  Object.assign(locks.traits, { groups: false })
+  const group = await scene.runtime.until(locks.all(['b', 'a']))
+  expect(sizes.attempt).toEqual([1, 1])
+  await scene.runtime.until(group.release())
+})
