@@ -1,0 +1,97 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import ts from 'typescript'
+
+/** A file of `src`, with what it reaches for. Paths are relative to the project, with forward slashes. */
+export interface Source {
+  readonly path: string
+  /** Modules it names: a path for a file of the project, else the module's own name. Types count as well. */
+  readonly imports: readonly string[]
+  /** Globals and members by which time, chance and waiting could come in, such as `Date.now` or `setTimeout`. */
+  readonly uses: readonly string[]
+}
+
+const ROOT = new URL('../../', import.meta.url)
+
+const CLOCKS = new Set([
+  'Date',
+  'Date.now',
+  'Math.random',
+  'process.hrtime',
+  'process.uptime',
+  'Atomics.wait',
+])
+const GLOBALS = new Set([
+  'setTimeout',
+  'setInterval',
+  'setImmediate',
+  'performance',
+  'crypto',
+  'queueMicrotask',
+])
+
+export function sources(): Source[] {
+  const files = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' })
+  return files
+    .map((file) => `src/${file.replaceAll('\\', '/')}`)
+    .filter((path) => path.endsWith('.ts'))
+    .sort()
+    .map((path) => sourceOf(path, readFileSync(fileURLToPath(new URL(path, ROOT)), 'utf8')))
+}
+
+export function sourceOf(path: string, text: string): Source {
+  const imports = new Set<string>()
+  const uses = new Set<string>()
+  const visit = (node: ts.Node): void => {
+    const name = moduleNamedBy(node)
+    if (name !== null) imports.add(resolved(path, name))
+    const use = useOf(node)
+    if (use !== null) uses.add(use)
+    ts.forEachChild(node, visit)
+  }
+  visit(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true))
+  return { path, imports: [...imports], uses: [...uses] }
+}
+
+/** The module of an import, an export from, a dynamic import, a require, or a type's import(). */
+function moduleNamedBy(node: ts.Node): string | null {
+  if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return textOf(node.moduleSpecifier)
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) return textOf(node.argument.literal)
+  if (!ts.isCallExpression(node)) return null
+  const { expression } = node
+  const isImport = expression.kind === ts.SyntaxKind.ImportKeyword
+  const isRequire = ts.isIdentifier(expression) && expression.text === 'require'
+  return isImport || isRequire ? textOf(node.arguments[0]) : null
+}
+
+function textOf(node: ts.Node | undefined): string | null {
+  return node !== undefined && ts.isStringLiteralLike(node) ? node.text : null
+}
+
+function resolved(path: string, name: string): string {
+  return name.startsWith('.') ? posix.join(posix.dirname(path), name) : name
+}
+
+function useOf(node: ts.Node): string | null {
+  if (ts.isPropertyAccessExpression(node)) {
+    const member = `${node.expression.getText()}.${node.name.text}`.replace(/^globalThis\./, '')
+    if (CLOCKS.has(member) || GLOBALS.has(member)) return member
+    // Waiting by the runtime is allowed, but not to everybody.
+    return node.name.text === 'setTimer' ? 'setTimer' : null
+  }
+  // `new Date(ms)` only converts; without an argument it reads the clock.
+  if (ts.isNewExpression(node) || ts.isCallExpression(node)) {
+    const isBare = node.arguments === undefined || node.arguments.length === 0
+    if (isBare && ts.isIdentifier(node.expression) && node.expression.text === 'Date') return 'Date'
+  }
+  return ts.isIdentifier(node) && GLOBALS.has(node.text) && isReference(node) ? node.text : null
+}
+
+/** Whether an identifier stands for a global, not for a member, a key or a declaration of the same name. */
+function isReference(node: ts.Identifier): boolean {
+  const { parent } = node
+  if (ts.isPropertyAccessExpression(parent) && parent.name === node) return false
+  if (ts.isPropertyAssignment(parent) && parent.name === node) return false
+  return !(ts.isMethodDeclaration(parent) || ts.isPropertySignature(parent) || ts.isMethodSignature(parent))
+}

@@ -1,0 +1,79 @@
+import entries from '../../entries.json' with { type: 'json' }
+
+/** What a room may import besides itself: paths of files, or of folders with a slash at the end. */
+export interface Room {
+  /** The folder, or the file, that the wall stands around. */
+  readonly inside: string
+  readonly may: readonly string[]
+}
+
+const CONTRACT = ['src/core/store.ts', 'src/core/runtime.ts', 'src/model/index.ts', 'src/errors.ts']
+
+/** What `holdfast` and its subpaths export: the only way in for those who could as well be outside. */
+const PUBLIC = Object.values(entries)
+
+/** In this order: the first room that a file is in counts. */
+export const ROOMS: readonly Room[] = [
+  { inside: 'src/errors.ts', may: [] },
+  { inside: 'src/model/', may: [] },
+  { inside: 'src/core/', may: ['src/model/index.ts', 'src/errors.ts', 'node:'] },
+  // A family of stores shares its folder's own files; its members do not know each other.
+  { inside: 'src/stores/sql/*/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'node:'] },
+  { inside: 'src/stores/sql/*.ts', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
+  { inside: 'src/stores/*/', may: [...CONTRACT, 'node:'] },
+  {
+    inside: 'src/recipes/',
+    may: ['src/core/api.ts', 'src/core/store.ts', 'src/model/index.ts', 'src/errors.ts'],
+  },
+  { inside: 'src/observe/', may: [...PUBLIC, 'node:'] },
+  { inside: 'src/cli/', may: [...PUBLIC, 'package.json', 'node:'] },
+  { inside: 'src/testing/', may: [...PUBLIC, ...CONTRACT, 'node:'] },
+  // Where the parts are put together.
+  { inside: 'src/connect.ts', may: ['src/core/', 'src/stores/', 'src/errors.ts'] },
+  {
+    inside: 'src/index.ts',
+    may: [
+      'src/core/',
+      'src/stores/',
+      'src/recipes/',
+      'src/model/index.ts',
+      'src/errors.ts',
+      'src/connect.ts',
+    ],
+  },
+]
+
+/** The rooms in which everything runs under a simulated clock. */
+export const SIMULATED = ['src/errors.ts', 'src/model/', 'src/core/', 'src/stores/', 'src/recipes/']
+
+/** Where time and chance come in: the one door, and the clock files of stores, each with its reason. */
+export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; readonly why: string }>> = {
+  'src/core/runtime.ts': {
+    uses: ['performance', 'setTimeout', 'Date.now', 'Math.random', 'queueMicrotask', 'node:crypto'],
+    why: 'the one door',
+  },
+  'src/stores/sql/sqlite/boot.ts': {
+    uses: ['process.hrtime'],
+    why: 'the machine-wide origin of the monotonic clock, read once; the runtime adds the time since',
+  },
+}
+
+/** Stores neither sleep nor retry, except for these, each with its reason. */
+export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly why: string }>> = {
+  'src/stores/sql/sqlite/connection.ts': {
+    uses: 'Atomics.wait',
+    why: 'opening is synchronous, and SQLite does not wait for others who change the journal of the same file',
+  },
+  'src/stores/sql/sqlite/turns.ts': {
+    uses: 'setTimer',
+    why: 'a file that another process writes to is tried again, because waiting inside SQLite would block the event loop',
+  },
+  'src/stores/sql/sqlite/admin.ts': {
+    uses: 'setTimer',
+    why: 'a long listing lets others have the event loop between two pages',
+  },
+  'src/stores/sql/sqlite/inbox.ts': {
+    uses: 'setTimer',
+    why: 'a mailbox that was replaced is read a little longer, for letters that were on their way',
+  },
+}
