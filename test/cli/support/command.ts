@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -83,6 +83,17 @@ export class Bench {
     return running
   }
 
+  /** The same on a terminal of that many columns, by util-linux's script. */
+  startOnTerminal(columns: number, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
+    const words = [process.execPath, this.main, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+    const line = `stty cols ${columns}; exec ${words.join(' ')}`
+    const { NO_COLOR: _, ...inherited } = process.env
+    const variables = { ...inherited, TERM: 'xterm', HOLDFAST_STORE: this.store, ...env }
+    const running = new Running('script', ['-qec', line, '/dev/null'], variables)
+    this.running.add(running)
+    return running
+  }
+
   holdfast(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Finished> {
     return this.start(args, env).finished
   }
@@ -97,7 +108,7 @@ export class Running {
   private readonly watchers = new Set<() => void>()
 
   constructor(file: string, args: readonly string[], env: NodeJS.ProcessEnv) {
-    this.child = spawn(file, args, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.child = spawn(file, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
     this.child.stdout?.on('data', (chunk) => this.add('stdout', chunk))
     this.child.stderr?.on('data', (chunk) => this.add('stderr', chunk))
     this.finished = new Promise((resolve) => {
@@ -114,6 +125,10 @@ export class Running {
 
   signal(signal: NodeJS.Signals): void {
     this.child.kill(signal)
+  }
+
+  type(text: string): void {
+    this.child.stdin?.write(text)
   }
 
   abandon(): void {
@@ -144,6 +159,9 @@ export class Running {
     for (const watcher of [...this.watchers]) watcher()
   }
 }
+
+/** Whether terminals can be had: macOS has another `script`, small containers have none. */
+export const TERMINALS = spawnSync('script', ['--version']).stdout?.includes('util-linux') === true
 
 function endGroup(group: number): void {
   try {
