@@ -41,14 +41,14 @@ export function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: 
 export class Pursuit implements NoticeTarget, Alarm {
   readonly claim: Claim
   readonly request: Request
-  /** Why the store could not be asked, if the last attempt failed. */
-  outage: StoreError | null = null
   dueMs = 0
   place = -1
   private readonly engine: Engine
   private readonly pursuer: Pursuer
   private phase: 'asking' | 'waiting' | 'over' = 'asking'
   private blocked: Blocked | null = null
+  /** Why the store could not be asked, if the last attempt failed. */
+  private outage: StoreError | null = null
   private blockedSentAtMs = 0
   private failures = 0
   /** A grant that was pushed while an attempt was under way: the answer may have been given before it. */
@@ -90,6 +90,12 @@ export class Pursuit implements NoticeTarget, Alarm {
     const { label, heldMs } = this.blocked.holder
     const sinceMs = this.engine.runtime.nowMs() - this.blockedSentAtMs
     return { ...this.blocked, holder: { label, heldMs: heldMs + sinceMs } }
+  }
+
+  /** The outage that the wait ends in, if the store did not answer: that is not contention. */
+  unanswered(): StoreError | null {
+    if (this.outage !== null || this.blocked !== null) return this.outage
+    return new StoreError('the store did not answer within the wait')
   }
 
   /** Ends the pursuit. What the store may keep of it is released apart from the caller. */

@@ -83,8 +83,9 @@ class Soloist implements Pursuer {
   private abandon(ticket: Ticket): StoreError | TimeoutDetails {
     this.open.delete(this)
     const pursuit = this.pursuit as Pursuit
+    const unanswered = pursuit.unanswered()
     pursuit.cancel()
-    return pursuit.outage ?? detailsOf(ticket.request, ticket.waitedMs, pursuit.lastSeen())
+    return unanswered ?? detailsOf(ticket.request, ticket.waitedMs, pursuit.lastSeen())
   }
 
   private lease(claim: Claim, request: Request, grant: Grant, sinceMs: number): StoreLease {

@@ -159,7 +159,10 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
   /** After a renewal that was needed first, or when nobody can take over: hand over if it may be, else give the key back. */
   private passOn(lease: StoreLease): Soon<'released' | 'expired'> {
     const { hold } = lease
-    if (hold.ended) return 'expired'
+    if (hold.ended) {
+      this.leave(lease)
+      return 'expired'
+    }
     const next = this.tickets[0]
     if (next !== undefined && this.isFresh(hold) && this.mayHandOver(lease, next.request))
       return this.handOver(hold)
@@ -228,7 +231,7 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
   /** A waiter leaves; its place in the store's line is kept for the next local one, if that wants the same. */
   private abandon(leaving: Ticket): StoreError | TimeoutDetails {
     const place = this.tickets.indexOf(leaving)
-    const why = this.pursuit?.outage ?? this.details(leaving.request, leaving.waitedMs, place)
+    const why = this.pursuit?.unanswered() ?? this.details(leaving.request, leaving.waitedMs, place)
     this.tickets.splice(place, 1)
     const { pursuit } = this
     const next = this.tickets[0]

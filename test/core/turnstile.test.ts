@@ -98,6 +98,20 @@ test('a hold with little life left is renewed before it is handed over', async (
   expect(calls).toMatchObject({ attempt: 1, renew: 1, release: 0 })
 })
 
+test('a hold that turns out to be lost while it is renewed for a hand-over frees the way for the next', async () => {
+  const scene = new Scene()
+  const [here, there] = [scene.party(), scene.party()]
+  const first = await scene.runtime.until(here.locks.acquire('a', { ttl: 3000 }))
+  here.faults.every('renew', { kind: 'lose request' })
+  await scene.runtime.advance(1600)
+  here.faults.heal()
+  here.faults.notices({ kind: 'drop' })
+  const second = here.locks.acquire('a', { ttl: 3000 })
+  await there.locks.evict('a')
+  expect(await scene.runtime.until(first.release())).toBe('expired')
+  expect((await scene.runtime.until(second)).id).not.toBe(first.id)
+})
+
 test('a lost lease is not handed over, and the next waiter goes for the key at once', async () => {
   const scene = new Scene()
   const { locks } = scene.party()
