@@ -3,8 +3,8 @@ import type { Crew } from './crew.ts'
 import type { Ledger } from './ledger.ts'
 import { SALE } from './messages.ts'
 
-export const KILLED = 3
-export const PAUSED = 6
+const KILLED = 3
+const PAUSED = 6
 const KILL_AFTER_SALES = 30
 const PAUSE_AFTER_SALES = 60
 const SALES_DURING_PAUSE = 5

@@ -40,7 +40,7 @@ export function report(screen: Screen, hasty: Result, guarded: Result): void {
     screen.line(line.startsWith('✔') ? paint(['green', 'bold'], line) : paint(['red', 'bold'], line))
 }
 
-export function verdict(guarded: Result): string[] {
+function verdict(guarded: Result): string[] {
   const broken = brokenPromises(guarded)
   if (broken.length > 0) return broken.map((promise) => `✘ ${promise}`)
   return [`✔ Exactly ${SALE.units} sold, each unit once: through a crash, a pause and a late write.`]

@@ -41,11 +41,7 @@ export function announceWaiting(locks: Locks, key: string, waitMs: number): () =
   }
 }
 
-export function waitingText(
-  key: string,
-  { holder, heldMs, others, position }: Place,
-  leftMs: number,
-): string {
+function waitingText(key: string, { holder, heldMs, others, position }: Place, leftMs: number): string {
   const shared = others > 0 ? ` and ${plural(others, 'other')}` : ''
   const since = heldMs === null ? '' : ` for ${age(heldMs)}`
   const parts = [

@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 import { afterAll, afterEach, beforeAll, beforeEach } from 'vitest'
 
+/** Gives a program a terminal. */
+const SCRIPT = 'script'
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 export interface Finished {
@@ -89,7 +91,7 @@ export class Bench {
     const line = `stty cols ${columns}; exec ${words.join(' ')}`
     const { NO_COLOR: _, ...inherited } = process.env
     const variables = { ...inherited, TERM: 'xterm', HOLDFAST_STORE: this.store, ...env }
-    const running = new Running('script', ['-qec', line, '/dev/null'], variables)
+    const running = new Running(SCRIPT, ['-qec', line, '/dev/null'], variables)
     this.running.add(running)
     return running
   }
@@ -161,7 +163,7 @@ export class Running {
 }
 
 /** Whether terminals can be had: macOS has another `script`, small containers have none. */
-export const TERMINALS = spawnSync('script', ['--version']).stdout?.includes('util-linux') === true
+export const TERMINALS = spawnSync(SCRIPT, ['--version']).stdout?.includes('util-linux') === true
 
 function endGroup(group: number): void {
   try {
