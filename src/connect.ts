@@ -10,6 +10,8 @@ const SCHEMES: Record<string, Open> = {
   'memory:': async () => (await import('./stores/memory/index.ts')).memory(),
   'sqlite:': openSqlite,
   'file:': openSqlite,
+  'redis:': openRedis,
+  'rediss:': openRedis,
 }
 
 /** Locks over the store that a URL names. */
@@ -38,4 +40,9 @@ async function openSqlite(url: string): Promise<Store> {
   const { sqlite } = await import('./stores/sql/sqlite/index.ts')
   const { sqliteOptionsOf } = await import('./stores/sql/sqlite/url.ts')
   return sqlite(sqliteOptionsOf(url))
+}
+
+async function openRedis(url: string): Promise<Store> {
+  const { openRedis: open } = await import('./stores/redis/open.ts')
+  return open(url)
 }

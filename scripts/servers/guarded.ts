@@ -1,0 +1,32 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+
+/**
+ * The shell starts the program and waits for the end of its own input, which comes when we close it or when our
+ * process ends, however it ends. So no server outlives a test run that was killed.
+ */
+const GUARD = '"$@" >/dev/null 2>&1 & server=$!; cat >/dev/null; kill -9 $server 2>/dev/null; wait $server'
+
+/** A program that ends with this process. */
+export class Guarded {
+  private readonly shell: ChildProcess
+
+  constructor(program: string, args: readonly string[]) {
+    // In a group of its own, so that a signal to ours does not end the guard before its work is done.
+    this.shell = spawn('/bin/sh', ['-c', GUARD, 'guard', program, ...args], {
+      stdio: ['pipe', 'ignore', 'ignore'],
+      detached: true,
+    })
+    this.shell.unref()
+    ;(this.shell.stdin as unknown as { unref(): void }).unref()
+  }
+
+  /** Ends the program if it still runs. */
+  async end(): Promise<void> {
+    if (this.shell.exitCode !== null || this.shell.signalCode !== null) return
+    this.shell.ref()
+    const exited = once(this.shell, 'exit')
+    this.shell.stdin?.end()
+    await exited
+  }
+}

@@ -1,0 +1,66 @@
+import type { Admin } from '../../core/store.ts'
+import { type EvictAnswer, isInUse, type KeyView, seqOf, step, viewOf } from '../../model/index.ts'
+import { unknownFormat } from './codec.ts'
+import { keyOfLock, lockName, lockPattern } from './names.ts'
+import { RULES } from './rules.ts'
+import type { Scripting } from './scripting.ts'
+import { type RawState, stateOf } from './state.ts'
+
+const KEYS_PER_SCAN = '500'
+const KEYS_PER_READ = 100
+
+export class RedisAdmin implements Admin {
+  private readonly scripting: Scripting
+
+  constructor(scripting: Scripting) {
+    this.scripting = scripting
+  }
+
+  async read(key: string): Promise<KeyView> {
+    const [view] = await this.readAll([key])
+    if (view === undefined || view === null) throw unknownFormat()
+    return view
+  }
+
+  /** By cursor, so that the server is never held up; a key that comes or goes meanwhile may be shown or not. */
+  async *list(prefix: string): AsyncIterable<KeyView> {
+    const { client } = this.scripting
+    const pattern = lockPattern(prefix, client.keyPrefix)
+    const shown = new Set<string>()
+    let cursor = '0'
+    do {
+      const page = await client.send('SCAN', [cursor, 'MATCH', pattern, 'COUNT', KEYS_PER_SCAN])
+      const [next, names] = page as [unknown, string[]]
+      cursor = String(next)
+      const keys = names.map(keyOfLock).filter((key) => !shown.has(key))
+      for (let first = 0; first < keys.length; first += KEYS_PER_READ) {
+        for (const view of await this.readAll(keys.slice(first, first + KEYS_PER_READ))) {
+          if (view === null || !isInUse(view) || shown.has(view.key)) continue
+          // A cursor may bring the same key twice.
+          shown.add(view.key)
+          yield view
+        }
+      }
+    } while (cursor !== '0')
+  }
+
+  async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
+    const seq = token === null ? '' : String(seqOf(token))
+    const labels = await this.scripting.run('evict', [lockName(key)], [ask ? 'ask' : 'evict', seq])
+    if (!Array.isArray(labels)) throw unknownFormat()
+    return { kind: labels.length === 0 ? 'absent' : 'evicted', labels: labels as string[] }
+  }
+
+  /** The keys as they are when their time has been counted; null for a format that is not known. */
+  private async readAll(keys: readonly string[]): Promise<(KeyView | null)[]> {
+    const [stamp, ...states] = (await this.scripting.run('read', keys.map(lockName), [])) as unknown[]
+    const stampUs = Number(stamp)
+    const clock = { nowMs: Math.floor(stampUs / 1000), stampUs }
+    return states.map((raw, index) => {
+      if (!Array.isArray(raw)) return null
+      const key = keys[index] as string
+      const { state } = step(stateOf(key, raw as unknown as RawState), { kind: 'tick' }, clock, RULES)
+      return viewOf(key, state, clock.nowMs)
+    })
+  }
+}

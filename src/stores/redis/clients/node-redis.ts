@@ -1,0 +1,79 @@
+import {
+  disconnected,
+  type Emitter,
+  firstConnection,
+  ignore,
+  type RedisClient,
+  type Subscription,
+} from './client.ts'
+
+/** node-redis 5 and 6 (`redis` or `@redis/client`), as far as it is used. */
+export interface NodeRedis extends Emitter {
+  readonly isReady: boolean
+  readonly isOpen: boolean
+  sendCommand(args: readonly string[]): Promise<unknown>
+  connect(): Promise<unknown>
+  subscribe(channel: string, listener: (message: string) => void): Promise<unknown>
+  duplicate(options?: object): NodeRedis
+  destroy(): void
+}
+
+export class NodeRedisClient implements RedisClient {
+  readonly keyPrefix = ''
+  private readonly client: NodeRedis
+  private readonly owned: boolean
+  private first: Promise<void> | null = null
+  private wasReady = false
+
+  constructor(client: NodeRedis, owned: boolean) {
+    this.client = client
+    this.owned = owned
+  }
+
+  send(command: string, args: readonly string[]): Promise<unknown> {
+    if (this.client.isReady) {
+      this.wasReady = true
+      return this.client.sendCommand([command, ...args])
+    }
+    if (!this.client.isOpen)
+      return Promise.reject(disconnected('it was closed, or its connect() was not called'))
+    if (this.wasReady) return Promise.reject(disconnected('reconnecting'))
+    this.first ??= firstConnection(this.client, ['error', 'end'])
+    return this.first.then(
+      () => this.client.sendCommand([command, ...args]),
+      (error) => {
+        this.wasReady = true
+        throw error
+      },
+    )
+  }
+
+  subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
+    const subscriber = this.client.duplicate()
+    let subscribed = false
+    subscriber.on('error', ignore)
+    // The client subscribes again by itself, before it says that it is ready.
+    subscriber.on('ready', () => {
+      if (subscribed) up()
+    })
+    const begin = async (): Promise<void> => {
+      await subscriber.connect()
+      await subscriber.subscribe(channel, listener)
+      subscribed = true
+      up()
+    }
+    void begin().catch(ignore)
+    return {
+      close: async () => destroy(subscriber),
+    }
+  }
+
+  async close(): Promise<void> {
+    if (this.owned) destroy(this.client)
+  }
+}
+
+/** Destroying a client that is not open throws. */
+function destroy(client: NodeRedis): void {
+  if (client.isOpen) client.destroy()
+}

@@ -1,0 +1,131 @@
+import { UnsupportedError } from '../../errors.ts'
+import {
+  type Blocked,
+  type Claim,
+  type ClaimAnswer,
+  type Mode,
+  type Refused,
+  type ReleaseAnswer,
+  type RenewAnswer,
+  SPARE_TOKENS,
+  tokenOf,
+} from '../../model/index.ts'
+
+const DAY_MS = 86_400_000
+const KINDS = { exclusive: 'e', shared: 's', permits: 'p' } as const
+
+/** A claim as attempt.lua reads it. Fields are ended by U+0000, which no text of a claim can contain. */
+export function claimText(claim: Claim, inbox: string): string {
+  const { id, label, actor, meta, lockDelayMs, ttlMs } = claim
+  const tail = `${digits(ttlMs)}${id}\0${inbox}\0${label}\0${actor ?? ''}\0${meta ?? ''}\0${lockDelayMs}\0`
+  return isPlain(claim) ? (claim.queue ? 'x' : 'y') + tail : `f${tail}${furtherText(claim)}`
+}
+
+export function renewText({ id, ttlMs }: Claim): string {
+  return digits(ttlMs) + id
+}
+
+/** What an answer of attempt.lua means. */
+export function claimAnswer(answer: unknown): ClaimAnswer {
+  if (!Array.isArray(answer)) return granted(Math.abs(Number(answer)), SPARE_TOKENS, Number(answer) < 0)
+  switch (answer[0]) {
+    case 'granted':
+      return granted(Number(answer[1]), 0, Number(answer[2]) === 1)
+    case 'blocked':
+      return blocked(answer)
+    case 'refused':
+      return { kind: 'refused', reason: answer[1] as Refused['reason'], message: String(answer[2]) }
+    default:
+      return { kind: 'refused', reason: 'mode', message: UNKNOWN_FORMAT }
+  }
+}
+
+const UNKNOWN_FORMAT =
+  'the key is kept in Redis in a format that this version of holdfast does not know: upgrade it in this process'
+
+export function unknownFormat(): UnsupportedError {
+  return new UnsupportedError(UNKNOWN_FORMAT)
+}
+
+const RENEWED: RenewAnswer = { kind: 'renewed', contended: false }
+const RENEWED_CONTENDED: RenewAnswer = { kind: 'renewed', contended: true }
+const LOST: RenewAnswer = { kind: 'lost' }
+
+export function renewAnswer(answer: unknown): RenewAnswer {
+  const code = Number(answer)
+  if (code < 0) throw unknownFormat()
+  return code === 0 ? LOST : code === 1 ? RENEWED : RENEWED_CONTENDED
+}
+
+const RELEASED: ReleaseAnswer = { kind: 'released' }
+const ABSENT: ReleaseAnswer = { kind: 'absent' }
+
+export function releaseAnswer(answer: unknown): ReleaseAnswer {
+  const code = Number(answer)
+  if (code < 0) throw unknownFormat()
+  return code === 1 ? RELEASED : ABSENT
+}
+
+/** The claim that a waiter in the store came with: the opposite of `claimText`. */
+export function claimOfText(key: string, text: string): { claim: Claim; inbox: string } {
+  const letter = text[0]
+  const fields = text.slice(11).split('\0')
+  const [id = '', inbox = '', label = '', actor = '', meta = '', delay = '0'] = fields
+  const [queue = letter === 'x' ? '1' : '0', kind = 'e', limit = '', weight = '', owner, group, replaces] =
+    letter === 'f' ? fields.slice(6) : []
+  const claim: Claim = {
+    key,
+    id,
+    mode: modeOf(kind, Number(limit), Number(weight)),
+    ttlMs: Number(text.slice(1, 11)),
+    queue: queue === '1',
+    owner: owner || null,
+    actor: actor || null,
+    label,
+    meta: meta || null,
+    lockDelayMs: Number(delay),
+    group: group || null,
+    replaces: replaces || null,
+  }
+  return { claim, inbox }
+}
+
+export function modeOf(kind: string, limit: number, weight: number): Mode {
+  if (kind === 'p') return { kind: 'permits', limit, weight }
+  return { kind: kind === 's' ? 'shared' : 'exclusive' }
+}
+
+/** What the short path of the script understands: an exclusive claim that needs none of the further fields. */
+function isPlain({ mode, owner, group, replaces, lockDelayMs }: Claim): boolean {
+  return (
+    mode.kind === 'exclusive' &&
+    owner === null &&
+    group === null &&
+    replaces === null &&
+    lockDelayMs <= DAY_MS
+  )
+}
+
+function furtherText({ queue, mode, owner, group, replaces }: Claim): string {
+  const { limit, weight } = mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
+  const first = `${queue ? 1 : 0}\0${KINDS[mode.kind]}\0${limit}\0${weight}\0`
+  return `${first}${owner ?? ''}\0${group ?? ''}\0${replaces ?? ''}\0`
+}
+
+function digits(ttlMs: number): string {
+  return String(ttlMs).padStart(10, '0')
+}
+
+function granted(seq: number, spare: number, contended: boolean): ClaimAnswer {
+  return { kind: 'granted', token: tokenOf(seq), spare, contended }
+}
+
+function blocked([, position, retryAfterMs, storeTimeMs, label, heldMs]: readonly unknown[]): Blocked {
+  return {
+    kind: 'blocked',
+    position: Number(position),
+    retryAfterMs: Number(retryAfterMs) < 0 ? null : Number(retryAfterMs),
+    storeTimeMs: Number(storeTimeMs),
+    holder: typeof label === 'string' ? { label, heldMs: Number(heldMs) } : null,
+  }
+}

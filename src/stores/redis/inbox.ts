@@ -1,0 +1,61 @@
+import type { StoreNotice } from '../../core/store.ts'
+import type { Claim, ClaimAnswer } from '../../model/index.ts'
+import type { RedisClient, Subscription } from './clients/client.ts'
+import { noticeOf } from './letters.ts'
+import { inboxChannel } from './names.ts'
+
+/** Where the scripts send what this process must know. One subscription, on a connection of its own. */
+export class Inbox {
+  readonly address: string
+  private readonly client: RedisClient
+  private readonly listeners = new Set<(notice: StoreNotice) => void>()
+  /** Claims that wait in the line: what was pushed to them while nobody listened is lost. */
+  private readonly waiting = new Map<string, string>()
+  private subscription: Subscription | null = null
+
+  constructor(client: RedisClient, address: string) {
+    this.client = client
+    this.address = address
+  }
+
+  listen(listener: (notice: StoreNotice) => void): () => void {
+    this.listeners.add(listener)
+    this.subscription ??= this.client.subscribe(
+      inboxChannel(this.address),
+      (message) => this.receive(message),
+      () => this.up(),
+    )
+    return () => this.listeners.delete(listener)
+  }
+
+  note({ id, key, queue }: Claim, answer: ClaimAnswer): void {
+    if (answer.kind === 'blocked' && queue) this.waiting.set(id, key)
+    else this.forget(id)
+  }
+
+  forget(id: string): void {
+    if (this.waiting.size > 0) this.waiting.delete(id)
+  }
+
+  async close(): Promise<void> {
+    this.listeners.clear()
+    this.waiting.clear()
+    await this.subscription?.close()
+  }
+
+  private receive(message: string): void {
+    const notice = noticeOf(message)
+    if (notice === null) return
+    if (notice.kind === 'granted') this.forget(notice.id)
+    this.tell(notice)
+  }
+
+  /** Messages flow again, and some may have been missed: whoever waits is told to look. */
+  private up(): void {
+    for (const [id, key] of this.waiting) this.tell({ kind: 'lost', id, key, cause: 'expired' })
+  }
+
+  private tell(notice: StoreNotice): void {
+    for (const listener of this.listeners) listener(notice)
+  }
+}

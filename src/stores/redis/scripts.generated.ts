@@ -1,0 +1,1819 @@
+// Written by scripts/lua.mjs from scripts/*.lua; do not edit.
+export const SCRIPTS = {
+  attempt: {
+    sha: '21cbf27ea66c494ed40d275d91c8368b7276fbc3',
+    source: `local time = redis.call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local KEEP = 86400000
+local answers, claims = {}, nil
+local function prepare()
+local format, sub, find = string.format, string.sub, string.find
+local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
+local function isOf(id, text, from)
+return sub(text, from, from + #id) == id .. '\\0'
+end
+local function load(value)
+if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
+local form = sub(value, 1, 2)
+if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+if form == '1x' then
+local seq = tonumber(sub(value, 3, 18))
+local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
+end
+if form ~= '1s' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
+end
+local function write(state)
+local seq, holds = state.seq, state.holds
+if #state.line == 0 and state.closed <= now then
+if #holds == 0 then return format('1f%016.0f', seq) end
+local hold = holds[1]
+if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
+local member = hold[6][1]
+return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+end
+end
+return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+end
+local function lifeOf(state)
+local until_ = math.max(now + KEEP, state.closed)
+for _, hold in ipairs(state.holds) do
+for _, member in ipairs(hold[6]) do
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+until_ = math.max(until_, member[1] + delay)
+end
+end
+for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
+return format('%.0f', until_ - now)
+end
+local function save(key, state)
+redis.call('SET', key, write(state), 'PX', lifeOf(state))
+end
+local function claimOf(argument)
+local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
+local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
+kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
+if after <= #argument then
+local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
+claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
+if owner ~= '' then claim.owner = owner end
+if group ~= '' then claim.group = group end
+if replaces ~= '' then claim.replaces = replaces end
+end
+return claim
+end
+local OFFER = 1000
+local letters = {}
+local keyName = nil
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function tell(member, kind, detail)
+local id, inbox = string.match(member[3], TAIL)
+post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
+end
+local function fits(claim, holds)
+if claim.kind == 'e' then return #holds == 0 end
+local used = 0
+for _, hold in ipairs(holds) do
+if claim.kind == 's' and hold[2] ~= 's' then return false end
+if hold[2] == 'p' then used = used + hold[4] end
+end
+return claim.kind == 's' or used + claim.weight <= claim.limit
+end
+local function covers(hold, claim)
+if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
+return hold[2] == 'e' or claim.kind == 's'
+end
+local function ownHold(state, claim)
+if not claim.owner then return nil end
+for _, hold in ipairs(state.holds) do
+if hold[1] == claim.owner then return hold end
+end
+end
+local function admits(state, claim)
+if state.closed > now then return false end
+local own = ownHold(state, claim)
+if own then return covers(own, claim) end
+return fits(claim, state.holds)
+end
+local function joins(state, claim)
+local own = ownHold(state, claim)
+return own ~= nil and covers(own, claim)
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+state.changed = true
+return state.seq
+end
+local function grant(state, claim, life)
+local member = { now + life, now, claim.tail }
+state.changed = true
+local own = ownHold(state, claim)
+if own then
+table.insert(own[6], member)
+return own
+end
+local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
+table.insert(state.holds, hold)
+return hold
+end
+local function spareOf(hold)
+return hold[1] and 0 or 255
+end
+local function flag(contended)
+return contended and 1 or 0
+end
+local function hasOwner(state)
+for _, hold in ipairs(state.holds) do
+if hold[1] then return true end
+end
+return false
+end
+local function nextIn(state)
+local line = state.line
+if #line == 0 then return nil end
+local head = claimOf(line[1][3])
+if admits(state, head) then return 1, head end
+if not hasOwner(state) then return nil end
+for place = 2, #line do
+local claim = claimOf(line[place][3])
+if joins(state, claim) then return place, claim end
+end
+end
+local function promote(state)
+if #state.line == 0 or state.closed > now then return end
+while true do
+local place, claim = nextIn(state)
+if not place then return end
+table.remove(state.line, place)
+local life = math.min(claim.ttl, OFFER)
+local hold = grant(state, claim, life)
+post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
+flag(#state.line > 0), now, life) .. keyName)
+end
+end
+local function expire(state)
+local alive = {}
+for _, hold in ipairs(state.holds) do
+local members = {}
+for _, member in ipairs(hold[6]) do
+if member[1] > now then
+members[#members + 1] = member
+else
+state.changed = true
+tell(member, 'lost', 'expired')
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
+end
+end
+hold[6] = members
+if #members > 0 then alive[#alive + 1] = hold end
+end
+state.holds = alive
+end
+local function sweep(state)
+local line = {}
+for _, waiter in ipairs(state.line) do
+if waiter[1] > now then line[#line + 1] = waiter end
+end
+if #line < #state.line then state.changed = true end
+state.line = line
+expire(state)
+promote(state)
+end
+local function memberOf(state, id)
+for at, hold in ipairs(state.holds) do
+for index, member in ipairs(hold[6]) do
+if isOf(id, member[3], 1) then return hold, index, at end
+end
+end
+end
+local function placeOf(state, id)
+for place, waiter in ipairs(state.line) do
+if isOf(id, waiter[3], 12) then return place end
+end
+end
+local function leave(state, id)
+local place = placeOf(state, id)
+if not place then return false end
+table.remove(state.line, place)
+state.changed = true
+return true
+end
+local function granted(state, hold)
+local contended = #state.line > 0
+if not hold[1] then return contended and -hold[5] or hold[5] end
+return { 'granted', hold[5], flag(contended) }
+end
+local function refused(reason, message)
+return { 'refused', reason, message }
+end
+local function nameOf(kind)
+return kind == 'p' and 'a semaphore' or 'a lock'
+end
+local function mismatch(state, claim)
+if claim.kind == 'p' and claim.weight > claim.limit then
+return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, claim.limit))
+end
+local hold = state.holds[1]
+local kind, limit
+if hold then
+kind, limit = hold[2], hold[3]
+elseif #state.line > 0 then
+local head = claimOf(state.line[1][3])
+kind, limit = head.kind, head.limit
+end
+if not kind or (kind ~= 'p' and claim.kind ~= 'p') then return nil end
+if kind ~= claim.kind then
+return refused('mode', 'the key is in use as ' .. nameOf(kind) .. ' and cannot be claimed as ' .. nameOf(claim.kind))
+end
+if limit ~= claim.limit then
+return refused('limit',
+format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', limit, claim.limit))
+end
+end
+local function upgrade(state, claim)
+local own = ownHold(state, claim)
+if own and not covers(own, claim) then
+return refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
+end
+end
+local function reclaim(state, claim, hold, index)
+if not covers(hold, claim) then
+return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
+end
+local member = hold[6][index]
+member[1] = math.max(member[1], now + claim.ttl)
+state.changed = true
+if hold[2] == 'e' and claim.kind == 's' and #hold[6] == 1 then
+hold[2] = 's'
+promote(state)
+end
+return granted(state, hold)
+end
+local function adopt(state, claim)
+local hold, index = memberOf(state, claim.replaces)
+if not hold then return refused('absent', 'the lease to adopt is no longer held') end
+if not covers(hold, claim) then
+return refused('upgrade', 'the lease to adopt gives less than its adopter asks for')
+end
+if #hold[6] == 1 then hold[5] = takeSeq(state) end
+tell(hold[6][index], 'lost', 'adopted')
+hold[6][index] = { now + claim.ttl, now, claim.tail }
+state.changed = true
+return granted(state, hold)
+end
+local function retryAfter(state, before)
+local at = state.closed > now and state.closed or math.huge
+for _, hold in ipairs(state.holds) do
+for _, member in ipairs(hold[6]) do at = math.min(at, member[1]) end
+end
+for place = 1, before do at = math.min(at, state.line[place][1]) end
+return at == math.huge and -1 or at - now
+end
+local function tellHolders(state)
+for _, hold in ipairs(state.holds) do
+if hold[2] == 'e' then
+for _, member in ipairs(hold[6]) do tell(member, 'contended', '') end
+end
+end
+end
+local function block(state, claim, waiting)
+local line, place = state.line, waiting
+if waiting then
+line[waiting][1] = math.max(line[waiting][1], now + claim.ttl)
+state.changed = true
+elseif claim.queue and not claim.group then
+if #line == 0 then tellHolders(state) end
+line[#line + 1] = { now + claim.ttl, now, claim.argument }
+place = #line
+state.changed = true
+end
+local answer = { 'blocked', place or 0, retryAfter(state, place and place - 1 or #line), now }
+local first = state.holds[1]
+if first then
+local member = first[6][1]
+local _, _, label = string.match(member[3], TAIL)
+answer[5], answer[6] = label, now - member[2]
+end
+return answer
+end
+local function applyClaim(state, claim)
+local hold, index = memberOf(state, claim.id)
+if hold then return reclaim(state, claim, hold, index) end
+if claim.replaces then return adopt(state, claim) end
+local refusal = mismatch(state, claim) or upgrade(state, claim)
+if refusal then
+if leave(state, claim.id) then promote(state) end
+return refusal
+end
+local waiting = placeOf(state, claim.id)
+if joins(state, claim) or (not waiting and #state.line == 0 and admits(state, claim)) then
+leave(state, claim.id)
+return granted(state, grant(state, claim, claim.ttl))
+end
+return block(state, claim, waiting)
+end
+local function claimOne(key, argument)
+local state = load(redis.call('GET', key))
+if not state then return { 'format' } end
+keyName = key
+sweep(state)
+local answer = applyClaim(state, claimOf(argument))
+if state.changed then save(key, state) end
+deliver()
+return answer
+end
+local function claimGroup(first, last)
+local states, order = {}, {}
+for index = first, last do
+local key = KEYS[index]
+local state = states[key]
+if not state then
+state = load(redis.call('GET', key))
+states[key] = state
+order[#order + 1] = key
+end
+local answer = { 'format' }
+if state then
+keyName = key
+sweep(state)
+answer = applyClaim(state, claimOf(ARGV[index]))
+end
+if type(answer) == 'table' and answer[1] ~= 'granted' then
+for other = first, last do answers[other] = { 'blocked', 0, -1, now } end
+answers[index] = answer
+letters = {}
+return
+end
+answers[index] = answer
+end
+for _, key in ipairs(order) do save(key, states[key]) end
+deliver()
+end
+return { one = claimOne, group = claimGroup, of = claimOf }
+end
+local index = 1
+while index <= #KEYS do
+local key, argument = KEYS[index], ARGV[index]
+local letter = string.byte(argument)
+local value = letter ~= 102 and redis.call('GET', key)
+if letter ~= 102 and (not value or string.sub(value, 1, 2) == '1f') then
+local seq = stamp
+if value then seq = math.max(seq, string.sub(value, 3) + 1) end
+local ttl = string.sub(argument, 2, 11)
+redis.call('SET', key, string.format('1x%016.0f%013.0f%013.0f', seq, now + ttl, now) .. string.sub(argument, 12),
+'PX', string.format('%.0f', ttl + KEEP))
+answers[index] = seq
+else
+claims = claims or prepare()
+local group = letter == 102 and claims.of(argument).group
+if group then
+local last = index
+while last < #KEYS and string.byte(ARGV[last + 1]) == 102 and claims.of(ARGV[last + 1]).group == group do
+last = last + 1
+end
+claims.group(index, last)
+index = last
+else
+answers[index] = claims.one(key, argument)
+end
+end
+index = index + 1
+end
+return answers
+`,
+  },
+  evict: {
+    sha: 'e5e4f208aa971abbb6689d939dc2879f134671e4',
+    source: `local time = redis.call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local KEEP = 86400000
+local format, sub, find = string.format, string.sub, string.find
+local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
+local function isOf(id, text, from)
+return sub(text, from, from + #id) == id .. '\\0'
+end
+local function load(value)
+if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
+local form = sub(value, 1, 2)
+if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+if form == '1x' then
+local seq = tonumber(sub(value, 3, 18))
+local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
+end
+if form ~= '1s' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
+end
+local function write(state)
+local seq, holds = state.seq, state.holds
+if #state.line == 0 and state.closed <= now then
+if #holds == 0 then return format('1f%016.0f', seq) end
+local hold = holds[1]
+if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
+local member = hold[6][1]
+return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+end
+end
+return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+end
+local function lifeOf(state)
+local until_ = math.max(now + KEEP, state.closed)
+for _, hold in ipairs(state.holds) do
+for _, member in ipairs(hold[6]) do
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+until_ = math.max(until_, member[1] + delay)
+end
+end
+for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
+return format('%.0f', until_ - now)
+end
+local function save(key, state)
+redis.call('SET', key, write(state), 'PX', lifeOf(state))
+end
+local function claimOf(argument)
+local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
+local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
+kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
+if after <= #argument then
+local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
+claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
+if owner ~= '' then claim.owner = owner end
+if group ~= '' then claim.group = group end
+if replaces ~= '' then claim.replaces = replaces end
+end
+return claim
+end
+local OFFER = 1000
+local letters = {}
+local keyName = nil
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function tell(member, kind, detail)
+local id, inbox = string.match(member[3], TAIL)
+post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
+end
+local function fits(claim, holds)
+if claim.kind == 'e' then return #holds == 0 end
+local used = 0
+for _, hold in ipairs(holds) do
+if claim.kind == 's' and hold[2] ~= 's' then return false end
+if hold[2] == 'p' then used = used + hold[4] end
+end
+return claim.kind == 's' or used + claim.weight <= claim.limit
+end
+local function covers(hold, claim)
+if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
+return hold[2] == 'e' or claim.kind == 's'
+end
+local function ownHold(state, claim)
+if not claim.owner then return nil end
+for _, hold in ipairs(state.holds) do
+if hold[1] == claim.owner then return hold end
+end
+end
+local function admits(state, claim)
+if state.closed > now then return false end
+local own = ownHold(state, claim)
+if own then return covers(own, claim) end
+return fits(claim, state.holds)
+end
+local function joins(state, claim)
+local own = ownHold(state, claim)
+return own ~= nil and covers(own, claim)
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+state.changed = true
+return state.seq
+end
+local function grant(state, claim, life)
+local member = { now + life, now, claim.tail }
+state.changed = true
+local own = ownHold(state, claim)
+if own then
+table.insert(own[6], member)
+return own
+end
+local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
+table.insert(state.holds, hold)
+return hold
+end
+local function spareOf(hold)
+return hold[1] and 0 or 255
+end
+local function flag(contended)
+return contended and 1 or 0
+end
+local function hasOwner(state)
+for _, hold in ipairs(state.holds) do
+if hold[1] then return true end
+end
+return false
+end
+local function nextIn(state)
+local line = state.line
+if #line == 0 then return nil end
+local head = claimOf(line[1][3])
+if admits(state, head) then return 1, head end
+if not hasOwner(state) then return nil end
+for place = 2, #line do
+local claim = claimOf(line[place][3])
+if joins(state, claim) then return place, claim end
+end
+end
+local function promote(state)
+if #state.line == 0 or state.closed > now then return end
+while true do
+local place, claim = nextIn(state)
+if not place then return end
+table.remove(state.line, place)
+local life = math.min(claim.ttl, OFFER)
+local hold = grant(state, claim, life)
+post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
+flag(#state.line > 0), now, life) .. keyName)
+end
+end
+local function expire(state)
+local alive = {}
+for _, hold in ipairs(state.holds) do
+local members = {}
+for _, member in ipairs(hold[6]) do
+if member[1] > now then
+members[#members + 1] = member
+else
+state.changed = true
+tell(member, 'lost', 'expired')
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
+end
+end
+hold[6] = members
+if #members > 0 then alive[#alive + 1] = hold end
+end
+state.holds = alive
+end
+local function sweep(state)
+local line = {}
+for _, waiter in ipairs(state.line) do
+if waiter[1] > now then line[#line + 1] = waiter end
+end
+if #line < #state.line then state.changed = true end
+state.line = line
+expire(state)
+promote(state)
+end
+local function memberOf(state, id)
+for at, hold in ipairs(state.holds) do
+for index, member in ipairs(hold[6]) do
+if isOf(id, member[3], 1) then return hold, index, at end
+end
+end
+end
+local function placeOf(state, id)
+for place, waiter in ipairs(state.line) do
+if isOf(id, waiter[3], 12) then return place end
+end
+end
+local function leave(state, id)
+local place = placeOf(state, id)
+if not place then return false end
+table.remove(state.line, place)
+state.changed = true
+return true
+end
+local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
+local state = load(redis.call('GET', key))
+if not state then return -1 end
+keyName = key
+sweep(state)
+local labels, others = {}, {}
+for _, hold in ipairs(state.holds) do
+if seq and hold[5] ~= seq then
+others[#others + 1] = hold
+else
+for _, member in ipairs(hold[6]) do
+local _, _, label = string.match(member[3], TAIL)
+labels[#labels + 1] = label
+tell(member, ask and 'revoked' or 'lost', ask and '' or 'evicted')
+end
+end
+end
+if not ask and #labels > 0 then
+state.holds = others
+takeSeq(state)
+promote(state)
+end
+if state.changed then save(key, state) end
+deliver()
+return labels
+`,
+  },
+  read: {
+    sha: '012ef581ac21ed28f7b721175cb7d3b3bfbfb87b',
+    source: `local time = redis.call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local KEEP = 86400000
+local format, sub, find = string.format, string.sub, string.find
+local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
+local function isOf(id, text, from)
+return sub(text, from, from + #id) == id .. '\\0'
+end
+local function load(value)
+if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
+local form = sub(value, 1, 2)
+if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+if form == '1x' then
+local seq = tonumber(sub(value, 3, 18))
+local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
+end
+if form ~= '1s' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
+end
+local function write(state)
+local seq, holds = state.seq, state.holds
+if #state.line == 0 and state.closed <= now then
+if #holds == 0 then return format('1f%016.0f', seq) end
+local hold = holds[1]
+if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
+local member = hold[6][1]
+return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+end
+end
+return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+end
+local function lifeOf(state)
+local until_ = math.max(now + KEEP, state.closed)
+for _, hold in ipairs(state.holds) do
+for _, member in ipairs(hold[6]) do
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+until_ = math.max(until_, member[1] + delay)
+end
+end
+for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
+return format('%.0f', until_ - now)
+end
+local function save(key, state)
+redis.call('SET', key, write(state), 'PX', lifeOf(state))
+end
+local function claimOf(argument)
+local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
+local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
+kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
+if after <= #argument then
+local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
+claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
+if owner ~= '' then claim.owner = owner end
+if group ~= '' then claim.group = group end
+if replaces ~= '' then claim.replaces = replaces end
+end
+return claim
+end
+local answers = { stamp }
+for index = 1, #KEYS do
+local state = load(redis.call('GET', KEYS[index]))
+answers[index + 1] = state and { state.seq, state.closed, state.holds, state.line } or -1
+end
+return answers
+`,
+  },
+  recordRead: {
+    sha: '69fab3d9edbed40b6968131d691fd015c5492da5',
+    source: `local time = redis.call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local KEEP = 86400000
+local function readRecord(key)
+local value = redis.call('GET', key)
+if not value then return nil, 0 end
+if string.sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
+local version = tonumber(string.sub(value, 3, 18))
+if #value == 18 then return nil, version end
+local expires = tonumber(string.sub(value, 19, 31))
+if expires > 0 and expires <= now then return nil, version end
+return { version = version, expires = expires, units = tonumber(string.sub(value, 32, 41)), text = string.sub(value, 42) },
+version
+end
+local function writeRecord(key, record)
+local units = record.units and string.format('%010.0f', record.units) or '----------'
+local value = string.format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+if record.expires == 0 then
+redis.call('SET', key, value)
+else
+redis.call('SET', key, value, 'PX', string.format('%.0f', record.expires - now + KEEP))
+end
+end
+local function show(record)
+return record and { record.version, record.expires, record.text } or false
+end
+local record = readRecord(KEYS[1])
+if record and record.err then return record end
+return show(record)
+`,
+  },
+  recordRemove: {
+    sha: 'ad4fe889f7f41c8009ad920f1cf995d2d05323a0',
+    source: `local time = redis.call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local KEEP = 86400000
+local function readRecord(key)
+local value = redis.call('GET', key)
+if not value then return nil, 0 end
+if string.sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
+local version = tonumber(string.sub(value, 3, 18))
+if #value == 18 then return nil, version end
+local expires = tonumber(string.sub(value, 19, 31))
+if expires > 0 and expires <= now then return nil, version end
+return { version = version, expires = expires, units = tonumber(string.sub(value, 32, 41)), text = string.sub(value, 42) },
+version
+end
+local function writeRecord(key, record)
+local units = record.units and string.format('%010.0f', record.units) or '----------'
+local value = string.format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+if record.expires == 0 then
+redis.call('SET', key, value)
+else
+redis.call('SET', key, value, 'PX', string.format('%.0f', record.expires - now + KEEP))
+end
+end
+local function show(record)
+return record and { record.version, record.expires, record.text } or false
+end
+local format, sub, find = string.format, string.sub, string.find
+local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
+local function isOf(id, text, from)
+return sub(text, from, from + #id) == id .. '\\0'
+end
+local function load(value)
+if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
+local form = sub(value, 1, 2)
+if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+if form == '1x' then
+local seq = tonumber(sub(value, 3, 18))
+local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
+end
+if form ~= '1s' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
+end
+local function write(state)
+local seq, holds = state.seq, state.holds
+if #state.line == 0 and state.closed <= now then
+if #holds == 0 then return format('1f%016.0f', seq) end
+local hold = holds[1]
+if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
+local member = hold[6][1]
+return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+end
+end
+return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+end
+local function lifeOf(state)
+local until_ = math.max(now + KEEP, state.closed)
+for _, hold in ipairs(state.holds) do
+for _, member in ipairs(hold[6]) do
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+until_ = math.max(until_, member[1] + delay)
+end
+end
+for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
+return format('%.0f', until_ - now)
+end
+local function save(key, state)
+redis.call('SET', key, write(state), 'PX', lifeOf(state))
+end
+local function claimOf(argument)
+local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
+local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
+kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
+if after <= #argument then
+local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
+claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
+if owner ~= '' then claim.owner = owner end
+if group ~= '' then claim.group = group end
+if replaces ~= '' then claim.replaces = replaces end
+end
+return claim
+end
+local OFFER = 1000
+local letters = {}
+local keyName = nil
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function tell(member, kind, detail)
+local id, inbox = string.match(member[3], TAIL)
+post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
+end
+local function fits(claim, holds)
+if claim.kind == 'e' then return #holds == 0 end
+local used = 0
+for _, hold in ipairs(holds) do
+if claim.kind == 's' and hold[2] ~= 's' then return false end
+if hold[2] == 'p' then used = used + hold[4] end
+end
+return claim.kind == 's' or used + claim.weight <= claim.limit
+end
+local function covers(hold, claim)
+if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
+return hold[2] == 'e' or claim.kind == 's'
+end
+local function ownHold(state, claim)
+if not claim.owner then return nil end
+for _, hold in ipairs(state.holds) do
+if hold[1] == claim.owner then return hold end
+end
+end
+local function admits(state, claim)
+if state.closed > now then return false end
+local own = ownHold(state, claim)
+if own then return covers(own, claim) end
+return fits(claim, state.holds)
+end
+local function joins(state, claim)
+local own = ownHold(state, claim)
+return own ~= nil and covers(own, claim)
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+state.changed = true
+return state.seq
+end
+local function grant(state, claim, life)
+local member = { now + life, now, claim.tail }
+state.changed = true
+local own = ownHold(state, claim)
+if own then
+table.insert(own[6], member)
+return own
+end
+local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
+table.insert(state.holds, hold)
+return hold
+end
+local function spareOf(hold)
+return hold[1] and 0 or 255
+end
+local function flag(contended)
+return contended and 1 or 0
+end
+local function hasOwner(state)
+for _, hold in ipairs(state.holds) do
+if hold[1] then return true end
+end
+return false
+end
+local function nextIn(state)
+local line = state.line
+if #line == 0 then return nil end
+local head = claimOf(line[1][3])
+if admits(state, head) then return 1, head end
+if not hasOwner(state) then return nil end
+for place = 2, #line do
+local claim = claimOf(line[place][3])
+if joins(state, claim) then return place, claim end
+end
+end
+local function promote(state)
+if #state.line == 0 or state.closed > now then return end
+while true do
+local place, claim = nextIn(state)
+if not place then return end
+table.remove(state.line, place)
+local life = math.min(claim.ttl, OFFER)
+local hold = grant(state, claim, life)
+post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
+flag(#state.line > 0), now, life) .. keyName)
+end
+end
+local function expire(state)
+local alive = {}
+for _, hold in ipairs(state.holds) do
+local members = {}
+for _, member in ipairs(hold[6]) do
+if member[1] > now then
+members[#members + 1] = member
+else
+state.changed = true
+tell(member, 'lost', 'expired')
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
+end
+end
+hold[6] = members
+if #members > 0 then alive[#alive + 1] = hold end
+end
+state.holds = alive
+end
+local function sweep(state)
+local line = {}
+for _, waiter in ipairs(state.line) do
+if waiter[1] > now then line[#line + 1] = waiter end
+end
+if #line < #state.line then state.changed = true end
+state.line = line
+expire(state)
+promote(state)
+end
+local function memberOf(state, id)
+for at, hold in ipairs(state.holds) do
+for index, member in ipairs(hold[6]) do
+if isOf(id, member[3], 1) then return hold, index, at end
+end
+end
+end
+local function placeOf(state, id)
+for place, waiter in ipairs(state.line) do
+if isOf(id, waiter[3], 12) then return place end
+end
+end
+local function leave(state, id)
+local place = placeOf(state, id)
+if not place then return false end
+table.remove(state.line, place)
+state.changed = true
+return true
+end
+local function allows(record, condition, detail)
+if condition == 'absent' then return record == nil end
+if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
+if condition ~= 'held' then return true end
+local state = load(redis.call('GET', KEYS[2]))
+if not state then return false end
+keyName = KEYS[2]
+sweep(state)
+return memberOf(state, detail) ~= nil
+end
+local record, last = readRecord(KEYS[1])
+if record and record.err then return record end
+if not record or not allows(record, ARGV[1], ARGV[2]) then return 0 end
+redis.call('SET', KEYS[1], string.format('1r%016.0f', last), 'PX', string.format('%.0f', KEEP))
+return 1
+`,
+  },
+  recordTake: {
+    sha: '8ec7ed055d619145f369b7ee505d69f806b94126',
+    source: `local time = redis.call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local KEEP = 86400000
+local function readRecord(key)
+local value = redis.call('GET', key)
+if not value then return nil, 0 end
+if string.sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
+local version = tonumber(string.sub(value, 3, 18))
+if #value == 18 then return nil, version end
+local expires = tonumber(string.sub(value, 19, 31))
+if expires > 0 and expires <= now then return nil, version end
+return { version = version, expires = expires, units = tonumber(string.sub(value, 32, 41)), text = string.sub(value, 42) },
+version
+end
+local function writeRecord(key, record)
+local units = record.units and string.format('%010.0f', record.units) or '----------'
+local value = string.format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+if record.expires == 0 then
+redis.call('SET', key, value)
+else
+redis.call('SET', key, value, 'PX', string.format('%.0f', record.expires - now + KEEP))
+end
+end
+local function show(record)
+return record and { record.version, record.expires, record.text } or false
+end
+local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
+local record = readRecord(KEYS[1])
+if not record then return false end
+if record.err then return record end
+local count, text = tonumber(ARGV[1]), record.text
+local function endOf(from)
+local at = from + 1
+while true do
+local stop = string.find(text, '["\\\\]', at)
+if not stop then return nil end
+if string.byte(text, stop) == 34 then return stop end
+at = stop + 2
+end
+end
+local function unitAfter(at)
+local from = string.match(text, '^%s*()"', at)
+local stop = from and endOf(from)
+if not stop then return nil end
+local sign, next_ = string.match(text, '^%s*([,%]])()', stop + 1)
+return from, stop, sign, next_
+end
+local function countUnits()
+local at, units = string.match(text, '^%s*%[()'), 0
+if string.match(text, '^%s*%]%s*$', at) then return 0 end
+while true do
+local from, _, sign, next_ = unitAfter(at)
+if not from or not sign then return nil end
+units, at = units + 1, next_
+if sign == ']' then return string.match(text, '^%s*$', at) and units end
+end
+end
+local isList = string.match(text, '^%s*%[') ~= nil
+local available = tonumber(string.match(text, '^%s*(-?%d+)%s*$'))
+if isList then
+available = record.units or countUnits()
+elseif available and math.abs(available) > 9007199254740991 then
+available = nil
+end
+if not available then return redis.error_reply(UNFIT) end
+if available < count then return { available } end
+local version = math.max(record.version + 1, stamp)
+local left, taken = available - count, '[]'
+if isList then
+local at, units = string.match(text, '^%s*%[()'), {}
+for unit = 1, count do
+local from, stop, _, next_ = unitAfter(at)
+units[unit], at = string.sub(text, from, stop), next_
+end
+taken = '[' .. table.concat(units, ',') .. ']'
+text = left == 0 and '[]' or '[' .. string.sub(text, at)
+else
+text = string.format('%.0f', left)
+end
+writeRecord(KEYS[1],
+{ version = version, expires = record.expires, units = isList and left or nil, text = text })
+return { left, version, taken }
+`,
+  },
+  recordWrite: {
+    sha: 'ef9f42aefe9c11f8c9f4c9ddf21d991d0e7fcb4e',
+    source: `local time = redis.call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local KEEP = 86400000
+local function readRecord(key)
+local value = redis.call('GET', key)
+if not value then return nil, 0 end
+if string.sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
+local version = tonumber(string.sub(value, 3, 18))
+if #value == 18 then return nil, version end
+local expires = tonumber(string.sub(value, 19, 31))
+if expires > 0 and expires <= now then return nil, version end
+return { version = version, expires = expires, units = tonumber(string.sub(value, 32, 41)), text = string.sub(value, 42) },
+version
+end
+local function writeRecord(key, record)
+local units = record.units and string.format('%010.0f', record.units) or '----------'
+local value = string.format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+if record.expires == 0 then
+redis.call('SET', key, value)
+else
+redis.call('SET', key, value, 'PX', string.format('%.0f', record.expires - now + KEEP))
+end
+end
+local function show(record)
+return record and { record.version, record.expires, record.text } or false
+end
+local format, sub, find = string.format, string.sub, string.find
+local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
+local function isOf(id, text, from)
+return sub(text, from, from + #id) == id .. '\\0'
+end
+local function load(value)
+if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
+local form = sub(value, 1, 2)
+if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+if form == '1x' then
+local seq = tonumber(sub(value, 3, 18))
+local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
+end
+if form ~= '1s' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
+end
+local function write(state)
+local seq, holds = state.seq, state.holds
+if #state.line == 0 and state.closed <= now then
+if #holds == 0 then return format('1f%016.0f', seq) end
+local hold = holds[1]
+if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
+local member = hold[6][1]
+return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+end
+end
+return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+end
+local function lifeOf(state)
+local until_ = math.max(now + KEEP, state.closed)
+for _, hold in ipairs(state.holds) do
+for _, member in ipairs(hold[6]) do
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+until_ = math.max(until_, member[1] + delay)
+end
+end
+for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
+return format('%.0f', until_ - now)
+end
+local function save(key, state)
+redis.call('SET', key, write(state), 'PX', lifeOf(state))
+end
+local function claimOf(argument)
+local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
+local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
+kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
+if after <= #argument then
+local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
+claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
+if owner ~= '' then claim.owner = owner end
+if group ~= '' then claim.group = group end
+if replaces ~= '' then claim.replaces = replaces end
+end
+return claim
+end
+local OFFER = 1000
+local letters = {}
+local keyName = nil
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function tell(member, kind, detail)
+local id, inbox = string.match(member[3], TAIL)
+post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
+end
+local function fits(claim, holds)
+if claim.kind == 'e' then return #holds == 0 end
+local used = 0
+for _, hold in ipairs(holds) do
+if claim.kind == 's' and hold[2] ~= 's' then return false end
+if hold[2] == 'p' then used = used + hold[4] end
+end
+return claim.kind == 's' or used + claim.weight <= claim.limit
+end
+local function covers(hold, claim)
+if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
+return hold[2] == 'e' or claim.kind == 's'
+end
+local function ownHold(state, claim)
+if not claim.owner then return nil end
+for _, hold in ipairs(state.holds) do
+if hold[1] == claim.owner then return hold end
+end
+end
+local function admits(state, claim)
+if state.closed > now then return false end
+local own = ownHold(state, claim)
+if own then return covers(own, claim) end
+return fits(claim, state.holds)
+end
+local function joins(state, claim)
+local own = ownHold(state, claim)
+return own ~= nil and covers(own, claim)
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+state.changed = true
+return state.seq
+end
+local function grant(state, claim, life)
+local member = { now + life, now, claim.tail }
+state.changed = true
+local own = ownHold(state, claim)
+if own then
+table.insert(own[6], member)
+return own
+end
+local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
+table.insert(state.holds, hold)
+return hold
+end
+local function spareOf(hold)
+return hold[1] and 0 or 255
+end
+local function flag(contended)
+return contended and 1 or 0
+end
+local function hasOwner(state)
+for _, hold in ipairs(state.holds) do
+if hold[1] then return true end
+end
+return false
+end
+local function nextIn(state)
+local line = state.line
+if #line == 0 then return nil end
+local head = claimOf(line[1][3])
+if admits(state, head) then return 1, head end
+if not hasOwner(state) then return nil end
+for place = 2, #line do
+local claim = claimOf(line[place][3])
+if joins(state, claim) then return place, claim end
+end
+end
+local function promote(state)
+if #state.line == 0 or state.closed > now then return end
+while true do
+local place, claim = nextIn(state)
+if not place then return end
+table.remove(state.line, place)
+local life = math.min(claim.ttl, OFFER)
+local hold = grant(state, claim, life)
+post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
+flag(#state.line > 0), now, life) .. keyName)
+end
+end
+local function expire(state)
+local alive = {}
+for _, hold in ipairs(state.holds) do
+local members = {}
+for _, member in ipairs(hold[6]) do
+if member[1] > now then
+members[#members + 1] = member
+else
+state.changed = true
+tell(member, 'lost', 'expired')
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
+end
+end
+hold[6] = members
+if #members > 0 then alive[#alive + 1] = hold end
+end
+state.holds = alive
+end
+local function sweep(state)
+local line = {}
+for _, waiter in ipairs(state.line) do
+if waiter[1] > now then line[#line + 1] = waiter end
+end
+if #line < #state.line then state.changed = true end
+state.line = line
+expire(state)
+promote(state)
+end
+local function memberOf(state, id)
+for at, hold in ipairs(state.holds) do
+for index, member in ipairs(hold[6]) do
+if isOf(id, member[3], 1) then return hold, index, at end
+end
+end
+end
+local function placeOf(state, id)
+for place, waiter in ipairs(state.line) do
+if isOf(id, waiter[3], 12) then return place end
+end
+end
+local function leave(state, id)
+local place = placeOf(state, id)
+if not place then return false end
+table.remove(state.line, place)
+state.changed = true
+return true
+end
+local function allows(record, condition, detail)
+if condition == 'absent' then return record == nil end
+if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
+if condition ~= 'held' then return true end
+local state = load(redis.call('GET', KEYS[2]))
+if not state then return false end
+keyName = KEYS[2]
+sweep(state)
+return memberOf(state, detail) ~= nil
+end
+local record, last = readRecord(KEYS[1])
+if record and record.err then return record end
+if not allows(record, ARGV[3], ARGV[4]) then return show(record) end
+local version = math.max(last + 1, stamp)
+local ttl = tonumber(ARGV[2])
+writeRecord(KEYS[1], { version = version, expires = ttl and now + ttl or 0, text = ARGV[1] })
+return version
+`,
+  },
+  release: {
+    sha: '4a09e988b487271ead1ebc63ee57321b7fa18923',
+    source: `local time = redis.call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local KEEP = 86400000
+local answers, slow = {}, nil
+local function prepare()
+local format, sub, find = string.format, string.sub, string.find
+local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
+local function isOf(id, text, from)
+return sub(text, from, from + #id) == id .. '\\0'
+end
+local function load(value)
+if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
+local form = sub(value, 1, 2)
+if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+if form == '1x' then
+local seq = tonumber(sub(value, 3, 18))
+local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
+end
+if form ~= '1s' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
+end
+local function write(state)
+local seq, holds = state.seq, state.holds
+if #state.line == 0 and state.closed <= now then
+if #holds == 0 then return format('1f%016.0f', seq) end
+local hold = holds[1]
+if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
+local member = hold[6][1]
+return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+end
+end
+return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+end
+local function lifeOf(state)
+local until_ = math.max(now + KEEP, state.closed)
+for _, hold in ipairs(state.holds) do
+for _, member in ipairs(hold[6]) do
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+until_ = math.max(until_, member[1] + delay)
+end
+end
+for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
+return format('%.0f', until_ - now)
+end
+local function save(key, state)
+redis.call('SET', key, write(state), 'PX', lifeOf(state))
+end
+local function claimOf(argument)
+local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
+local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
+kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
+if after <= #argument then
+local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
+claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
+if owner ~= '' then claim.owner = owner end
+if group ~= '' then claim.group = group end
+if replaces ~= '' then claim.replaces = replaces end
+end
+return claim
+end
+local OFFER = 1000
+local letters = {}
+local keyName = nil
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function tell(member, kind, detail)
+local id, inbox = string.match(member[3], TAIL)
+post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
+end
+local function fits(claim, holds)
+if claim.kind == 'e' then return #holds == 0 end
+local used = 0
+for _, hold in ipairs(holds) do
+if claim.kind == 's' and hold[2] ~= 's' then return false end
+if hold[2] == 'p' then used = used + hold[4] end
+end
+return claim.kind == 's' or used + claim.weight <= claim.limit
+end
+local function covers(hold, claim)
+if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
+return hold[2] == 'e' or claim.kind == 's'
+end
+local function ownHold(state, claim)
+if not claim.owner then return nil end
+for _, hold in ipairs(state.holds) do
+if hold[1] == claim.owner then return hold end
+end
+end
+local function admits(state, claim)
+if state.closed > now then return false end
+local own = ownHold(state, claim)
+if own then return covers(own, claim) end
+return fits(claim, state.holds)
+end
+local function joins(state, claim)
+local own = ownHold(state, claim)
+return own ~= nil and covers(own, claim)
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+state.changed = true
+return state.seq
+end
+local function grant(state, claim, life)
+local member = { now + life, now, claim.tail }
+state.changed = true
+local own = ownHold(state, claim)
+if own then
+table.insert(own[6], member)
+return own
+end
+local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
+table.insert(state.holds, hold)
+return hold
+end
+local function spareOf(hold)
+return hold[1] and 0 or 255
+end
+local function flag(contended)
+return contended and 1 or 0
+end
+local function hasOwner(state)
+for _, hold in ipairs(state.holds) do
+if hold[1] then return true end
+end
+return false
+end
+local function nextIn(state)
+local line = state.line
+if #line == 0 then return nil end
+local head = claimOf(line[1][3])
+if admits(state, head) then return 1, head end
+if not hasOwner(state) then return nil end
+for place = 2, #line do
+local claim = claimOf(line[place][3])
+if joins(state, claim) then return place, claim end
+end
+end
+local function promote(state)
+if #state.line == 0 or state.closed > now then return end
+while true do
+local place, claim = nextIn(state)
+if not place then return end
+table.remove(state.line, place)
+local life = math.min(claim.ttl, OFFER)
+local hold = grant(state, claim, life)
+post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
+flag(#state.line > 0), now, life) .. keyName)
+end
+end
+local function expire(state)
+local alive = {}
+for _, hold in ipairs(state.holds) do
+local members = {}
+for _, member in ipairs(hold[6]) do
+if member[1] > now then
+members[#members + 1] = member
+else
+state.changed = true
+tell(member, 'lost', 'expired')
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
+end
+end
+hold[6] = members
+if #members > 0 then alive[#alive + 1] = hold end
+end
+state.holds = alive
+end
+local function sweep(state)
+local line = {}
+for _, waiter in ipairs(state.line) do
+if waiter[1] > now then line[#line + 1] = waiter end
+end
+if #line < #state.line then state.changed = true end
+state.line = line
+expire(state)
+promote(state)
+end
+local function memberOf(state, id)
+for at, hold in ipairs(state.holds) do
+for index, member in ipairs(hold[6]) do
+if isOf(id, member[3], 1) then return hold, index, at end
+end
+end
+end
+local function placeOf(state, id)
+for place, waiter in ipairs(state.line) do
+if isOf(id, waiter[3], 12) then return place end
+end
+end
+local function leave(state, id)
+local place = placeOf(state, id)
+if not place then return false end
+table.remove(state.line, place)
+state.changed = true
+return true
+end
+return function(key, id)
+local state = load(redis.call('GET', key))
+if not state then return -1 end
+keyName = key
+sweep(state)
+local hold, index, at = memberOf(state, id)
+local found = true
+if hold then
+table.remove(hold[6], index)
+if #hold[6] == 0 then table.remove(state.holds, at) end
+state.changed = true
+else
+found = leave(state, id)
+end
+if found then promote(state) end
+if state.changed then save(key, state) end
+deliver()
+return found and 1 or 0
+end
+end
+for index = 1, #KEYS do
+local key, id = KEYS[index], ARGV[index]
+local value = redis.call('GET', key)
+local form = value and string.sub(value, 1, 2)
+if not value or form == '1f' then
+answers[index] = 0
+elseif form == '1x' and tonumber(string.sub(value, 19, 31)) > now
+and string.sub(value, 45, 45 + #id) == id .. '\\0' then
+redis.call('SET', key, '1f' .. string.sub(value, 3, 18), 'PX', '86400000')
+answers[index] = 1
+else
+slow = slow or prepare()
+answers[index] = slow(key, id)
+end
+end
+return answers
+`,
+  },
+  renew: {
+    sha: '28e4df9946a8785d879b5604eaad46c623f08060',
+    source: `local time = redis.call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local KEEP = 86400000
+local answers, slow = {}, nil
+local function prepare()
+local format, sub, find = string.format, string.sub, string.find
+local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
+local function isOf(id, text, from)
+return sub(text, from, from + #id) == id .. '\\0'
+end
+local function load(value)
+if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
+local form = sub(value, 1, 2)
+if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+if form == '1x' then
+local seq = tonumber(sub(value, 3, 18))
+local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
+end
+if form ~= '1s' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
+end
+local function write(state)
+local seq, holds = state.seq, state.holds
+if #state.line == 0 and state.closed <= now then
+if #holds == 0 then return format('1f%016.0f', seq) end
+local hold = holds[1]
+if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
+local member = hold[6][1]
+return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+end
+end
+return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+end
+local function lifeOf(state)
+local until_ = math.max(now + KEEP, state.closed)
+for _, hold in ipairs(state.holds) do
+for _, member in ipairs(hold[6]) do
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+until_ = math.max(until_, member[1] + delay)
+end
+end
+for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
+return format('%.0f', until_ - now)
+end
+local function save(key, state)
+redis.call('SET', key, write(state), 'PX', lifeOf(state))
+end
+local function claimOf(argument)
+local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
+local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
+kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
+if after <= #argument then
+local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
+claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
+if owner ~= '' then claim.owner = owner end
+if group ~= '' then claim.group = group end
+if replaces ~= '' then claim.replaces = replaces end
+end
+return claim
+end
+local OFFER = 1000
+local letters = {}
+local keyName = nil
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function tell(member, kind, detail)
+local id, inbox = string.match(member[3], TAIL)
+post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
+end
+local function fits(claim, holds)
+if claim.kind == 'e' then return #holds == 0 end
+local used = 0
+for _, hold in ipairs(holds) do
+if claim.kind == 's' and hold[2] ~= 's' then return false end
+if hold[2] == 'p' then used = used + hold[4] end
+end
+return claim.kind == 's' or used + claim.weight <= claim.limit
+end
+local function covers(hold, claim)
+if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
+return hold[2] == 'e' or claim.kind == 's'
+end
+local function ownHold(state, claim)
+if not claim.owner then return nil end
+for _, hold in ipairs(state.holds) do
+if hold[1] == claim.owner then return hold end
+end
+end
+local function admits(state, claim)
+if state.closed > now then return false end
+local own = ownHold(state, claim)
+if own then return covers(own, claim) end
+return fits(claim, state.holds)
+end
+local function joins(state, claim)
+local own = ownHold(state, claim)
+return own ~= nil and covers(own, claim)
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+state.changed = true
+return state.seq
+end
+local function grant(state, claim, life)
+local member = { now + life, now, claim.tail }
+state.changed = true
+local own = ownHold(state, claim)
+if own then
+table.insert(own[6], member)
+return own
+end
+local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
+table.insert(state.holds, hold)
+return hold
+end
+local function spareOf(hold)
+return hold[1] and 0 or 255
+end
+local function flag(contended)
+return contended and 1 or 0
+end
+local function hasOwner(state)
+for _, hold in ipairs(state.holds) do
+if hold[1] then return true end
+end
+return false
+end
+local function nextIn(state)
+local line = state.line
+if #line == 0 then return nil end
+local head = claimOf(line[1][3])
+if admits(state, head) then return 1, head end
+if not hasOwner(state) then return nil end
+for place = 2, #line do
+local claim = claimOf(line[place][3])
+if joins(state, claim) then return place, claim end
+end
+end
+local function promote(state)
+if #state.line == 0 or state.closed > now then return end
+while true do
+local place, claim = nextIn(state)
+if not place then return end
+table.remove(state.line, place)
+local life = math.min(claim.ttl, OFFER)
+local hold = grant(state, claim, life)
+post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
+flag(#state.line > 0), now, life) .. keyName)
+end
+end
+local function expire(state)
+local alive = {}
+for _, hold in ipairs(state.holds) do
+local members = {}
+for _, member in ipairs(hold[6]) do
+if member[1] > now then
+members[#members + 1] = member
+else
+state.changed = true
+tell(member, 'lost', 'expired')
+local _, _, _, _, _, delay = string.match(member[3], TAIL)
+if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
+end
+end
+hold[6] = members
+if #members > 0 then alive[#alive + 1] = hold end
+end
+state.holds = alive
+end
+local function sweep(state)
+local line = {}
+for _, waiter in ipairs(state.line) do
+if waiter[1] > now then line[#line + 1] = waiter end
+end
+if #line < #state.line then state.changed = true end
+state.line = line
+expire(state)
+promote(state)
+end
+local function memberOf(state, id)
+for at, hold in ipairs(state.holds) do
+for index, member in ipairs(hold[6]) do
+if isOf(id, member[3], 1) then return hold, index, at end
+end
+end
+end
+local function placeOf(state, id)
+for place, waiter in ipairs(state.line) do
+if isOf(id, waiter[3], 12) then return place end
+end
+end
+local function leave(state, id)
+local place = placeOf(state, id)
+if not place then return false end
+table.remove(state.line, place)
+state.changed = true
+return true
+end
+return function(key, id, ttl)
+local state = load(redis.call('GET', key))
+if not state then return -1 end
+keyName = key
+sweep(state)
+local hold, index = memberOf(state, id)
+local kept = hold and hold[6][index]
+if not kept then
+local place = placeOf(state, id)
+kept = place and state.line[place]
+end
+if kept and now + ttl > kept[1] then
+kept[1] = now + ttl
+state.changed = true
+end
+if state.changed then save(key, state) end
+deliver()
+if not kept then return 0 end
+return #state.line > 0 and 2 or 1
+end
+end
+for index = 1, #KEYS do
+local key, argument = KEYS[index], ARGV[index]
+local ttl, id = tonumber(string.sub(argument, 1, 10)), string.sub(argument, 11)
+local value = redis.call('GET', key)
+local form = value and string.sub(value, 1, 2)
+local expires = form == '1x' and tonumber(string.sub(value, 19, 31))
+if not value or form == '1f' then
+answers[index] = 0
+elseif expires and expires > now and string.sub(value, 45, 45 + #id) == id .. '\\0' then
+if now + ttl > expires then
+redis.call('SET', key,
+string.sub(value, 1, 18) .. string.format('%013.0f', now + ttl) .. string.sub(value, 32),
+'PX', string.format('%.0f', ttl + KEEP))
+end
+answers[index] = 1
+else
+slow = slow or prepare()
+answers[index] = slow(key, id, ttl)
+end
+end
+return answers
+`,
+  },
+} as const

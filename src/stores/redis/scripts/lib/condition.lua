@@ -1,0 +1,12 @@
+-- Whether a write or a removal may go ahead. 'held' names a claim that must hold the lock KEYS[2] at this very moment.
+-- @include step.lua
+local function allows(record, condition, detail)
+  if condition == 'absent' then return record == nil end
+  if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
+  if condition ~= 'held' then return true end
+  local state = load(redis.call('GET', KEYS[2]))
+  if not state then return false end
+  keyName = KEYS[2]
+  sweep(state)
+  return memberOf(state, detail) ~= nil
+end

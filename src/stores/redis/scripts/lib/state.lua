@@ -1,0 +1,73 @@
+-- How the state of a key is written. The first letter is the format, the second the form:
+--   1f<seq 16>                                        free, and the last sequence number is remembered
+--   1x<seq 16><expires 13><since 13><tail>            one exclusive hold of one unnamed owner, nobody waits
+--   1s<msgpack of { seq, closed, holds, line }>       everything else
+-- A tail says who holds: id, inbox, label, actor, meta, lock delay, each ended by a zero byte; empty means none.
+-- A member is { expires, since, tail }, a hold { owner, kind, limit, weight, seq, members },
+-- a waiter { expires, joined, argument }, where the argument is the claim as it was sent (see attempt.lua).
+local format, sub, find = string.format, string.sub, string.find
+local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
+
+-- A hold or a place in the line is known by its id alone.
+local function isOf(id, text, from)
+  return sub(text, from, from + #id) == id .. '\0'
+end
+
+local function load(value)
+  if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
+  local form = sub(value, 1, 2)
+  if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+  if form == '1x' then
+    local seq = tonumber(sub(value, 3, 18))
+    local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+    return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
+  end
+  if form ~= '1s' then return nil end
+  local all = cmsgpack.unpack(sub(value, 3))
+  return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
+end
+
+local function write(state)
+  local seq, holds = state.seq, state.holds
+  if #state.line == 0 and state.closed <= now then
+    if #holds == 0 then return format('1f%016.0f', seq) end
+    local hold = holds[1]
+    if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
+      local member = hold[6][1]
+      return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+    end
+  end
+  return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+end
+
+-- Kept for as long as anything in it matters, and the sequence number for a day.
+local function lifeOf(state)
+  local until_ = math.max(now + KEEP, state.closed)
+  for _, hold in ipairs(state.holds) do
+    for _, member in ipairs(hold[6]) do
+      local _, _, _, _, _, delay = string.match(member[3], TAIL)
+      until_ = math.max(until_, member[1] + delay)
+    end
+  end
+  for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
+  return format('%.0f', until_ - now)
+end
+
+local function save(key, state)
+  redis.call('SET', key, write(state), 'PX', lifeOf(state))
+end
+
+local function claimOf(argument)
+  local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
+  local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
+    kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
+  if after <= #argument then
+    local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
+    claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
+    if owner ~= '' then claim.owner = owner end
+    if group ~= '' then claim.group = group end
+    if replaces ~= '' then claim.replaces = replaces end
+  end
+  return claim
+end

@@ -1,0 +1,9 @@
+-- Reads a record.
+-- KEYS[1]: the record
+-- ARGV: none
+-- Answers: { version, expiresAtMs or 0, value }, or nothing
+-- @include lib/clock.lua
+-- @include lib/record.lua
+local record = readRecord(KEYS[1])
+if record and record.err then return record end
+return show(record)

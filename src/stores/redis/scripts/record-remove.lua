@@ -1,0 +1,14 @@
+-- Removes a record if the condition holds.
+-- KEYS[1]: the record
+-- KEYS[2]: the lock, for the condition 'held' only
+-- ARGV[1]: 'always', 'absent', 'version' or 'held'
+-- ARGV[2]: the version, or the id of the claim that must hold the lock
+-- Answers: 1 removed, 0 not
+-- @include lib/clock.lua
+-- @include lib/record.lua
+-- @include lib/condition.lua
+local record, last = readRecord(KEYS[1])
+if record and record.err then return record end
+if not record or not allows(record, ARGV[1], ARGV[2]) then return 0 end
+redis.call('SET', KEYS[1], string.format('1r%016.0f', last), 'PX', string.format('%.0f', KEEP))
+return 1

@@ -1,0 +1,101 @@
+import type { Runtime } from '../../core/runtime.ts'
+import type { Admin, Records, Store, StoreNotice, Traits } from '../../core/store.ts'
+import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../model/index.ts'
+import { RedisAdmin } from './admin.ts'
+import { batchesOf } from './batches.ts'
+import type { RedisClient } from './clients/client.ts'
+import { claimAnswer, claimText, releaseAnswer, renewAnswer, renewText } from './codec.ts'
+import { Inbox } from './inbox.ts'
+import { lockName } from './names.ts'
+import { RedisRecords } from './records.ts'
+import { CLAIMS_PER_CALL } from './rules.ts'
+import { Scripting, type ScriptName } from './scripting.ts'
+
+const TRAITS: Traits = {
+  name: 'redis',
+  modes: ['exclusive', 'shared', 'permits'],
+  order: 'fifo',
+  fencing: 'until data loss',
+  ttlStepMs: 1,
+  adoption: true,
+  groups: true,
+  records: true,
+  wakeUp: 'push',
+  immediate: false,
+  scope: 'every process that reaches the same Redis or Valkey server',
+  failover:
+    'a restart without persistence, an eviction or a flush ends holds unnoticed, and a jump of the server clock shortens or prolongs them; tokens rise all the same, unless the clock falls behind by more than the time since the last grant',
+}
+
+/** The model as scripts: one call for all claims of a tick, one for all renewals, one for all releases. */
+export class RedisStore implements Store {
+  readonly traits = TRAITS
+  readonly admin: Admin
+  readonly records: Records
+  private readonly client: RedisClient
+  private readonly scripting: Scripting
+  private readonly inbox: Inbox
+
+  constructor(client: RedisClient, runtime: Runtime) {
+    this.client = client
+    this.scripting = new Scripting(client)
+    this.inbox = new Inbox(client, runtime.newId())
+    this.admin = new RedisAdmin(this.scripting)
+    this.records = new RedisRecords(this.scripting)
+  }
+
+  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    const { address } = this.inbox
+    const answers = await this.call('attempt', claims, (claim) => claimText(claim, address), claimAnswer)
+    for (let index = 0; index < claims.length; index++)
+      this.inbox.note(claims[index] as Claim, answers[index] as ClaimAnswer)
+    return answers
+  }
+
+  renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+    return this.call('renew', claims, renewText, renewAnswer)
+  }
+
+  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+    for (const { id } of claims) this.inbox.forget(id)
+    return this.call('release', claims, ({ id }) => id, releaseAnswer)
+  }
+
+  notices(listener: (notice: StoreNotice) => void): () => void {
+    return this.inbox.listen(listener)
+  }
+
+  async close(): Promise<void> {
+    await this.inbox.close()
+    await this.client.close()
+  }
+
+  private async call<A>(
+    script: ScriptName,
+    claims: readonly Claim[],
+    textOf: (claim: Claim) => string,
+    answerOf: (answer: unknown) => A,
+  ): Promise<readonly A[]> {
+    if (claims.length <= CLAIMS_PER_CALL) return this.callOnce(script, claims, textOf, answerOf)
+    const parts = batchesOf(claims, CLAIMS_PER_CALL).map((part) =>
+      this.callOnce(script, part, textOf, answerOf),
+    )
+    return (await Promise.all(parts)).flat()
+  }
+
+  private async callOnce<A>(
+    script: ScriptName,
+    claims: readonly Claim[],
+    textOf: (claim: Claim) => string,
+    answerOf: (answer: unknown) => A,
+  ): Promise<readonly A[]> {
+    const names: string[] = []
+    const texts: string[] = []
+    for (const claim of claims) {
+      names.push(lockName(claim.key))
+      texts.push(textOf(claim))
+    }
+    const answers = (await this.scripting.run(script, names, texts)) as readonly unknown[]
+    return answers.map(answerOf)
+  }
+}
