@@ -23,7 +23,10 @@ export function faulty(store: Store, runtime: Runtime = nodeRuntime): FaultyStor
     notices: (listener) => listen(store, faults, runtime, listener),
     admin: {
       read: (key) => faults.pass('admin', () => admin.read(key)),
-      list: (prefix) => admin.list(prefix),
+      async *list(prefix) {
+        await faults.pass('admin', () => {})
+        yield* admin.list(prefix)
+      },
       evict: (key, token, ask) => faults.pass('admin', () => admin.evict(key, token, ask)),
     },
     records: store.records === null ? null : faultyRecords(store.records, faults),

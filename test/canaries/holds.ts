@@ -1,4 +1,14 @@
-import type { Answer, Claim, ClaimAnswer, Clock, Event, KeyState, Outcome } from '../../src/model/index.ts'
+import type { Store } from 'holdfast'
+import type {
+  Answer,
+  Claim,
+  ClaimAnswer,
+  Clock,
+  Event,
+  KeyState,
+  Outcome,
+  RenewAnswer,
+} from '../../src/model/index.ts'
 import { type Canary, holdOf, leaving } from './canary.ts'
 import { World } from './world.ts'
 
@@ -38,20 +48,13 @@ export const holds: readonly Canary[] = [
     disease: 'a renewal creates what is gone',
     topic: 'renewal',
     World: class extends World {
-      private readonly claims = new Map<string, Claim>()
-
-      protected override claim(claim: Claim, inbox: string): ClaimAnswer {
-        this.claims.set(claim.id, claim)
-        return super.claim(claim, inbox)
-      }
-
-      protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {
-        const outcome = super.step(state, event, clock)
-        if (event.kind !== 'renew' || (outcome.answer as { kind: string }).kind !== 'lost') return outcome
-        const claim = this.claims.get(event.id)
-        if (claim === undefined || outcome.state.holds.length > 0) return outcome
-        const again = super.step(outcome.state, { kind: 'claim', claim, inbox: null }, clock)
-        return { ...again, answer: { kind: 'renewed', contended: false } as Answer<E> }
+      override open(): Store {
+        const store = super.open()
+        const renew = async (claims: readonly Claim[]): Promise<readonly RenewAnswer[]> => {
+          await store.attempt(claims.map((claim) => ({ ...claim, queue: false })))
+          return store.renew(claims)
+        }
+        return { ...store, renew }
       }
     },
   },
@@ -88,6 +91,17 @@ export const holds: readonly Canary[] = [
     },
   },
   {
+    disease: 'a resent claim keeps its old expiry',
+    topic: 'unknown outcomes',
+    World: class extends World {
+      protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {
+        const own = event.kind === 'claim' ? holdOf(state, event.claim.id) : undefined
+        const outcome = super.step(state, event, clock)
+        return own === undefined ? outcome : leaving(outcome, () => ({ holds: state.holds }))
+      }
+    },
+  },
+  {
     disease: 'a hold never expires',
     topic: 'expiry',
     World: class extends World {
@@ -119,6 +133,30 @@ export const holds: readonly Canary[] = [
         const member = holdOf(state, event.id)?.members.find((member) => member.id === event.id)
         const delayMs = member?.lockDelayMs ?? 0
         return delayMs === 0 ? outcome : leaving(outcome, () => ({ closedUntilMs: clock.nowMs + delayMs }))
+      }
+    },
+  },
+  {
+    disease: 'claims that arrive together all find the key free',
+    topic: 'exclusion',
+    World: class extends World {
+      private readonly seen = new Map<string, KeyState>()
+
+      protected override claim(claim: Claim, inbox: string): ClaimAnswer {
+        const before = this.seen.get(claim.key) ?? this.stateOf(claim.key)
+        if (!this.seen.has(claim.key)) queueMicrotask(() => this.seen.delete(claim.key))
+        this.seen.set(claim.key, before)
+        this.states.set(claim.key, before)
+        return super.claim(claim, inbox)
+      }
+    },
+  },
+  {
+    disease: 'a connection counts as an owner',
+    topic: 'exclusion',
+    World: class extends World {
+      protected override claim(claim: Claim, inbox: string): ClaimAnswer {
+        return super.claim({ ...claim, owner: claim.owner ?? inbox }, inbox)
       }
     },
   },

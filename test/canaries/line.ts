@@ -72,6 +72,10 @@ export const line: readonly Canary[] = [
         if (outcome.answer === null || !('contended' in outcome.answer)) return outcome
         return { ...outcome, answer: { ...outcome.answer, contended: false } }
       }
+
+      protected override deliver(key: string, letter: Letter): void {
+        if (letter.notice.kind !== 'contended') super.deliver(key, letter)
+      }
     },
   },
   {

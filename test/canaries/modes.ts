@@ -1,3 +1,5 @@
+import { posix } from 'node:path'
+import type { Store } from 'holdfast'
 import type { Answer, Claim, ClaimAnswer, Clock, Event, KeyState, Outcome } from '../../src/model/index.ts'
 import { type Canary, leaving } from './canary.ts'
 import { World } from './world.ts'
@@ -46,6 +48,29 @@ export const modes: readonly Canary[] = [
     },
   },
   {
+    disease: 'two limits for one key both count',
+    topic: 'modes',
+    World: class extends World {
+      protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {
+        if (event.kind !== 'claim' || event.claim.mode.kind !== 'permits')
+          return super.step(state, event, clock)
+        const { limit } = event.claim.mode
+        const holds = state.holds.map((hold) => ({ ...hold, mode: { ...hold.mode, limit } }))
+        return super.step({ ...state, holds }, event, clock)
+      }
+    },
+  },
+  {
+    disease: 'the answers of a batch come in another order',
+    topic: 'exclusion',
+    World: class extends World {
+      override open(): Store {
+        const store = super.open()
+        return { ...store, attempt: async (claims) => [...(await store.attempt(claims))].reverse() }
+      }
+    },
+  },
+  {
     disease: 'half a group is granted',
     topic: 'several keys',
     World: class extends World {
@@ -78,6 +103,24 @@ export const modes: readonly Canary[] = [
     World: class extends World {
       protected override keyOf(key: string): string {
         return key.slice(0, 255)
+      }
+    },
+  },
+  {
+    disease: 'keys are normalised',
+    topic: 'keys',
+    World: class extends World {
+      protected override keyOf(key: string): string {
+        return key.normalize('NFC')
+      }
+    },
+  },
+  {
+    disease: 'paths in keys are resolved',
+    topic: 'keys',
+    World: class extends World {
+      protected override keyOf(key: string): string {
+        return posix.normalize(key)
       }
     },
   },

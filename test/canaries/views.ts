@@ -1,3 +1,4 @@
+import type { Records, Store } from 'holdfast'
 import type {
   Answer,
   Clock,
@@ -70,6 +71,45 @@ export const views: readonly Canary[] = [
     World: class extends World {
       protected override allows(current: RecordState | null, condition: RecordCondition): boolean {
         return condition.kind === 'held' || super.allows(current, condition)
+      }
+    },
+  },
+  {
+    disease: 'the last writer of a record wins',
+    topic: 'records',
+    World: class extends World {
+      protected override allows(current: RecordState | null, condition: RecordCondition): boolean {
+        return condition.kind === 'version' || super.allows(current, condition)
+      }
+    },
+  },
+  {
+    disease: 'records never end',
+    topic: 'records',
+    World: class extends World {
+      override open(): Store {
+        const store = super.open()
+        const records = store.records as Records
+        return {
+          ...store,
+          records: {
+            ...records,
+            write: (key, value, _, condition) => records.write(key, value, null, condition),
+          },
+        }
+      }
+    },
+  },
+  {
+    disease: 'a percent sign in a prefix matches everything',
+    topic: 'admin',
+    World: class extends World {
+      override open(): Store {
+        const store = super.open()
+        return {
+          ...store,
+          admin: { ...store.admin, list: (prefix) => store.admin.list(prefix.replace(/%.*/, '')) },
+        }
       }
     },
   },

@@ -170,8 +170,9 @@ export class World {
 
   private async *list(prefix: string): AsyncIterable<KeyView> {
     for (const key of this.states.keys()) {
+      if (!key.startsWith(prefix)) continue
       const view = this.view(key)
-      if (key.startsWith(prefix) && model.isInUse(view)) yield view
+      if (model.isInUse(view)) yield view
     }
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Store, Traits } from '../../core/store.ts'
+import { LeaseLostError } from '../../errors.ts'
 import { createLocks, type Locks, type LocksOptions } from '../../index.ts'
 import type { KeyView } from '../../model/index.ts'
 import { type FaultyStore, faulty } from '../faulty.ts'
@@ -8,6 +9,17 @@ import { Party } from './party.ts'
 import type { ConformanceTarget, FaultHooks } from './target.ts'
 
 const POLL_MS = 10
+/** Of a lease that must outlive it: long enough that a busy machine, too, comes to renew it in time. */
+export const SURVIVING_TTL_MS = 3000
+/** What comes without delay has come by now, on a busy machine too; what waits for a ttl of a minute has not. */
+export const SOON_MS = 5000
+/** How late an observer on a busy machine may look. */
+const LATE_LOOK_MS = 2000
+
+/** A stall of the machine may cost a lease; that is no fault of the store, and a held lease is what counts. */
+export function forgiveLoss(error: unknown): void {
+  if (!(error instanceof LeaseLostError)) throw error
+}
 
 /** What one case works with. Everything that was opened through it is closed when the case ends. */
 export class Scene {
@@ -37,6 +49,11 @@ export class Scene {
   ttlMs(ms: number): number {
     const { ttlStepMs } = this.traits
     return Math.ceil(ms / ttlStepMs) * ttlStepMs
+  }
+
+  /** What lives for `ttlMs` from now is over by then, and has been seen to be. */
+  endedByMs(ttlMs: number): number {
+    return ttlMs + this.slackMs + LATE_LOOK_MS
   }
 
   /** A process that speaks the contract, on a connection of its own. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { type Check, check, fencing, ordered, permitting, pushing, sharing } from '../check.ts'
 import { grantedOf, tokenOf } from '../party.ts'
+import { SOON_MS } from '../scene.ts'
 
 export const admin: readonly Check[] = [
   check('a free key has an empty record', async (scene) => {
@@ -196,7 +197,7 @@ export const admin: readonly Check[] = [
     let asked = 0
     lease.on('revoked', () => asked++)
     await operator.evict(key, { ask: true })
-    await scene.eventually('the lease must hear that it is asked for', 1000 + scene.slackMs, () => asked > 0)
+    await scene.eventually('the lease must hear that it is asked for', SOON_MS, () => asked > 0)
     assert.ok(lease.held)
   }),
 

@@ -3,6 +3,7 @@ import { LockError, UnsupportedError } from '../../../errors.ts'
 import type { LeaseJson } from '../../../index.ts'
 import { adopting, type Check, check, fencing, lacking, ordered, pushing } from '../check.ts'
 import { tokenOf } from '../party.ts'
+import { SOON_MS, SURVIVING_TTL_MS } from '../scene.ts'
 
 export const adoption: readonly Check[] = [
   check('an adopted hold belongs to the new id alone', adopting, async (scene) => {
@@ -80,7 +81,7 @@ export const adoption: readonly Check[] = [
     const key = scene.key()
     const given = await a.take(key)
     await b.take(key, { replaces: given.claim.id })
-    const notice = await scene.eventually('the giver must be told', 1000 + scene.slackMs, () =>
+    const notice = await scene.eventually('the giver must be told', SOON_MS, () =>
       a.heard.find((notice) => notice.kind === 'lost' && notice.id === given.claim.id),
     )
     assert.ok(notice.kind === 'lost')
@@ -90,14 +91,14 @@ export const adoption: readonly Check[] = [
   check('a lease goes from one process to another', adopting, async (scene) => {
     const [a, b, c] = [await scene.locks(), await scene.locks(), await scene.locks()]
     const key = scene.key()
-    const ttlMs = scene.ttlMs(1000)
+    const ttlMs = scene.ttlMs(SURVIVING_TTL_MS)
     const given = await a.acquire(key, { ttl: ttlMs })
     const text = JSON.stringify(given)
     const taken = await b.adopt(JSON.parse(text) as LeaseJson)
     assert.ok(taken.held)
     assert.notEqual(taken.id, given.id)
     assert.equal(taken.key, key)
-    await scene.eventually('the giver’s lease must end', ttlMs + scene.slackMs, () => !given.held)
+    await scene.eventually('the giver’s lease must end', scene.endedByMs(ttlMs), () => !given.held)
     await scene.sleep(ttlMs)
     assert.ok(taken.held, 'the taker’s lease must be renewed')
     await given.release()

@@ -3,7 +3,7 @@ import { ClosedError, LockTimeoutError } from '../../../errors.ts'
 import type { Locks } from '../../../index.ts'
 import { type Check, check, ordered } from '../check.ts'
 import { grantedOf } from '../party.ts'
-import type { Scene } from '../scene.ts'
+import { type Scene, SOON_MS } from '../scene.ts'
 
 export const cancel: readonly Check[] = [
   check('a cancelled wait rejects with the caller’s reason and leaves the line', async (scene) => {
@@ -39,7 +39,7 @@ export const cancel: readonly Check[] = [
     controller.abort()
     await assert.rejects(cancelled)
     await lease.release()
-    const next = await scene.within('the next waiter must be served', 1000 + scene.slackMs, acquired)
+    const next = await scene.within('the next waiter must be served', SOON_MS, acquired)
     assert.ok(next.held)
   }),
 
@@ -77,7 +77,7 @@ export const cancel: readonly Check[] = [
     controller.abort()
     await assert.rejects(cancelled)
     await lease.release()
-    const next = await scene.within('the other waiter must be served', 1000 + scene.slackMs, acquired)
+    const next = await scene.within('the other waiter must be served', SOON_MS, acquired)
     assert.ok(next.held)
   }),
 
@@ -122,14 +122,14 @@ export const cancel: readonly Check[] = [
       const won = await acquired.catch(() => null)
       await released
       await won?.release()
-      const next = await scene.within('nobody holds the key', 2000 + scene.slackMs, c.acquire(key))
+      const next = await scene.within('nobody holds the key', SOON_MS, c.acquire(key))
       await next.release()
     }
   }),
 ]
 
 async function lineOf(scene: Scene, locks: Locks, key: string, length: number): Promise<void> {
-  await scene.eventually(`the line must have ${length} waiters`, 1000 + scene.slackMs, async () => {
+  await scene.eventually(`the line must have ${length} waiters`, SOON_MS, async () => {
     return (await locks.read(key)).line.length === length
   })
 }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { ClosedError } from '../../../errors.ts'
 import { type Check, check, ordered, permitting, pushing, sharing } from '../check.ts'
+import { SOON_MS } from '../scene.ts'
 
 export const cleanUp: readonly Check[] = [
   check('nothing in use remains after the last release', [ordered, sharing, permitting], async (scene) => {
@@ -14,7 +15,7 @@ export const cleanUp: readonly Check[] = [
     await assert.rejects(b.acquire(`${stem}busy`, { wait: 100 }))
     await lease.release()
     const lister = await scene.party()
-    await scene.eventually('every key must be free', 1000 + scene.slackMs, async () => {
+    await scene.eventually('every key must be free', SOON_MS, async () => {
       return (await scene.list(lister.store, stem)).length === 0
     })
   }),
@@ -64,7 +65,7 @@ export const cleanUp: readonly Check[] = [
     stop()
     const waiter = await b.block(key, { queue: true })
     await a.release(claim)
-    await scene.eventually('the other listener must hear', 1000 + scene.slackMs, () => {
+    await scene.eventually('the other listener must hear', SOON_MS, () => {
       return b.heard.some((notice) => notice.kind === 'granted' && notice.id === waiter.id)
     })
     assert.equal(heard, 0)
@@ -76,7 +77,7 @@ export const cleanUp: readonly Check[] = [
     const { claim } = await a.take(key)
     const waiter = await b.block(key, { queue: true })
     await a.release(claim)
-    await scene.eventually('the waiter must hear', 1000 + scene.slackMs, () => {
+    await scene.eventually('the waiter must hear', SOON_MS, () => {
       return b.heard.some((notice) => notice.kind === 'granted' && notice.id === waiter.id)
     })
     const strange = [...a.heard, ...c.heard].filter((notice) => notice.id === waiter.id)

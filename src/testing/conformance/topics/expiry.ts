@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { LeaseLostError } from '../../../errors.ts'
+import { LeaseLostError, StoreError } from '../../../errors.ts'
 import { type Check, check, ordered, sharing } from '../check.ts'
 
 /** Clocks that run at different rates, and rounding. */
@@ -12,11 +12,7 @@ export const expiry: readonly Check[] = [
     const ttlMs = scene.ttlMs(500)
     const sentAtMs = scene.runtime.nowMs()
     await a.take(key, { ttlMs })
-    const next = await b.askUntilGranted(
-      b.claim(key),
-      ttlMs + scene.slackMs + 500,
-      'an expired hold must end',
-    )
+    const next = await b.askUntilGranted(b.claim(key), scene.endedByMs(ttlMs), 'an expired hold must end')
     const lastedMs = next.atMs - sentAtMs
     assert.ok(lastedMs >= ttlMs - earlyMs(ttlMs), `a hold of ${ttlMs} ms was taken over after ${lastedMs} ms`)
   }),
@@ -30,7 +26,7 @@ export const expiry: readonly Check[] = [
     await a.take(key, { ttlMs })
     const next = await b.askUntilGranted(
       b.claim(key),
-      ttlMs + ttlStepMs + scene.slackMs + 500,
+      scene.endedByMs(ttlMs + ttlStepMs),
       'an expired hold must end',
     )
     const lastedMs = next.atMs - sentAtMs
@@ -42,7 +38,7 @@ export const expiry: readonly Check[] = [
     const key = scene.key()
     const ttlMs = scene.ttlMs(300)
     const { claim } = await a.take(key, { ttlMs })
-    await scene.eventually('an expired hold must not be shown', ttlMs + scene.slackMs + 500, async () => {
+    await scene.eventually('an expired hold must not be shown', scene.endedByMs(ttlMs), async () => {
       return (await b.store.admin.read(key)).holders.length === 0
     })
     assert.equal(await a.renew(claim), 'lost', 'an expired claim must not be renewed')
@@ -55,7 +51,7 @@ export const expiry: readonly Check[] = [
     const ttlMs = scene.ttlMs(300)
     await a.take(key, { ttlMs })
     assert.equal((await scene.list(a.store, key)).length, 1)
-    await scene.eventually('an expired hold must leave the list', ttlMs + scene.slackMs + 500, async () => {
+    await scene.eventually('an expired hold must leave the list', scene.endedByMs(ttlMs), async () => {
       return (await scene.list(a.store, key)).length === 0
     })
   }),
@@ -69,7 +65,7 @@ export const expiry: readonly Check[] = [
     const alive = await c.block(key, { queue: true })
     await scene.eventually(
       'the place of a dead waiter must go to the next',
-      ttlMs + scene.slackMs + 500,
+      scene.endedByMs(ttlMs),
       async () => {
         const answer = await c.attempt(alive)
         return answer.kind === 'blocked' && answer.position === 1
@@ -85,7 +81,7 @@ export const expiry: readonly Check[] = [
     const mode = { kind: 'shared' } as const
     const long = await a.take(key, { mode })
     const short = await b.take(key, { mode, ttlMs }, 'readers share a key')
-    await scene.eventually('a reader must end with its own ttl', ttlMs + scene.slackMs + 500, async () => {
+    await scene.eventually('a reader must end with its own ttl', scene.endedByMs(ttlMs), async () => {
       return (await c.store.admin.read(key)).holders.length === 1
     })
     assert.equal(await b.renew(short.claim), 'lost')
@@ -103,7 +99,7 @@ export const expiry: readonly Check[] = [
     faults.cut()
     const lease = await scene.within(
       'the key of a dead process must be had',
-      ttlMs + scene.slackMs + 1500,
+      scene.endedByMs(ttlMs),
       acquired,
     )
     assert.ok(lease.held)
@@ -126,6 +122,37 @@ export const expiry: readonly Check[] = [
     assert.equal(lease.remainingMs(), 0)
   }),
 
+  check('a lease counts from before its request was sent', async (scene) => {
+    const { locks: a, faults } = await scene.faultyLocks()
+    const gate = faults.hang('attempt', 'reply')
+    const sentAtMs = scene.runtime.nowMs()
+    const acquired = scene.begin(a.acquire(scene.key(), { ttl: 30_000, renew: false }))
+    await gate.reached
+    await scene.sleep(500)
+    gate.open()
+    const lease = await acquired
+    const leftMs = 30_000 - (scene.runtime.nowMs() - sentAtMs)
+    assert.ok(
+      lease.remainingMs() <= leftMs,
+      `${lease.remainingMs()} ms remain, the store has ${leftMs} at most`,
+    )
+  }),
+
+  check('a grant that has run out when it arrives makes no holder', async (scene) => {
+    const { locks: a, faults } = await scene.faultyLocks()
+    const b = await scene.locks()
+    const key = scene.key()
+    const ttlMs = scene.ttlMs(400)
+    const gate = faults.hang('attempt', 'reply')
+    const rejected = scene.begin(assert.rejects(a.acquire(key, { ttl: ttlMs, wait: 0 }), StoreError))
+    await gate.reached
+    const next = await b.acquire(key)
+    gate.open()
+    await rejected
+    assert.ok(next.held, 'the one who got the key after the expiry must keep it')
+    assert.equal(await a.tryAcquire(key), null)
+  }),
+
   check('a lock delay keeps the key closed after an expiry', async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()
@@ -133,7 +160,7 @@ export const expiry: readonly Check[] = [
     const lockDelayMs = 700
     const sentAtMs = scene.runtime.nowMs()
     await a.take(key, { ttlMs, lockDelayMs })
-    const longestMs = ttlMs + lockDelayMs + scene.slackMs + 500
+    const longestMs = scene.endedByMs(ttlMs + lockDelayMs)
     const next = await b.askUntilGranted(b.claim(key), longestMs, 'a lock delay must end')
     const closedMs = next.atMs - sentAtMs
     const leastMs = ttlMs + lockDelayMs - earlyMs(ttlMs + lockDelayMs)

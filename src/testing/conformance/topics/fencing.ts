@@ -24,10 +24,7 @@ export const fences: readonly Check[] = [
     const key = scene.key()
     const ttlMs = scene.ttlMs(300)
     const last = above(0n, await a.take(key, { ttlMs }))
-    above(
-      last,
-      await b.askUntilGranted(b.claim(key), ttlMs + scene.slackMs + 500, 'an expired hold must end'),
-    )
+    above(last, await b.askUntilGranted(b.claim(key), scene.endedByMs(ttlMs), 'an expired hold must end'))
   }),
 
   check('tokens rise over an eviction', fencing, async (scene) => {

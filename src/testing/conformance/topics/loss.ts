@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { LeaseLostError } from '../../../errors.ts'
 import { type Check, check, pushing } from '../check.ts'
+import { SOON_MS, SURVIVING_TTL_MS } from '../scene.ts'
 
 export const loss: readonly Check[] = [
   check('a lease whose renewal hangs ends before the store gives the key away', async (scene) => {
@@ -20,10 +21,10 @@ export const loss: readonly Check[] = [
     const { locks: a, faults } = await scene.faultyLocks()
     const b = await scene.locks()
     const key = scene.key()
-    const ttlMs = scene.ttlMs(1000)
+    const ttlMs = scene.ttlMs(SURVIVING_TTL_MS)
     const lease = await a.acquire(key, { ttl: ttlMs })
     faults.next('renew', { kind: 'lose request' })
-    await scene.sleep(ttlMs * 2)
+    await scene.sleep(ttlMs * 1.5)
     assert.ok(lease.held, 'a renewal that failed must be tried again in time')
     assert.equal(await b.tryAcquire(key), null)
   }),
@@ -31,10 +32,10 @@ export const loss: readonly Check[] = [
   check('a renewal whose reply is lost does not cost the lease', async (scene) => {
     const { locks: a, faults } = await scene.faultyLocks()
     const key = scene.key()
-    const ttlMs = scene.ttlMs(1000)
+    const ttlMs = scene.ttlMs(SURVIVING_TTL_MS)
     const lease = await a.acquire(key, { ttl: ttlMs })
     faults.next('renew', { kind: 'lose reply' })
-    await scene.sleep(ttlMs * 2)
+    await scene.sleep(ttlMs * 1.5)
     assert.ok(lease.held)
     assert.equal(await lease.release(), 'released')
   }),
@@ -71,7 +72,7 @@ export const loss: readonly Check[] = [
     const ttlMs = scene.ttlMs(1000)
     const lease = await a.acquire(key, { ttl: ttlMs })
     await operator.evict(key)
-    await scene.eventually('an evicted lease must be lost', ttlMs + scene.slackMs, () => !lease.held)
+    await scene.eventually('an evicted lease must be lost', scene.endedByMs(ttlMs), () => !lease.held)
     assert.ok(lease.signal.reason instanceof LeaseLostError)
     assert.equal(await lease.release(), 'expired')
   }),
@@ -81,7 +82,7 @@ export const loss: readonly Check[] = [
     const key = scene.key()
     const { claim } = await a.take(key)
     await operator.store.admin.evict(key, null, false)
-    const notice = await scene.eventually('the holder must be told of its loss', 1000 + scene.slackMs, () =>
+    const notice = await scene.eventually('the holder must be told of its loss', SOON_MS, () =>
       a.heard.find((notice) => notice.kind === 'lost' && notice.id === claim.id),
     )
     assert.ok(notice.kind === 'lost')
@@ -95,7 +96,7 @@ export const loss: readonly Check[] = [
     const ttlMs = scene.ttlMs(600)
     const used = a.using(key, { ttl: ttlMs }, async (lease) => {
       await operator.evict(key)
-      await scene.eventually('an evicted lease must be lost', ttlMs + scene.slackMs, () => !lease.held)
+      await scene.eventually('an evicted lease must be lost', scene.endedByMs(ttlMs), () => !lease.held)
       return 'done all the same'
     })
     await assert.rejects(used, (error) => {
@@ -115,7 +116,7 @@ export const loss: readonly Check[] = [
     const failure = new Error('the work failed')
     const used = a.using(key, { ttl: ttlMs }, async (lease) => {
       await operator.evict(key)
-      await scene.eventually('an evicted lease must be lost', ttlMs + scene.slackMs, () => !lease.held)
+      await scene.eventually('an evicted lease must be lost', scene.endedByMs(ttlMs), () => !lease.held)
       throw failure
     })
     await assert.rejects(used, (error) => error === failure)

@@ -281,7 +281,7 @@ async function write(records: Records, key: string, value: string, condition = a
 }
 
 async function gone(scene: Scene, records: Records, key: string, ttlMs: number): Promise<void> {
-  await scene.eventually('a record must end with its ttl', ttlMs + scene.slackMs + 500, async () => {
+  await scene.eventually('a record must end with its ttl', scene.endedByMs(ttlMs), async () => {
     return (await records.read(key)) === null
   })
 }

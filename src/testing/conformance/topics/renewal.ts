@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { LeaseLostError } from '../../../errors.ts'
 import { type Check, check, hooked, ordered } from '../check.ts'
+import { SURVIVING_TTL_MS } from '../scene.ts'
 
 export const renewal: readonly Check[] = [
   check('a lease outlives its ttl while it is renewed', async (scene) => {
     const [a, b] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
-    const ttlMs = scene.ttlMs(1000)
+    const ttlMs = scene.ttlMs(SURVIVING_TTL_MS)
     const lease = await a.acquire(key, { ttl: ttlMs })
     const { token } = lease
-    for (let look = 0; look < 6; look++) {
+    for (let look = 0; look < 4; look++) {
       await scene.sleep(ttlMs / 2)
       assert.ok(lease.held, 'a lease that is renewed must be held')
       assert.equal(await b.tryAcquire(key), null, 'a key that is renewed must not be given away')
@@ -88,11 +89,11 @@ export const renewal: readonly Check[] = [
 
   check('many leases are kept alive together', async (scene) => {
     const a = await scene.locks()
-    const ttlMs = scene.ttlMs(1000)
+    const ttlMs = scene.ttlMs(SURVIVING_TTL_MS)
     const leases = await Promise.all(
       Array.from({ length: 12 }, (_, index) => a.acquire(scene.key(String(index)), { ttl: ttlMs })),
     )
-    await scene.sleep(ttlMs * 3)
+    await scene.sleep(ttlMs * 2)
     assert.equal(leases.filter((lease) => lease.held).length, 12, 'every lease must be renewed')
     assert.deepEqual(
       new Set(await Promise.all(leases.map((lease) => lease.release()))),
@@ -128,7 +129,7 @@ export const renewal: readonly Check[] = [
     const lease = await a.acquire(key, { ttl: ttlMs, maxHold: ttlMs * 2 })
     const next = await scene.within(
       'maxHold must end a lease',
-      ttlMs * 4 + scene.slackMs,
+      scene.endedByMs(ttlMs * 3),
       b.acquire(key, { wait: 20_000 }),
     )
     assert.equal(lease.held, false)
@@ -140,7 +141,7 @@ export const renewal: readonly Check[] = [
     const a = scene.locksOn(store)
     const b = await scene.locks()
     const key = scene.key()
-    const ttlMs = scene.ttlMs(3000)
+    const ttlMs = scene.ttlMs(SURVIVING_TTL_MS)
     const lease = await a.acquire(key, { ttl: ttlMs })
     await scene.hooks.disconnect?.(store)
     await scene.sleep(ttlMs * 1.5)

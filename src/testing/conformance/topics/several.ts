@@ -3,7 +3,7 @@ import { LockTimeoutError } from '../../../errors.ts'
 import type { Locks } from '../../../index.ts'
 import { type Check, check, fencing, grouping, permitting } from '../check.ts'
 import { grantedOf, type Party } from '../party.ts'
-import type { Scene } from '../scene.ts'
+import { type Scene, SOON_MS } from '../scene.ts'
 
 export const severalKeys: readonly Check[] = [
   check('a group is granted together', grouping, async (scene) => {
@@ -90,11 +90,7 @@ export const severalKeys: readonly Check[] = [
     const acquired = scene.begin(b.all(keys))
     await scene.sleep(100)
     await busy.release()
-    const lease = await scene.within(
-      'all must be served when its keys are free',
-      3000 + scene.slackMs,
-      acquired,
-    )
+    const lease = await scene.within('all must be served when its keys are free', SOON_MS, acquired)
     for (const key of keys) assert.equal(await a.tryAcquire(key), null)
     assert.ok(lease.held)
   }),
@@ -163,7 +159,7 @@ function group(scene: Scene, party: Party, suffixes: readonly string[]) {
 }
 
 async function noneInUse(scene: Scene, locks: Locks, prefix: string): Promise<void> {
-  await scene.eventually('no key must stay in use', 3000 + scene.slackMs, async () => {
+  await scene.eventually('no key must stay in use', SOON_MS, async () => {
     for await (const _view of locks.list({ prefix })) return false
     return true
   })

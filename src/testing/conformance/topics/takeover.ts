@@ -72,6 +72,6 @@ async function takeOver(scene: Scene): Promise<Takeover> {
   const key = scene.key()
   const ttlMs = scene.ttlMs(300)
   const old = await a.take(key, { ttlMs })
-  const next = await b.askUntilGranted(b.claim(key), ttlMs + scene.slackMs + 500, 'an expired hold must end')
+  const next = await b.askUntilGranted(b.claim(key), scene.endedByMs(ttlMs), 'an expired hold must end')
   return { a, old, b, next }
 }

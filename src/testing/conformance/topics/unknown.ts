@@ -3,7 +3,7 @@ import { LockTimeoutError, StoreError } from '../../../errors.ts'
 import type { Locks } from '../../../index.ts'
 import { type Check, check, ordered } from '../check.ts'
 import { grantedOf } from '../party.ts'
-import type { Scene } from '../scene.ts'
+import { type Scene, SOON_MS, SURVIVING_TTL_MS } from '../scene.ts'
 
 export const unknownOutcomes: readonly Check[] = [
   check('a resent claim is the same claim', async (scene) => {
@@ -78,7 +78,7 @@ export const unknownOutcomes: readonly Check[] = [
     await b.acquire(key)
     faults.next('attempt', { kind: 'lose reply' })
     await assert.rejects(a.acquire(key, { wait: 300 }))
-    await scene.eventually('nobody must be left in the line', 2000 + scene.slackMs, async () => {
+    await scene.eventually('nobody must be left in the line', SOON_MS, async () => {
       return (await b.read(key)).line.length === 0
     })
   }),
@@ -105,7 +105,7 @@ export const unknownOutcomes: readonly Check[] = [
     await scene.sleep(100)
     gate.open()
     const acquired = scene.begin(b.acquire(key))
-    const lease = await scene.within('a ghost must end with its ttl', ttlMs + scene.slackMs + 1500, acquired)
+    const lease = await scene.within('a ghost must end with its ttl', scene.endedByMs(ttlMs), acquired)
     assert.ok(lease.held)
   }),
 
@@ -128,8 +128,8 @@ export const unknownOutcomes: readonly Check[] = [
     const key = scene.key()
     faults.every('renew', { kind: 'duplicate', afterMs: 50 })
     faults.every('release', { kind: 'duplicate', afterMs: 100 })
-    const lease = await a.acquire(key, { ttl: scene.ttlMs(1000) })
-    await scene.sleep(1100)
+    const lease = await a.acquire(key, { ttl: scene.ttlMs(SURVIVING_TTL_MS) })
+    await scene.sleep(scene.ttlMs(SURVIVING_TTL_MS) * 1.2)
     assert.ok(lease.held)
     await lease.release()
     const next = await b.acquire(key)
@@ -157,11 +157,7 @@ export const unknownOutcomes: readonly Check[] = [
     faults.every('release', { kind: 'lose request' })
     await assert.rejects(lease.release(), StoreError)
     assert.equal(lease.held, false, 'whoever gave the key up must not count on it')
-    const next = await scene.within(
-      'the hold must end with its ttl',
-      ttlMs + scene.slackMs + 1500,
-      b.acquire(key),
-    )
+    const next = await scene.within('the hold must end with its ttl', scene.endedByMs(ttlMs), b.acquire(key))
     assert.ok(next.held)
   }),
 
@@ -209,10 +205,6 @@ export const unknownOutcomes: readonly Check[] = [
 
 /** Long before any ttl, which is a minute here. */
 async function freeSoon(scene: Scene, locks: Locks, key: string): Promise<void> {
-  const lease = await scene.within(
-    'the key must be free',
-    3000 + scene.slackMs,
-    locks.acquire(key, { wait: 20_000 }),
-  )
+  const lease = await scene.within('the key must be free', SOON_MS, locks.acquire(key, { wait: 20_000 }))
   await lease.release()
 }
