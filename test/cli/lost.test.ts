@@ -101,9 +101,9 @@ describe.runIf(process.platform === 'linux')('a runner that is stopped by Ctrl-Z
     ])
     const pid = Number((await running.printed(/started (\d+)/))[1])
     running.signal('SIGTSTP')
-    await until(() => stateOf(running.pid) === 'T' && stateOf(pid) === 'T')
+    await until(() => stateOf(running.pid) === 'T' && stateOf(pid) === 'T', running)
     running.signal('SIGCONT')
-    await until(() => stateOf(pid) === 'S')
+    await until(() => stateOf(pid) === 'S', running)
     running.signal('SIGTERM')
     expect((await running.finished).code).toBe(143)
   })
@@ -119,7 +119,7 @@ describe.runIf(process.platform === 'linux')('a runner that is stopped by Ctrl-Z
     const running = bench.start(['run', 'key', '--ttl', '400ms', '--', ...command])
     const pid = Number((await running.printed(/started (\d+)/))[1])
     running.signal('SIGTSTP')
-    await until(() => stateOf(running.pid) === 'T' && stateOf(pid) === 'T')
+    await until(() => stateOf(running.pid) === 'T' && stateOf(pid) === 'T', running)
     bench.endAtLast(pid)
     const trace = readFileSync(bench.file('trace'), 'utf8')
     await using locks = await connect(bench.store)
@@ -130,6 +130,10 @@ describe.runIf(process.platform === 'linux')('a runner that is stopped by Ctrl-Z
   })
 })
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await sleep(10)
+/** Fails when the runner ends before the condition has come true. */
+async function until(condition: () => boolean, running: Running): Promise<void> {
+  const ended = running.finished.then((end) => {
+    throw new Error(`ended early: ${JSON.stringify(end)}`)
+  })
+  while (!condition()) await Promise.race([sleep(10), ended])
 }

@@ -72,6 +72,8 @@ async function underLock(locks: Locks, plan: Plan, signals: Signals): Promise<nu
   // A signal that arrived with the grant has been queued, not handled: this turn lets it be.
   await turn()
   signals.cancelled.throwIfAborted()
+  // We may have been paused since the grant.
+  lease.assertHeld()
   const code = await supervise(plan.command, lease, plan.ttlMs, signals)
   if (code === 'lost') return EXIT.lost
   return (await release(lease)) === 'expired' ? lostUnnoticed(lease) : code

@@ -12,28 +12,30 @@ export type Ending =
   | { readonly kind: 'exited'; readonly code: number }
   | { readonly kind: 'unstartable'; readonly code: number; readonly why: string }
 
-/** A running command and every process that it has started in its group. */
+/** A command and every process that it has started in its group. */
 export class Group {
-  readonly ended: Promise<Ending>
-  private readonly child: ChildProcess
+  private child: ChildProcess | null = null
+  private ended: Promise<Ending> | null = null
 
-  /** Starts the command without a shell, on our own stdin, stdout and stderr. */
-  constructor([file, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv) {
-    this.child = spawn(file, args, { env, stdio: 'inherit', detached: GROUPS, shell: false })
+  /** Starts the command without a shell, on our own stdin, stdout and stderr; settles when it has ended. */
+  start([file, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv): Promise<Ending> {
+    const child = spawn(file, args, { env, stdio: 'inherit', detached: GROUPS, shell: false })
+    this.child = child
     this.ended = new Promise((resolve) => {
-      this.child.once('error', (error: NodeJS.ErrnoException) => {
+      child.once('error', (error: NodeJS.ErrnoException) => {
         // An error after the start is about a signal that could not be sent, and the exit is still to come.
-        if (this.child.pid === undefined) resolve(unstartable(error))
+        if (child.pid === undefined) resolve(unstartable(error))
       })
-      this.child.once('exit', (code, signal) => {
+      child.once('exit', (code, signal) => {
         resolve({ kind: 'exited', code: signal === null ? (code ?? EXIT.internal) : codeOfSignal(signal) })
       })
     })
+    return this.ended
   }
 
-  /** Tells every process of the group; false when none is left. */
+  /** Tells every process of the group; false when there is none. */
   send(signal: NodeJS.Signals | 0): boolean {
-    if (this.child.pid === undefined) return false
+    if (this.child?.pid === undefined) return false
     if (!GROUPS) return this.child.kill(signal)
     try {
       return process.kill(-this.child.pid, signal)

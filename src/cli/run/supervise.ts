@@ -1,8 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Lease } from '../../index.ts'
 import { say } from '../output.ts'
 import { type Ending, Group } from './group.ts'
 import type { Signals } from './signals.ts'
 import { graceOf, killDelayOf, Warning } from './warning.ts'
+
+const ASK_AGAIN_MS = 50
 
 /** Runs the command for as long as the lease lasts, and returns its exit code. */
 export async function supervise(
@@ -11,12 +14,13 @@ export async function supervise(
   ttlMs: number,
   signals: Signals,
 ): Promise<number | 'lost'> {
-  const group = new Group(command, environmentFor(lease))
-  signals.forwardTo((signal) => group.send(signal))
+  const group = new Group()
   const warning = new Warning(lease, graceOf(ttlMs))
-  const stopPausing = pauseTogether(group, lease, ttlMs, warning)
+  // Before the start: the command runs while we are still on our way back from starting it.
+  signals.forwardTo((signal) => group.send(signal))
+  const stopPausing = pauseTogether(group, lease, ttlMs)
   try {
-    const first = await Promise.race([group.ended, warning.due])
+    const first = await Promise.race([group.start(command, environmentFor(lease)), warning.due])
     if (typeof first === 'object') return codeOf(first, command[0])
     say(`the lease on ${JSON.stringify(lease.key)} was lost: ${first}; ending the command`)
     await group.end(killDelayOf(lease.remainingMs()))
@@ -44,22 +48,33 @@ function environmentFor(lease: Lease): NodeJS.ProcessEnv {
  * A stopped runner cannot renew, so Ctrl-Z stops the command first, and after SIGCONT the command goes on only when
  * the lease has proven to be still ours.
  */
-function pauseTogether(group: Group, lease: Lease, ttlMs: number, warning: Warning): () => void {
+function pauseTogether(group: Group, lease: Lease, ttlMs: number): () => void {
   if (process.platform === 'win32') return () => {}
   const stop = (): void => {
     group.send('SIGSTOP')
     process.kill(process.pid, 'SIGSTOP')
   }
-  const goOn = (): void => {
-    lease.extend(ttlMs).then(
-      () => group.send('SIGCONT'),
-      (error: unknown) => warning.give(error instanceof Error ? error.message : String(error)),
-    )
+  const goOn = async (): Promise<void> => {
+    if (await proven(lease, ttlMs)) group.send('SIGCONT')
   }
+  const onContinue = (): void => void goOn()
   process.on('SIGTSTP', stop)
-  process.on('SIGCONT', goOn)
+  process.on('SIGCONT', onContinue)
   return () => {
     process.off('SIGTSTP', stop)
-    process.off('SIGCONT', goOn)
+    process.off('SIGCONT', onContinue)
   }
+}
+
+/** Asks until the store has answered or the lease is over; that it is over is for the warning to tell. */
+async function proven(lease: Lease, ttlMs: number): Promise<boolean> {
+  while (lease.remainingMs() > 0) {
+    try {
+      await lease.extend(ttlMs)
+      return true
+    } catch {
+      await sleep(ASK_AGAIN_MS)
+    }
+  }
+  return false
 }

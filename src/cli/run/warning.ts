@@ -34,14 +34,14 @@ export class Warning {
     this.check()
   }
 
-  give(why: string): void {
-    this.stop()
-    this.resolve(why)
-  }
-
   stop(): void {
     clearTimeout(this.timer)
     this.lease.signal.removeEventListener('abort', this.onLost)
+  }
+
+  private give(why: string): void {
+    this.stop()
+    this.resolve(why)
   }
 
   private check(): void {
