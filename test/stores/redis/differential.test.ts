@@ -1,0 +1,175 @@
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../../../scripts/servers/redis.ts'
+import * as model from '../../../src/model/index.ts'
+import {
+  type Claim,
+  type Clock,
+  claimBatch,
+  EMPTY,
+  type KeyState,
+  stepBatch,
+} from '../../../src/model/index.ts'
+import { RULES as REAL_RULES } from '../../../src/stores/redis/rules.ts'
+import { SCRIPTS } from '../../../src/stores/redis/scripts.generated.ts'
+import { claimOf, exclusive, permits, plan, shared } from '../../model/arbitraries.ts'
+import { explore, type Sight } from '../../model/explore.ts'
+import { addressed, type Effect, type Happening, happeningOf, keptOf, RULES, Twin } from './twin.ts'
+
+/** Events of the two comparisons together; FC_SEED repeats a failure. */
+const PLANS = 750
+const STORIES = 300
+const MOMENTS_PER_STORY = 30
+const seed = Number(process.env.FC_SEED ?? (Math.random() * 2 ** 31) | 0)
+
+let server: RedisServer
+let redis: Redis
+let twin: Twin
+
+beforeAll(async () => {
+  server = await startRedis()
+  redis = new Redis(server.port)
+  twin = new Twin(redis)
+  await twin.load()
+})
+
+afterAll(async () => {
+  redis?.disconnect()
+  await server?.stop()
+})
+
+it('does with every event what the model does', async () => {
+  let events = 0
+  for (const [number, value] of fc.sample(plan, { seed, numRuns: PLANS }).entries()) {
+    const key = `plan ${number}`
+    const sights: Sight[] = []
+    explore(model, value, (sight) => sights.push(sight), { rules: RULES })
+    const moments = sights.map(({ event, clock }) => ({ happening: happeningOf(key, event), clock }))
+    const effects = await twin.play(moments, [key])
+    for (const [place, sight] of sights.entries()) {
+      const expected = {
+        answers: [sight.answer],
+        letters: sight.letters.map((letter) => addressed({ ...letter, key })),
+        states: [inKey(key, keptOf(sight.state, sight.clock.nowMs))],
+      }
+      const found = foundIn(effects[place], sight.clock)
+      // The assertion alone would take most of the time.
+      if (isDeepStrictEqual(found, expected)) continue
+      expect(found, `seed ${seed}, plan ${number}, event ${place}: ${show(sight.event)}`).toEqual(expected)
+    }
+    events += sights.length
+  }
+  expect(events).toBeGreaterThan(12_000)
+})
+
+it('does with every batch what the model does', async () => {
+  let claims = 0
+  for (const [number, story] of fc.sample(stories, { seed, numRuns: STORIES }).entries()) {
+    const keys = ['a', 'b', 'c'].map((name) => `story ${number} {${name}}`)
+    const moments = momentsOf(story, keys)
+    const effects = await twin.play(moments, keys)
+    const shelf = new Map<string, KeyState>()
+    for (const [place, { happening, clock }] of moments.entries()) {
+      const { answers, letters } = byModel(shelf, happening, clock)
+      const states = keys.map((key) => keptOf(shelf.get(key), clock.nowMs))
+      const expected = { answers, letters: letters.map(addressed), states }
+      const found = foundIn(effects[place], clock)
+      claims += 'claims' in happening ? happening.claims.length : 1
+      if (isDeepStrictEqual(found, expected)) continue
+      expect(found, `seed ${seed}, story ${number}, moment ${place}: ${show(happening)}`).toEqual(expected)
+    }
+  }
+  expect(claims).toBeGreaterThan(8_000)
+})
+
+it('stands on the same numbers as the scripts that users run', () => {
+  for (const { source } of Object.values(SCRIPTS)) {
+    expect(source).toContain(`local KEEP = ${REAL_RULES.keepSeqMs}\n`)
+    if (source.includes('OFFER')) expect(source).toContain(`local OFFER = ${REAL_RULES.offerMs}\n`)
+  }
+})
+
+/** A moment of a story: what is done to how many of which claims. Claims of one group stand together. */
+interface Moment {
+  readonly waitMs: number
+  readonly kind: 'claim' | 'claim' | 'renew' | 'release'
+  readonly parts: readonly { readonly who: number; readonly grouped: boolean }[]
+}
+
+interface Story {
+  readonly bodies: readonly { readonly key: number; readonly claim: Claim }[]
+  readonly moments: readonly Moment[]
+}
+
+const body = fc
+  .record({
+    key: fc.integer({ min: 0, max: 2 }),
+    mode: fc.constantFrom(exclusive, exclusive, shared, permits(3, 1), permits(3, 2)),
+    ttlMs: fc.constantFrom(5, 20, 100),
+    queue: fc.boolean(),
+    owner: fc.constantFrom(null, null, null, 'x'),
+    lockDelayMs: fc.constantFrom(0, 0, 10),
+    meta: fc.constantFrom(null, '{"größe":"1 \u2028"}'),
+  })
+  .map(({ key, ...fields }) => ({ key, claim: fields }))
+
+const stories: fc.Arbitrary<Story> = fc.record({
+  bodies: fc
+    .array(body, { minLength: 9, maxLength: 9 })
+    .map((all) =>
+      all.map(({ key, claim }, index) => ({ key, claim: claimOf(`claim ${index}`, { ...claim }) })),
+    ),
+  moments: fc.array(
+    fc.record({
+      waitMs: fc.constantFrom(0, 0, 1, 3, 12),
+      kind: fc.constantFrom('claim' as const, 'claim' as const, 'renew' as const, 'release' as const),
+      parts: fc.array(fc.record({ who: fc.integer({ min: 0, max: 8 }), grouped: fc.boolean() }), {
+        minLength: 1,
+        maxLength: 6,
+      }),
+    }),
+    { minLength: MOMENTS_PER_STORY, maxLength: MOMENTS_PER_STORY },
+  ),
+})
+
+function momentsOf({ bodies, moments }: Story, keys: readonly string[]) {
+  let nowMs = 5000
+  return moments.map(({ waitMs, kind, parts }, place): { happening: Happening; clock: Clock } => {
+    nowMs += waitMs
+    const clock = { nowMs, stampUs: 1_700_000_000_000_000 + nowMs * 1000 + place }
+    const claims = parts.map(({ who, grouped }) => {
+      const { key, claim } = bodies[who] as Story['bodies'][number]
+      const group = kind === 'claim' && grouped ? 'together' : null
+      return { ...claim, key: keys[key] as string, group }
+    })
+    const happening: Happening =
+      kind === 'claim' ? { kind, claims, inbox: `inbox ${place % 2}` } : { kind, claims }
+    return { happening, clock }
+  })
+}
+
+function byModel(states: Map<string, KeyState>, happening: Happening, clock: Clock) {
+  const shelf = {
+    get: (key: string) => states.get(key) ?? EMPTY,
+    put: (key: string, state: KeyState) => void states.set(key, state),
+  }
+  if (happening.kind === 'claim') return claimBatch(shelf, happening.claims, happening.inbox, clock, RULES)
+  if (happening.kind === 'renew') return stepBatch(shelf, happening.claims, model.renewOf, clock, RULES)
+  if (happening.kind === 'release') return stepBatch(shelf, happening.claims, model.releaseOf, clock, RULES)
+  throw new Error(`a story has no ${happening.kind}`)
+}
+
+function foundIn(effect: Effect | undefined, { nowMs }: Clock) {
+  return { ...effect, states: effect?.states.map((state) => keptOf(state, nowMs)) }
+}
+
+/** The plans of the model are about a key of another name. */
+function inKey(key: string, state: KeyState): KeyState {
+  return { ...state, line: state.line.map((waiter) => ({ ...waiter, claim: { ...waiter.claim, key } })) }
+}
+
+function show(value: unknown): string {
+  return JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? `${part}n` : part))
+}
