@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { nodeRuntime } from '../../src/core/runtime.ts'
+import type { Store, Traits } from '../../src/core/store.ts'
+import { memory } from '../../src/stores/memory/index.ts'
+import { RedisStore } from '../../src/stores/redis/store.ts'
+import { sqlite } from '../../src/stores/sql/sqlite/index.ts'
+
+/** How each store is opened, in the order of the documentation; `folder` is empty and will be removed. */
+const STORES: readonly ((folder: string) => Store)[] = [
+  () => memory(),
+  (folder) => sqlite({ path: join(folder, 'locks.db') }),
+  // A store says the same of itself whatever its server, so there need not be one.
+  () =>
+    new RedisStore({ keyPrefix: '', send: absent, subscribe: absent, close: async () => {} }, nodeRuntime),
+]
+
+/** What the stores say of themselves. */
+export async function allTraits(): Promise<Traits[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-docs-'))
+  try {
+    const found: Traits[] = []
+    for (const open of STORES) {
+      const store = open(folder)
+      found.push(store.traits)
+      await store.close()
+    }
+    return found
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+function absent(): never {
+  throw new Error('the documentation is written without a server')
+}
