@@ -1,0 +1,88 @@
+import { spawn } from 'node:child_process'
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+export interface Finished {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** A project that has installed what would be published, and nothing else: no optional peer, no registry. */
+export class Consumer {
+  readonly folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'))
+  /** What the package holds, as npm lists it. */
+  files: readonly string[] = []
+
+  async install(): Promise<void> {
+    if (!existsSync(join(ROOT, 'dist/index.js'))) await mustSucceed(ROOT, 'node', 'scripts/build.mjs')
+    const packed = await mustSucceed(
+      ROOT,
+      'npm',
+      'pack',
+      '--ignore-scripts',
+      '--json',
+      '--pack-destination',
+      this.folder,
+    )
+    const [{ filename, files }] = JSON.parse(packed) as [{ filename: string; files: { path: string }[] }]
+    this.files = files.map(({ path }) => path)
+    this.write('package.json', '{ "private": true }')
+    await mustSucceed(
+      this.folder,
+      'npm',
+      'install',
+      '--offline',
+      '--ignore-scripts',
+      '--no-package-lock',
+      filename,
+    )
+  }
+
+  write(name: string, text: string): void {
+    writeFileSync(join(this.folder, name), text)
+  }
+
+  node(...args: readonly string[]): Promise<Finished> {
+    return execute(this.folder, 'node', args)
+  }
+
+  /** The type-checker of this project, over the consumer's files. */
+  check(): Promise<Finished> {
+    return this.node(join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.')
+  }
+
+  remove(): void {
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+async function mustSucceed(folder: string, command: string, ...args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await execute(folder, command, args)
+  if (code !== 0) throw new Error(`${command} ${args.join(' ')} ended with ${code}\n${stdout}${stderr}`)
+  return stdout
+}
+
+function execute(folder: string, command: string, args: readonly string[]): Promise<Finished> {
+  const child = spawn(command === 'node' ? process.execPath : command, args, {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    shell: command === 'npm' && process.platform === 'win32',
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (chunk) => {
+    stdout += chunk
+  })
+  child.stderr.on('data', (chunk) => {
+    stderr += chunk
+  })
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('close', (code) => resolve({ code, stdout, stderr }))
+  })
+}
