@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
+import packageJson from '../package.json' with { type: 'json' }
 import { type Source, sourceOf, sources } from './boundaries/source.ts'
-import { DOORS, ROOMS, type Room, SIMULATED, SLEEPERS } from './boundaries/walls.ts'
+import { DOORS, LOADERS, ROOMS, type Room, SIMULATED, SLEEPERS } from './boundaries/walls.ts'
 
 const TIMERS_AND_CHANCE = ['node:timers', 'node:timers/promises', 'node:perf_hooks', 'node:crypto']
 
@@ -21,6 +22,16 @@ describe('walls', () => {
     expect(
       all.flatMap(({ path, imports }) => imports.filter(bare).map((name) => `${path}: ${name}`)),
     ).toEqual([])
+  })
+
+  it('let a client be loaded only where that is listed, and only one that a user may leave out', () => {
+    const loading = all.filter(({ loads }) => loads.length > 0).map(({ path, loads }) => [path, loads])
+    expect(Object.fromEntries(loading)).toEqual(LOADERS)
+    const peers: Record<string, { optional: boolean }> = packageJson.peerDependenciesMeta
+    const needed = Object.values(LOADERS)
+      .flat()
+      .filter((name) => peers[name]?.optional !== true)
+    expect(needed).toEqual([])
   })
 
   it('let no clock, timer or chance in except by the doors that are listed', () => {
@@ -69,6 +80,8 @@ describe('the check of the walls', () => {
     ['src/recipes/once.ts', `const { StoreLocks } = await import('../core/locks.ts')`],
     ['src/cli/ls.ts', `type View = import('../model/view.ts').KeyView`],
     ['src/cli/ls.ts', `import { StoreLocks } from '../core/locks.ts'`],
+    ['src/stores/redis/store.ts', `import type { Redis } from 'ioredis'`],
+    ['src/stores/redis/store.ts', `type Client = import('ioredis').Redis`],
   ])('%s may not say %s', (path, text) => {
     expect(trespasses(sourceOf(path, text))).toHaveLength(1)
   })
@@ -79,6 +92,14 @@ describe('the check of the walls', () => {
     ['src/cli/ls.ts', `import { connect } from '../index.ts'`],
   ])('%s may say %s', (path, text) => {
     expect(trespasses(sourceOf(path, text))).toEqual([])
+  })
+
+  it('tells a package that is loaded from one that is imported', () => {
+    const { imports, loads } = sourceOf(
+      'src/connect.ts',
+      `await import('ioredis'); await import('./errors.ts')`,
+    )
+    expect({ imports, loads }).toEqual({ imports: ['src/errors.ts'], loads: ['ioredis'] })
   })
 
   it.each([

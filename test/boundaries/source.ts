@@ -8,6 +8,8 @@ export interface Source {
   readonly path: string
   /** Modules it names: a path for a file of the project, else the module's own name. Types count as well. */
   readonly imports: readonly string[]
+  /** Packages that it loads while it runs, if they are there. */
+  readonly loads: readonly string[]
   /** Globals and members by which time, chance and waiting could come in, such as `Date.now` or `setTimeout`. */
   readonly uses: readonly string[]
 }
@@ -42,16 +44,17 @@ export function sources(): Source[] {
 
 export function sourceOf(path: string, text: string): Source {
   const imports = new Set<string>()
+  const loads = new Set<string>()
   const uses = new Set<string>()
   const visit = (node: ts.Node): void => {
     const name = moduleNamedBy(node)
-    if (name !== null) imports.add(resolved(path, name))
+    if (name !== null) (isLoad(node, name) ? loads : imports).add(resolved(path, name))
     const use = useOf(node)
     if (use !== null) uses.add(use)
     ts.forEachChild(node, visit)
   }
   visit(ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true))
-  return { path, imports: [...imports], uses: [...uses] }
+  return { path, imports: [...imports], loads: [...loads], uses: [...uses] }
 }
 
 /** The module of an import, an export from, a dynamic import, a require, or a type's import(). */
@@ -63,6 +66,11 @@ function moduleNamedBy(node: ts.Node): string | null {
   const isImport = expression.kind === ts.SyntaxKind.ImportKeyword
   const isRequire = ts.isIdentifier(expression) && expression.text === 'require'
   return isImport || isRequire ? textOf(node.arguments[0]) : null
+}
+
+/** A file of the project that is loaded late is still a file of the project. */
+function isLoad(node: ts.Node, name: string): boolean {
+  return ts.isCallExpression(node) && !/^(?:\.|node:)/.test(name)
 }
 
 function textOf(node: ts.Node | undefined): string | null {

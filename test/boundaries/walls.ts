@@ -43,6 +43,11 @@ export const ROOMS: readonly Room[] = [
   },
 ]
 
+/** Where the clients of servers are loaded when a URL asks for them; elsewhere a user brings one. */
+export const LOADERS: Readonly<Record<string, readonly string[]>> = {
+  'src/stores/redis/open.ts': ['ioredis', 'redis'],
+}
+
 /** The rooms in which everything runs under a simulated clock. */
 export const SIMULATED = ['src/errors.ts', 'src/model/', 'src/core/', 'src/stores/', 'src/recipes/']
 
