@@ -15,8 +15,11 @@ const steps = [
   command('knip', 'node_modules/knip/bin/knip.js', '--no-config-hints'),
   command('publint', 'node_modules/publint/src/cli.js', '--strict'),
   command('attw', 'node_modules/@arethetypeswrong/cli/dist/index.js', '--pack', '.', '--profile', 'node16'),
+  command('servers', 'scripts/servers/install.mjs'),
   vitest('vitest', () => process.execPath, '--coverage'),
   ...Object.keys(versions).map((major) => vitest(`node${major}`, () => nodeBinary(major), ...coreSuites)),
+  command('simulate', '--import', 'tsx', 'lab/simulation/main.ts', '--seeds', '2000'),
+  command('mutants', '--import', 'tsx', 'lab/simulation/main.ts', '--mutants'),
 ]
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } })

@@ -3,17 +3,21 @@ export const ERRORS = {
   LOCK_TIMEOUT: {
     name: 'LockTimeoutError',
     meaning: 'The key was held by others for as long as the caller was ready to wait.',
-    advice: 'Wait longer, make the work under the lock shorter, or look at the holder that the message names.',
+    advice:
+      'Wait longer, make the work under the lock shorter, or look at the holder that the message names.',
   },
   LEASE_LOST: {
     name: 'LeaseLostError',
-    meaning: 'The lease ended before it was released: it expired, was evicted or was adopted by another process.',
-    advice: 'Treat what was done under the lease as doubtful, and give its token to the resource so that late writes are refused.',
+    meaning:
+      'The lease ended before it was released: it expired, was evicted or was adopted by another process.',
+    advice:
+      'Treat what was done under the lease as doubtful, and give its token to the resource so that late writes are refused.',
   },
   STORE_UNAVAILABLE: {
     name: 'StoreError',
     meaning: 'The store did not answer, or not in time. Whether the request took effect is unknown.',
-    advice: 'Look at `cause`. A claim that may have been made is released in the background or ends with its ttl.',
+    advice:
+      'Look at `cause`. A claim that may have been made is released in the background or ends with its ttl.',
   },
   INVALID_ARGUMENT: {
     name: 'InvalidArgumentError',
@@ -141,7 +145,8 @@ export function quote(key: string): string {
 
 function timeoutMessage({ key, waitedMs, holder, heldMs, position }: TimeoutDetails): string {
   const parts = [`${quote(key)} was not free within ${Math.round(waitedMs)} ms`]
-  if (holder !== null) parts.push(`held by ${holder}${heldMs === null ? '' : ` for ${Math.round(heldMs)} ms`}`)
+  if (holder !== null)
+    parts.push(`held by ${holder}${heldMs === null ? '' : ` for ${Math.round(heldMs)} ms`}`)
   if (position > 0) parts.push(`${position === 1 ? 'next' : `number ${position}`} in line`)
   return parts.join('; ')
 }
