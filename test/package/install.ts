@@ -3,8 +3,15 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import entries from '../../entries.json' with { type: 'json' }
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What a build makes for each entry point. */
+export const BUILT = Object.keys(entries).flatMap((subpath) => {
+  const name = subpath === '.' ? 'index' : subpath.slice(2)
+  return ['.js', '.cjs', '.d.ts', '.d.cts'].map((ending) => `dist/${name}${ending}`)
+})
 
 export interface Finished {
   readonly code: number | null
@@ -19,7 +26,8 @@ export class Consumer {
   files: readonly string[] = []
 
   async install(): Promise<void> {
-    if (!existsSync(join(ROOT, 'dist/index.js'))) await mustSucceed(ROOT, 'node', 'scripts/build.mjs')
+    if (!BUILT.every((file) => existsSync(join(ROOT, file))))
+      await mustSucceed(ROOT, 'node', 'scripts/build.mjs')
     const packed = await mustSucceed(
       ROOT,
       'npm',
