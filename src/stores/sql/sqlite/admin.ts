@@ -34,22 +34,23 @@ export class SqliteAdmin implements Admin {
   }
 
   async *list(prefix: string): AsyncIterable<KeyView> {
-    for (let first = prefix; ; ) {
-      const page = await this.desk.run((clock) => this.page(first, clock))
+    for (let after: string | null = null; ; ) {
+      const page = await this.desk.run((clock) => this.page(prefix, after, clock))
       for (const shown of page) {
         if (!shown.key.startsWith(prefix)) return
         if (isInUse(shown)) yield shown
       }
       const last = page.at(-1)
       if (last === undefined || page.length < KEYS_PER_PAGE) return
-      // The smallest text that is greater; keys themselves cannot contain U+0000.
-      first = `${last.key}\0`
+      after = last.key
       await this.breathe()
     }
   }
 
-  private page(first: string, clock: Clock): KeyView[] {
-    return this.keys.page(first, KEYS_PER_PAGE, clock.nowMs).map(({ key, state }) => view(key, state, clock))
+  private page(prefix: string, after: string | null, clock: Clock): KeyView[] {
+    return this.keys
+      .page(prefix, after, KEYS_PER_PAGE, clock.nowMs)
+      .map(({ key, state }) => view(key, state, clock))
   }
 
   /** Others get the event loop between two pages. */

@@ -1,13 +1,8 @@
 import { StoreError } from '../../../errors.ts'
 import type { Binding, Database, Statement } from './binding.ts'
-import { refusal } from './location.ts'
+import { isBusy, whyNotOpened } from './results.ts'
 import { requireSchema } from './schema.ts'
-
-const BUSY = 5
-const PROTOCOL = 15
-const CANNOT_OPEN = 14
-const READ_ONLY = 8
-const NOT_A_DATABASE = 26
+import { LazyStatement } from './statement.ts'
 
 /** Opening is synchronous and rare, so it may wait inside SQLite for others who open or close the same file. */
 const OPEN_PATIENCE_MS = 5000
@@ -20,6 +15,7 @@ const CHECKPOINT_PAGES = 4000
 export class Connection {
   readonly file: string
   private readonly database: Database
+  private readonly statements: LazyStatement[] = []
   private readonly begin: Statement
   private readonly commit: Statement
   private readonly rollback: Statement
@@ -33,7 +29,9 @@ export class Connection {
   }
 
   prepare(sql: string): Statement {
-    return this.database.prepare(sql)
+    const statement = new LazyStatement(() => this.database.prepare(sql))
+    this.statements.push(statement)
+    return statement
   }
 
   /** Runs `work` with the database to itself; whatever it throws undoes it. */
@@ -50,6 +48,7 @@ export class Connection {
   }
 
   close(): void {
+    for (const statement of this.statements) statement.forget()
     this.database.close()
   }
 
@@ -60,17 +59,6 @@ export class Connection {
       // SQLite has rolled back by itself, as it does when the disk is full.
     }
   }
-}
-
-/** Whether somebody else had the database, so that nothing was done. */
-export function isBusy(error: unknown): boolean {
-  const code = resultOf(error)
-  // The package's `all` gives no code.
-  return (
-    code === BUSY ||
-    code === PROTOCOL ||
-    (code === null && /^database is locked/.test((error as Error)?.message))
-  )
 }
 
 function open(binding: Binding, file: string): Database {
@@ -88,7 +76,7 @@ function open(binding: Binding, file: string): Database {
     return database
   } catch (error) {
     database?.close()
-    throw explained(error, file)
+    throw whyNotOpened(error, file)
   }
 }
 
@@ -106,27 +94,4 @@ function useWriteAheadLog(database: Database, file: string): void {
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS)
     }
   }
-}
-
-function explained(error: unknown, file: string): unknown {
-  switch (resultOf(error)) {
-    case NOT_A_DATABASE:
-      return refusal(file, 'is not an SQLite database')
-    case CANNOT_OPEN:
-      return refusal(file, 'cannot be opened: SQLite was not allowed to create or open it')
-    case READ_ONLY:
-      return refusal(file, 'cannot be written')
-    case null:
-      return error
-    default:
-      return new StoreError(`cannot open ${JSON.stringify(file)}: ${(error as Error).message}`, {
-        cause: error,
-      })
-  }
-}
-
-/** SQLite's primary result code, null for an error of another kind. */
-function resultOf(error: unknown): number | null {
-  const code = (error as { errcode?: unknown } | null)?.errcode
-  return typeof code === 'number' ? code & 0xff : null
 }

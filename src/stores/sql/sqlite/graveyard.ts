@@ -15,10 +15,13 @@ export function removeDeadInboxes(folder: string, ownName: string, wallMs: numbe
   const ownNamespace = NAME.exec(ownName)?.groups?.namespace
   for (const name of namesIn(folder)) {
     const parts = NAME.exec(name)?.groups
-    if (parts === undefined || name === ownName) continue
+    if (parts === undefined) continue
     const path = join(folder, name)
+    const pid = Number(parts.pid)
+    const near = parts.namespace === ownNamespace
+    if (near && pid === process.pid) continue
     try {
-      const gone = parts.namespace === ownNamespace && !isRunning(Number(parts.pid))
+      const gone = near && !isRunning(pid)
       if (gone || statSync(path).mtimeMs < wallMs - DAY_MS) unlinkSync(path)
     } catch {
       // Another process was faster, or may not be cleaned up after by this user.

@@ -26,7 +26,8 @@ interface Row {
 export class KeyTable {
   private readonly clock: BootClock
   private readonly select: Statement
-  private readonly selectPage: Statement
+  private readonly selectFirst: Statement
+  private readonly selectNext: Statement
   private readonly update: Statement
   private readonly upsert: Statement
   private readonly claimFree: Statement
@@ -36,9 +37,9 @@ export class KeyTable {
     this.clock = clock
     const columns = 'key, boot, at, seq, state, forget_at'
     this.select = connection.prepare(`SELECT ${columns} FROM holdfast_keys WHERE key = ?`)
-    this.selectPage = connection.prepare(
-      `SELECT ${columns} FROM holdfast_keys WHERE key >= ? ORDER BY key LIMIT ?`,
-    )
+    const page = `SELECT ${columns} FROM holdfast_keys WHERE`
+    this.selectFirst = connection.prepare(`${page} key >= ? ORDER BY key LIMIT ?`)
+    this.selectNext = connection.prepare(`${page} key > ? ORDER BY key LIMIT ?`)
     this.update = connection.prepare(`
       UPDATE holdfast_keys SET at = ?, seq = ?, holder = ?, expires_at = ?, state = ?
       WHERE key = ? AND boot = ? AND forget_at >= ?`)
@@ -69,12 +70,15 @@ export class KeyTable {
     this.upsert.run(key, bootId, nowMs, state.seq, id, expiresAtMs, text, neededMs + FORGET_SLACK_MS)
   }
 
-  /** From `first` on, in order of the keys. */
-  page(first: string, count: number, nowMs: number): { key: string; state: KeyState }[] {
-    return this.selectPage.all(first, count).map((row) => {
-      const { key } = row as Row
-      return { key, state: this.stateOf(row as Row, nowMs) }
-    })
+  /** In order of the keys: those that follow on `after`, or the first ones from `prefix` on. */
+  page(
+    prefix: string,
+    after: string | null,
+    count: number,
+    nowMs: number,
+  ): { key: string; state: KeyState }[] {
+    const rows = after === null ? this.selectFirst.all(prefix, count) : this.selectNext.all(after, count)
+    return (rows as Row[]).map((row) => ({ key: row.key, state: this.stateOf(row, nowMs) }))
   }
 
   /**

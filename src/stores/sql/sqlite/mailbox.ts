@@ -1,14 +1,14 @@
 import { closeSync, type FSWatcher, openSync, readSync, renameSync, unlinkSync, watch } from 'node:fs'
 
 const NEWLINE = 10
-const CHUNK_BYTES = 16 * 1024
+/** Reading is synchronous, so all mailboxes can share it. */
+const chunk = Buffer.allocUnsafe(16 * 1024)
 
 /** One file into which other processes append lines, and whose growth this process is told of. */
 export class Mailbox {
   private readonly descriptor: number
   private readonly watcher: FSWatcher
   private readonly onLine: (line: string) => void
-  private readonly chunk = Buffer.allocUnsafe(CHUNK_BYTES)
   private rest: Buffer = Buffer.alloc(0)
   private open = true
   /** How much of the file was read. */
@@ -35,10 +35,10 @@ export class Mailbox {
   read(): void {
     if (!this.open) return
     for (;;) {
-      const count = readSync(this.descriptor, this.chunk, 0, CHUNK_BYTES, this.bytes)
+      const count = readSync(this.descriptor, chunk, 0, chunk.length, this.bytes)
       if (count === 0) return
       this.bytes += count
-      this.rest = Buffer.concat([this.rest, this.chunk.subarray(0, count)])
+      this.rest = Buffer.concat([this.rest, chunk.subarray(0, count)])
       const end = this.rest.lastIndexOf(NEWLINE)
       if (end < 0) continue
       const lines = this.rest.toString('utf8', 0, end).split('\n')

@@ -98,8 +98,9 @@ export class SqliteRecords implements Records {
   private find(key: string, nowMs: number): Found {
     const row = this.select.get(key) as Row | undefined
     if (row === undefined) return { record: null, version: 0 }
-    const { version, value } = row
-    if (value === null) return { record: null, version }
+    const { version } = row
+    if (row.value === null) return { record: null, version }
+    const value = JSON.parse(row.value) as string
     return { record: alive({ value, version, expiresAtMs: this.expiryOf(row, nowMs) }, nowMs), version }
   }
 
@@ -112,6 +113,8 @@ export class SqliteRecords implements Records {
   private save(key: string, { value, version, expiresAtMs }: RecordState, nowMs: number): void {
     const wallMs = expiresAtMs === null ? null : this.clock.wallMs() + expiresAtMs - nowMs
     const forgetMs = expiresAtMs === null ? null : expiresAtMs + RULES.keepSeqMs
-    this.upsert.run(key, this.clock.bootId, nowMs, version, value, expiresAtMs, wallMs, forgetMs)
+    // As JSON, because the bindings cut text at U+0000 and replace lone surrogates.
+    const text = JSON.stringify(value)
+    this.upsert.run(key, this.clock.bootId, nowMs, version, text, expiresAtMs, wallMs, forgetMs)
   }
 }

@@ -1,7 +1,7 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Soon } from '../../../core/store.ts'
 import { ClosedError, StoreError } from '../../../errors.ts'
-import { isBusy } from './connection.ts'
+import { isBusy } from './results.ts'
 
 /** Others hold the write lock for some ten microseconds, so most of the time it is free at the second or third try. */
 const TRIES_AT_ONCE = 3

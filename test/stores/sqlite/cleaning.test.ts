@@ -1,0 +1,100 @@
+import { expect, test } from 'vitest'
+import type { Store } from '../../../src/core/store.ts'
+import { claimOf } from './claims.ts'
+import { letGo, Machine, take } from './world.ts'
+
+const HOUR_MS = 3_600_000
+
+function rows(machine: Machine, table = 'holdfast_keys'): number {
+  const row = machine.database().prepare(`SELECT count(*) AS rows FROM ${table}`).get()
+  return (row as { rows: number }).rows
+}
+
+async function use(store: Store, key: string): Promise<bigint> {
+  const claim = claimOf(key)
+  const token = await take(store, claim)
+  await letGo(store, claim)
+  return token
+}
+
+test('the last token of a key is remembered for a day, and then its row goes', async () => {
+  const machine = new Machine()
+  const store = machine.open()
+  for (let n = 0; n < 200; n++) await use(store, `old:${n}`)
+  expect(rows(machine)).toBe(200)
+  await machine.runtime.advance(24 * HOUR_MS - 1)
+  for (let n = 0; n < 100; n++) await use(store, 'busy')
+  expect(rows(machine)).toBe(201)
+  await machine.runtime.advance(HOUR_MS + 1)
+  for (let n = 0; n < 100; n++) await use(store, 'busy')
+  expect(rows(machine)).toBe(1)
+})
+
+test('a busy key outlives the day of its first grant', async () => {
+  const machine = new Machine()
+  const store = machine.open()
+  let token = await use(store, 'k')
+  for (let hour = 0; hour < 40; hour++) {
+    await machine.runtime.advance(HOUR_MS)
+    machine.runtime.shiftWall(-HOUR_MS)
+    for (let n = 0; n < 30; n++) {
+      const next = await use(store, 'k')
+      expect(next).toBeGreaterThan(token)
+      token = next
+    }
+  }
+})
+
+test('a hold longer than a day is never cleaned away', async () => {
+  const machine = new Machine()
+  const store = machine.open()
+  const claims = [
+    claimOf('fast', { ttlMs: 100 * HOUR_MS }),
+    claimOf('slow', { ttlMs: HOUR_MS, lockDelayMs: 99 * HOUR_MS }),
+  ]
+  await take(store, claims[0] as never)
+  await store.attempt([claims[1] as never, claimOf('beside')])
+  await machine.runtime.advance(99 * HOUR_MS)
+  for (let n = 0; n < 100; n++) await use(store, 'busy')
+  expect(await store.admin.read('fast')).toMatchObject({ holders: [{ label: 'tester' }] })
+  expect((await store.admin.read('slow')).closedForMs).toBe(HOUR_MS)
+})
+
+test('rows of another boot are counted on the new clock, and then go too', async () => {
+  const machine = new Machine()
+  const before = machine.open()
+  for (let n = 0; n < 120; n++) await take(before, claimOf(`old:${n}`, { ttlMs: 500 * HOUR_MS }))
+  await before.records?.write('forever', '1', null, { kind: 'always' })
+  await before.records?.write('long', '1', 30 * HOUR_MS, { kind: 'always' })
+  await before.close()
+  for (const id of ['boot-a', 'boot-z']) {
+    machine.restart(id)
+    const after = machine.open()
+    for (let n = 0; n < 200; n++) await use(after, 'busy')
+    const left = machine.database().prepare('SELECT DISTINCT boot FROM holdfast_keys').all()
+    expect(left).toEqual([{ boot: id }])
+  }
+  expect(rows(machine)).toBe(121)
+  const after = machine.open()
+  await machine.runtime.advance(25 * HOUR_MS)
+  for (let n = 0; n < 100; n++) await use(after, 'busy')
+  expect(rows(machine)).toBe(1)
+  expect(await after.records?.read('long')).not.toBeNull()
+  await machine.runtime.advance(30 * HOUR_MS)
+  for (let n = 0; n < 100; n++) await use(after, 'busy')
+  expect(await after.records?.read('long')).toBeNull()
+  expect(rows(machine, 'holdfast_records'), 'the one that stays').toBe(1)
+})
+
+test('clean-up goes by an index', () => {
+  const machine = new Machine()
+  machine.open()
+  const plan = (sql: string) => JSON.stringify(machine.database().prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
+  for (const table of ['holdfast_keys', 'holdfast_records']) {
+    const sql = `SELECT key FROM ${table} WHERE`
+    expect(plan(`${sql} boot = 'a' AND forget_at <= 1 LIMIT 50`)).toContain(
+      `USING COVERING INDEX ${table}_forget`,
+    )
+    expect(plan(`${sql} boot < 'a' LIMIT 50`)).toContain(`USING COVERING INDEX ${table}_forget`)
+  }
+})

@@ -1,0 +1,154 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Store, StoreNotice } from '../../../src/core/store.ts'
+import type { Claim, Clock } from '../../../src/model/index.ts'
+import { claimOf } from './claims.ts'
+import { type Action, KEYS, plan } from './plan.ts'
+import { Reference, Tokens } from './reference.ts'
+import { FIRST_BOOT, Machine } from './world.ts'
+
+test('the store answers, tells and shows what the model does, on its fast paths and off them', async () => {
+  const machine = new Machine()
+  const stores = [machine.open(), machine.open()]
+  const told: StoreNotice[][] = [[], []]
+  for (const [index, store] of stores.entries()) store.notices((notice) => told[index]?.push(notice))
+  let runs = 0
+  await fc.assert(
+    fc.asyncProperty(plan, async ({ claims, actions }) => {
+      const prefix = `run${++runs}:`
+      const idOf = (place: number) => `${prefix}${place}`
+      const scene = claims.map(({ replaces, key, ...fields }, place) =>
+        claimOf(prefix + key, {
+          ...fields,
+          id: idOf(place),
+          replaces: replaces === null || replaces === place ? null : idOf(replaces),
+        }),
+      )
+      for (const list of told) list.length = 0
+      const trial = new Trial(machine, stores, prefix, scene)
+      for (const action of actions) {
+        for (const key of await trial.play(action)) await trial.lookAt(key)
+      }
+      await trial.collectNotices(told)
+      trial.verify()
+    }),
+    { numRuns: 150 },
+  )
+}, 120_000)
+
+/** The same things happen to the store and to the model. */
+class Trial {
+  private readonly machine: Machine
+  private readonly stores: readonly Store[]
+  private readonly prefix: string
+  private readonly scene: readonly Claim[]
+  private readonly model = new Reference()
+  private readonly ours = new Tokens()
+  private readonly theirs = new Tokens()
+  private readonly pairs: { key: string; got: unknown; wanted: unknown }[] = []
+  private stampUs = 0
+
+  constructor(machine: Machine, stores: readonly Store[], prefix: string, scene: readonly Claim[]) {
+    this.machine = machine
+    this.stores = stores
+    this.prefix = prefix
+    this.scene = scene
+  }
+
+  /** Returns the keys that are now as they are shown; of others, a view may foretell a grant whose token is not made yet. */
+  async play(action: Action): Promise<readonly string[]> {
+    switch (action.kind) {
+      case 'pass':
+        await this.machine.runtime.advance(action.ms)
+        this.machine.runtime.shiftWall(action.skewMs)
+        return []
+      case 'evict':
+      case 'revoke':
+        return this.evict(this.prefix + KEYS[action.key], action.back, action.kind === 'revoke')
+      case 'group':
+        await this.call('attempt', action.who, action.places, 'g')
+        return []
+      default:
+        return this.call(action.kind, action.who, action.places, null)
+    }
+  }
+
+  async lookAt(key: string): Promise<void> {
+    this.compare([{ key }], [await this.stores[1]?.admin.read(key)], [this.model.view(key, this.clock())])
+  }
+
+  async collectNotices(told: readonly StoreNotice[][]): Promise<void> {
+    for (const [index, wanted] of this.model.told.entries()) {
+      const got = told[index] ?? []
+      // Letters to the other process go through a file.
+      for (let tries = 0; tries < 500 && got.length < wanted.length; tries++) {
+        await new Promise((resolve) => setTimeout(resolve, 2))
+      }
+      for (const name of KEYS) {
+        const key = this.prefix + name
+        this.compare([{ key }], [noticesAbout(key, got)], [noticesAbout(key, wanted)])
+      }
+    }
+  }
+
+  verify(): void {
+    for (const { key, got, wanted } of this.pairs) {
+      expect(this.ours.ranked(key, got)).toEqual(this.theirs.ranked(key, wanted))
+    }
+  }
+
+  private async call(
+    kind: 'attempt' | 'renew' | 'release',
+    who: number,
+    places: readonly number[],
+    group: string | null,
+  ): Promise<readonly string[]> {
+    const claims = places.map((place) => ({ ...(this.scene[place] as Claim), group }))
+    const answers = await (this.stores[who] as Store)[kind](claims)
+    const clock = this.clock()
+    this.compare(
+      claims,
+      answers,
+      kind === 'attempt' ? this.model.attempt(claims, who, clock) : this.model[kind](claims, clock),
+    )
+    return claims.map(({ key }) => key)
+  }
+
+  private async evict(key: string, back: number | null, ask: boolean): Promise<readonly string[]> {
+    const [mine, reference] = [this.ours.pick(key, back), this.theirs.pick(key, back)]
+    if (back !== null && mine === null) return []
+    const answer = await this.stores[0]?.admin.evict(key, mine, ask)
+    this.compare([{ key }], [answer], [this.model.evict(key, reference, ask, this.clock())])
+    return [key]
+  }
+
+  /** Notes what both sides show; it is compared when all tokens are known. */
+  private compare(of: readonly { key: string }[], got: readonly unknown[], wanted: readonly unknown[]): void {
+    expect(got.length).toBe(wanted.length)
+    for (const [index, { key }] of of.entries()) {
+      this.ours.note(key, got[index])
+      this.theirs.note(key, wanted[index])
+      this.pairs.push({ key, got: got[index], wanted: wanted[index] })
+    }
+  }
+
+  private clock(): Clock {
+    const { runtime } = this.machine
+    this.stampUs = Math.max(this.stampUs + 1, runtime.wallMs() * 1000)
+    return { nowMs: FIRST_BOOT.originMs + runtime.nowMs(), stampUs: this.stampUs }
+  }
+}
+
+/** In an order of their own: what a store tells itself overtakes what it is told by another. */
+function noticesAbout(key: string, notices: readonly StoreNotice[]): StoreNotice[] {
+  const orderOf = (notice: StoreNotice) =>
+    [
+      notice.id,
+      notice.kind,
+      'cause' in notice ? notice.cause : '',
+      'token' in notice ? [notice.storeTimeMs, notice.token] : '',
+    ].join()
+  return notices
+    .filter((notice) => notice.key === key)
+    .sort((one, other) => (orderOf(one) < orderOf(other) ? -1 : 1))
+}
