@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync } from 'node:fs'
-import { relative } from 'node:path'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, type Plugin } from 'esbuild'
 
@@ -21,7 +21,11 @@ const folder = fileURLToPath(new URL('../../.cache/simulation/', import.meta.url
 export async function bundleWorker(name: string, patches: readonly Patch[] = []): Promise<string> {
   mkdirSync(folder, { recursive: true })
   const outfile = `${folder}${name.replaceAll(/[^a-z0-9]+/gi, '-')}.mjs`
-  const applied = new Set<Patch>()
+  const patched = new Map<string, string>()
+  for (const patch of patches) {
+    const path = resolve(root, patch.file)
+    patched.set(path, applyPatch(patched.get(path) ?? readFileSync(path, 'utf8'), patch))
+  }
   await build({
     entryPoints: [fileURLToPath(new URL('./worker.ts', import.meta.url))],
     bundle: true,
@@ -32,10 +36,8 @@ export async function bundleWorker(name: string, patches: readonly Patch[] = [])
     sourcemap: 'inline',
     logLevel: 'silent',
     outfile,
-    plugins: [patching(patches, applied)],
+    plugins: [replacing(patched)],
   })
-  const unused = patches.find((patch) => !applied.has(patch))
-  if (unused !== undefined) throw new StalePatchError(`${unused.file} is not part of the simulation`)
   return outfile
 }
 
@@ -46,19 +48,13 @@ export function applyPatch(text: string, { file, find, replace }: Patch): string
   return text.replace(find, () => replace)
 }
 
-function patching(patches: readonly Patch[], applied: Set<Patch>): Plugin {
+function replacing(texts: ReadonlyMap<string, string>): Plugin {
   return {
     name: 'patches',
     setup({ onLoad }) {
-      onLoad({ filter: /[\\/]src[\\/].*\.ts$/ }, ({ path }) => {
-        const file = relative(root, path).replaceAll('\\', '/')
-        let text = readFileSync(path, 'utf8')
-        for (const patch of patches) {
-          if (patch.file !== file) continue
-          text = applyPatch(text, patch)
-          applied.add(patch)
-        }
-        return { contents: text, loader: 'ts' }
+      onLoad({ filter: /\.ts$/ }, ({ path }) => {
+        const contents = texts.get(path)
+        return contents === undefined ? undefined : { contents, loader: 'ts' }
       })
     },
   }

@@ -7,7 +7,13 @@ const PARCELS: readonly Parcel[] = ['attempt', 'renew', 'release', 'reply', 'not
 const DIRECTIONS: readonly Direction[] = ['up', 'down', 'both', 'both']
 
 /** Faults between the first second and the healing, in the order of time; all of them are over when it comes. */
-export function faultsOf(random: Random, clients: number, longestLifeMs: number, healAtMs: number): Fault[] {
+export function faultsOf(
+  random: Random,
+  clients: number,
+  ttlMs: number,
+  longestLifeMs: number,
+  healAtMs: number,
+): Fault[] {
   const count = random.whole(FEWEST_FAULTS, MOST_FAULTS)
   const times = Array.from({ length: count }, () => random.whole(500, healAtMs - 1000)).sort((a, b) => a - b)
   // A clock that went back, and then a memory that is lost, can bring an old token back: that is not promised.
@@ -16,7 +22,11 @@ export function faultsOf(random: Random, clients: number, longestLifeMs: number,
   return times.map((atMs): Fault => {
     const leftMs = healAtMs - atMs
     const client = random.whole(0, clients - 1)
-    const forMs = Math.min(random.pick([50, 200, 600, 1500, 4000]) + random.whole(0, 400), leftMs)
+    // Long enough to cost a lease, about as often as not.
+    const forMs = Math.min(
+      Math.round(ttlMs * random.pick([0.05, 0.3, 0.6, 1.2, 1.2, 2])) + random.whole(0, 300),
+      leftMs,
+    )
     const kind = random.weighted({
       pause: 5,
       kill: 2,
@@ -65,7 +75,7 @@ export function faultsOf(random: Random, clients: number, longestLifeMs: number,
         ahead += byMs
         return { atMs, kind, byMs }
       }
-      case 'clientJump':
+      default:
         return { atMs, kind, client, byMs: random.whole(-600_000, 600_000) }
     }
   })

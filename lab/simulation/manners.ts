@@ -1,3 +1,4 @@
+import type { StoreNotice } from '../../src/core/store.ts'
 import type { Claim } from '../../src/model/index.ts'
 import type { Fail } from './violation.ts'
 
@@ -30,6 +31,11 @@ export class Manners {
   /** An answer ends the doubt, unless the claim had been given up before: then only a release does. */
   answered(claims: readonly Claim[]): void {
     for (const { id } of claims) if (!this.released.has(id)) this.doubtful.delete(id)
+  }
+
+  /** The store said that the claim is over, so there is nothing left to release. */
+  told(notice: StoreNotice): void {
+    if (notice.kind === 'lost' && notice.cause !== 'expired') this.doubtful.delete(notice.id)
   }
 
   /** Called when nothing more will be sent. */

@@ -39,8 +39,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'validity from the reply',
     acquire,
-    'const validUntilMs = sentAtMs + this.claim.ttlMs',
-    'const validUntilMs = this.engine.runtime.nowMs() + this.claim.ttlMs',
+    'grantOf(answer, this.claim, sentAtMs, this.engine.runtime.nowMs())',
+    'grantOf(answer, this.claim, this.engine.runtime.nowMs(), this.engine.runtime.nowMs())',
   ),
   mutant(
     'drift ignored under skew',
@@ -93,12 +93,21 @@ export const MUTANTS: readonly Mutant[] = [
     'this.engine.waits.set(this, this.engine.runtime.nowMs() + this.lookAgainMs(answer))',
     '',
   ),
-  mutant(
-    'hand-over beyond validity',
-    turnstile,
-    'this.passed++',
-    'this.passed++\n    hold.validUntilMs = this.engine.runtime.nowMs() + hold.claim.ttlMs',
-  ),
+  {
+    name: 'hand-over beyond validity',
+    patches: [
+      {
+        file: turnstile,
+        find: 'return this.engine.runtime.nowMs() + hold.lifeMs / 2 <= hold.validUntilMs',
+        replace: 'return hold.lifeMs > 0',
+      },
+      {
+        file: turnstile,
+        find: 'this.passed++',
+        replace: 'this.passed++\n    hold.validUntilMs = this.engine.runtime.nowMs() + hold.claim.ttlMs',
+      },
+    ],
+  },
   mutant('hand-over reuses the token', turnstile, 'hold.token + BigInt(this.passed)', 'hold.token'),
   {
     name: 'unconfirmed offer kept as a full lease',

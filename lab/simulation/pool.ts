@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads'
 import type { Result, Task } from './worker.ts'
 
 /** No run takes that long; a promise that loops for ever is stopped by it. */
-const LONGEST_MS = 120_000
+const LONGEST_MS = { run: 60_000, shrink: 600_000 }
 
 /** A thread that runs plans, one after the other. */
 export class Runner {
@@ -24,7 +24,7 @@ export class Runner {
         settle(() => (error === undefined ? resolve(result as Result<T>) : reject(new Error(error))))
       }
       const onError = (error: Error): void => settle(() => reject(error))
-      const timer = setTimeout(() => settle(() => reject(new Error('the run hangs'))), LONGEST_MS)
+      const timer = setTimeout(() => settle(() => reject(new Error('the run hangs'))), LONGEST_MS[task.kind])
       this.worker.on('message', onMessage)
       this.worker.on('error', onError)
       this.worker.postMessage(task)

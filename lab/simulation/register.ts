@@ -24,7 +24,7 @@ export class Register {
   write({ key, client, rank, lease }: Pick<Sighting, 'key' | 'client' | 'rank' | 'lease'>): void {
     const token = lease.token ?? 0n
     const value = this.values.get(key)
-    this.world.mixText(`${key}${token}`)
+    this.world.mixToken(token)
     if (value !== undefined && token < value.token) {
       this.refused++
       return

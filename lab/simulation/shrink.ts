@@ -5,7 +5,7 @@ import type { Invariant } from './violation.ts'
 /** A list that still fails after shrinking, with every element needed. */
 type Check<T> = (smaller: readonly T[]) => Promise<boolean>
 
-const MOST_RUNS = 1500
+const MOST_RUNS = 600
 
 /** Makes a failing plan smaller while it still breaks the same promise: fewer faults, fewer clients, fewer steps. */
 export async function shrink(plan: Plan, invariant: Invariant): Promise<Plan> {

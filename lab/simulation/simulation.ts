@@ -76,7 +76,8 @@ export class Simulation {
 
   private deliver({ key, inbox, notice }: KeyLetter): void {
     if (notice.kind === 'lost' && notice.cause !== 'expired') this.witness.depose(notice.id)
-    this.world.note('server', `tells ${inbox} about ${key}: ${notice.kind} ${notice.id}`)
+    if (this.world.trace !== null)
+      this.world.note('server', `tells ${inbox} about ${key}: ${notice.kind} ${notice.id}`)
     const store = inbox === null ? undefined : this.inboxes.get(inbox)
     store?.receive({ ...notice, key })
   }

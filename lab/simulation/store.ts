@@ -93,6 +93,7 @@ export class RemoteStore implements Store {
   /** A letter from the server, which still has to cross the network. */
   receive(notice: StoreNotice): void {
     const hear = (): void => {
+      this.manners.told(notice)
       for (const listener of this.listeners) listener(notice)
     }
     this.network.send(this.link, 'down', 'notice', () => this.host.enter(hear), false)
@@ -123,7 +124,7 @@ export class RemoteStore implements Store {
       this.world.note(this.host.name, `hears of ${call} ${describe(claims, answers)}`)
     // The core gives a call up at its own deadline; after a pause the answer and that deadline may come in any order.
     const inTime = clock.nowMs() < givenUpAtMs || this.host.pauses > pauses
-    if (call === 'attempt' && inTime) this.manners.answered(claims)
+    if (call !== 'release' && inTime) this.manners.answered(claims)
     return answers
   }
 

@@ -1,3 +1,4 @@
+import { reenters } from './generate.ts'
 import { spread } from './pool.ts'
 import type { Report } from './run.ts'
 
@@ -30,7 +31,8 @@ export async function sweep(
   const beganMs = performance.now()
   const reports: Report[] = []
   const differing: number[] = []
-  const wanted = Array.from({ length: seeds }, (_, index) => from + index)
+  const all = Array.from({ length: seeds }, (_, index) => from + index)
+  const wanted = [...all.filter((seed) => !reenters(seed)), ...all.filter(reenters)]
   await spread(file, workers, wanted, async (runner, seed) => {
     const report = await runner.ask({ kind: 'run', plan: seed, tracing: false })
     reports.push(report)

@@ -65,11 +65,15 @@ export class Witness {
       succeeded: false,
     }
     this.grants++
-    this.world.note(
-      seen.client,
-      `has ${nameOf(seen.ask)} ${seen.key} with token ${seen.lease.token} as ${seen.lease.id}`,
-    )
-    this.world.mixText(`${seen.client}${seen.key}${seen.lease.token}`)
+    const { world } = this
+    if (world.trace !== null) {
+      world.note(
+        seen.client,
+        `has ${nameOf(seen.ask)} ${seen.key} with token ${seen.lease.token} as ${seen.lease.id}`,
+      )
+    }
+    world.mix(world.nowUs)
+    world.mixToken(seen.lease.token)
     if (!this.deposed.has(seen.lease.id)) {
       this.checkToken(sighting, book)
       this.checkOthers(sighting, book)
@@ -84,7 +88,7 @@ export class Witness {
     this.checkRevived(sighting)
     sighting.endedUs = this.world.nowUs
     sighting.endedBy = by
-    this.world.note(sighting.client, `is through with ${sighting.key} (${by})`)
+    if (this.world.trace !== null) this.world.note(sighting.client, `is through with ${sighting.key} (${by})`)
     const book = this.book(sighting.key)
     book.open.splice(book.open.indexOf(sighting), 1)
     const token = sighting.lease.token ?? 0n

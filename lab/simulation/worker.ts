@@ -22,6 +22,8 @@ port?.on('message', (task: Task) => {
 })
 
 function perform(task: Task): Promise<Report | Plan> {
+  // Errors are part of a run's daily life, and their stacks cost more than the rest of it.
+  Error.stackTraceLimit = task.kind === 'run' && task.tracing ? 10 : 0
   const plan = typeof task.plan === 'number' ? generate(task.plan) : task.plan
   return task.kind === 'run' ? run(plan, task.tracing) : shrink(plan, task.invariant)
 }

@@ -67,8 +67,8 @@ export class World {
       Math.imul(this.digestHigh ^ Math.floor(value / 2 ** 20), 0x85ebca6b) ^ (this.digestLow >>> 7)
   }
 
-  mixText(text: string): void {
-    for (let index = 0; index < text.length; index++) this.mix(text.charCodeAt(index))
+  mixToken(token: bigint | null): void {
+    this.mix(token === null ? 0 : Number(BigInt.asUintN(48, token)))
   }
 
   get digest(): string {
