@@ -1,5 +1,5 @@
 // Writes the generated parts of the documentation, each between `<!-- generated: NAME -->` and `<!-- /generated -->`.
-// With --check it writes nothing and fails when a part is stale: node --import tsx scripts/docs.ts [--check]
+// With --check it writes nothing and fails when a part is stale: npm run docs -- --check
 import { readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { markdownFiles, ROOT } from './docs/files.ts'

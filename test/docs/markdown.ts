@@ -7,7 +7,7 @@ export function read(file: string): string {
   return readFileSync(new URL(file, ROOT), 'utf8')
 }
 
-export function exists(file: string): boolean {
+function exists(file: string): boolean {
   return existsSync(fileURLToPath(new URL(file, ROOT)))
 }
 
