@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../src/index.ts'
 import { loadBinding } from '../../src/stores/sql/sqlite/binding.ts'
-import { Bench, isAlive, type Running, stateOf } from './support/command.ts'
+import { Bench, isAlive, listener, type Running, stateOf } from './support/command.ts'
 
 const bench = new Bench()
 
@@ -43,8 +43,8 @@ describe('a lost lease', () => {
   })
 
   it('gives the command SIGTERM first', async () => {
-    const script = `trap 'echo told; exit 3' TERM; echo started; while :; do sleep 0.05; done`
-    const running = bench.start(['run', 'key', '--ttl', '500ms', '--', 'sh', '-c', script])
+    const command = listener('SIGTERM', `console.log('told'); process.exit(3)`)
+    const running = bench.start(['run', 'key', '--ttl', '500ms', '--', ...command])
     await running.printed(/started/)
     await using locks = await connect(bench.store)
     expect(await locks.evict('key')).toHaveLength(1)

@@ -65,7 +65,15 @@ describe('the command', () => {
   })
 
   it('is shown to operators by the name of its program, without its arguments', async () => {
-    const running = bench.start(['run', 'key', '--', 'sh', '-c', 'echo started; sleep 30', 'secret-argument'])
+    const running = bench.start([
+      'run',
+      'key',
+      '--',
+      'sh',
+      '-c',
+      'echo started; exec sleep 30',
+      'secret-argument',
+    ])
     await running.printed(/started/)
     const { stdout } = await bench.holdfast(['show', 'key', '--json'])
     expect(JSON.parse(stdout).holders[0].meta).toBe('{"command":"sh"}')
@@ -124,7 +132,7 @@ describe('a busy key', () => {
 
 describe('modes', () => {
   it('lets --shared runs in together and keeps an exclusive one out', async () => {
-    const reader = bench.start(['run', 'key', '--shared', '--', 'sh', '-c', 'echo started; sleep 30'])
+    const reader = bench.start(['run', 'key', '--shared', '--', 'sh', '-c', 'echo started; exec sleep 30'])
     await reader.printed(/started/)
     expect((await bench.holdfast(['run', 'key', '--shared', '--no-wait', '--', 'true'])).code).toBe(0)
     expect((await bench.holdfast(['run', 'key', '--no-wait', '--', 'true'])).code).toBe(75)
@@ -133,7 +141,7 @@ describe('modes', () => {
 
   it('lets as many in as --limit says, and refuses another limit as bad usage', async () => {
     const holders = [1, 2].map(() =>
-      bench.start(['run', 'key', '--limit', '2', '--', 'sh', '-c', 'echo started; sleep 30']),
+      bench.start(['run', 'key', '--limit', '2', '--', 'sh', '-c', 'echo started; exec sleep 30']),
     )
     await Promise.all(holders.map((holder) => holder.printed(/started/)))
     expect((await bench.holdfast(['run', 'key', '--limit', '2', '--no-wait', '--', 'true'])).code).toBe(75)

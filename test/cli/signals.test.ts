@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../src/index.ts'
-import { Bench } from './support/command.ts'
+import { Bench, listener } from './support/command.ts'
 
 const bench = new Bench()
 
@@ -37,7 +37,7 @@ describe('a signal while the command runs', () => {
   ] as const)(
     '%s is passed on, and the lock is released when the command has ended by it',
     async (signal, code) => {
-      const running = bench.start(['run', 'key', '--', 'sh', '-c', 'echo started; sleep 30'])
+      const running = bench.start(['run', 'key', '--', 'sh', '-c', 'echo started; exec sleep 30'])
       await running.printed(/started/)
       running.signal(signal)
       expect((await running.finished).code).toBe(code)
@@ -47,8 +47,8 @@ describe('a signal while the command runs', () => {
   )
 
   it('leaves it to the command what to make of it, and keeps the lock until it has ended', async () => {
-    const script = `trap 'echo cleaning; sleep 0.3; exit 5' TERM; echo started; while :; do sleep 0.05; done`
-    const running = bench.start(['run', 'key', '--', 'sh', '-c', script])
+    const reaction = `console.log('cleaning'); setTimeout(() => process.exit(5), 300)`
+    const running = bench.start(['run', 'key', '--', ...listener('SIGTERM', reaction)])
     await running.printed(/started/)
     running.signal('SIGTERM')
     await running.printed(/cleaning/)
@@ -59,8 +59,8 @@ describe('a signal while the command runs', () => {
   })
 
   it('passes on every one, not only the first', async () => {
-    const script = `n=0; trap 'n=$((n+1)); echo got $n; [ $n -lt 3 ] || exit 9' INT; echo started; while :; do sleep 0.02; done`
-    const running = bench.start(['run', 'key', '--', 'sh', '-c', script])
+    const reaction = `globalThis.count ??= 0; console.log('got', ++count); if (count === 3) process.exit(9)`
+    const running = bench.start(['run', 'key', '--', ...listener('SIGINT', reaction)])
     await running.printed(/started/)
     for (const count of [1, 2, 3]) {
       running.signal('SIGINT')

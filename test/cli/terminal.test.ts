@@ -82,7 +82,7 @@ describe.runIf(TERMINALS)('on a terminal', () => {
     talking.type('Ada\r')
     expect((await talking.finished).code).toBe(0)
     expect(talking.stdout).toContain('hello Ada')
-    const stopped = bench.startOnTerminal(80, ['run', 'key', '--', 'sh', '-c', 'echo started; sleep 30'])
+    const stopped = bench.startOnTerminal(80, ['run', 'key', '--', 'sh', '-c', 'echo started; exec sleep 30'])
     await stopped.printed(/started/)
     stopped.type('\x03')
     expect((await stopped.finished).code).toBe(130)

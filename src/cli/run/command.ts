@@ -17,7 +17,8 @@ export const run: Command = {
       'Waits for the lock, runs the command while it is held, and releases it when the command ends. The command is',
       'started without a shell and finds its key in HOLDFAST_KEY and its fencing token in HOLDFAST_TOKEN. Signals are',
       'passed on to it; a signal during the wait means that it is never started. If the lease is lost, the command and',
-      'all it has started get SIGTERM, then SIGKILL. HOLDFAST_STORE is not passed on.',
+      'all it has started get SIGTERM, then SIGKILL. Only when holdfast itself is killed by SIGKILL does the command go on',
+      'without a lock: let what it writes to check HOLDFAST_TOKEN. HOLDFAST_STORE is not passed on.',
     ].join('\n'),
     examples: [
       ['never two backups at once; the second waits for up to 10 s', 'holdfast run backup -- ./backup.sh'],

@@ -47,10 +47,9 @@ export class Bench {
       this.folder = mkdtempSync(join(tmpdir(), 'holdfast-test-'))
     })
     afterEach(async () => {
-      for (const running of this.running) running.abandon()
+      await Promise.all([...this.running].map((running) => running.abandon()))
       for (const group of this.groups) endGroup(group)
       this.groups.clear()
-      await Promise.all([...this.running].map((running) => running.finished))
       this.running.clear()
       rmSync(this.folder, { recursive: true, force: true })
     })
@@ -133,9 +132,13 @@ export class Running {
     this.child.stdin?.write(text)
   }
 
-  abandon(): void {
+  /** Ends it, if it has not ended, with its command if that can be had. */
+  async abandon(): Promise<void> {
     this.child.kill('SIGCONT')
-    this.child.kill('SIGKILL')
+    this.child.kill('SIGTERM')
+    const kill = setTimeout(() => this.child.kill('SIGKILL'), 1_000)
+    await this.finished
+    clearTimeout(kill)
   }
 
   /** Settles with the match when the output has it; fails when the process ends without it. */
@@ -171,6 +174,15 @@ function endGroup(group: number): void {
   } catch {
     // Gone already, as it should be.
   }
+}
+
+/**
+ * A command that prints `started` and reacts to a signal. Not a shell: while dash starts a program, a signal that it
+ * traps can pass it by.
+ */
+export function listener(signal: NodeJS.Signals, reaction: string): string[] {
+  const script = `process.on('${signal}', () => { ${reaction} }); setInterval(() => {}, 1_000); console.log('started')`
+  return [process.execPath, '-e', script]
 }
 
 /** Whether a process is there; one that has ended and only waits to be collected is not. */
