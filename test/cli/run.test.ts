@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../src/index.ts'
 import { Bench } from './support/command.ts'
@@ -82,10 +82,12 @@ describe('the command', () => {
   })
 
   it('has the lock while it runs, and it is free afterwards', async () => {
-    const running = bench.start(['run', 'key', '--', 'sh', '-c', 'echo started; sleep 0.3'])
+    const script = 'echo started; while [ ! -e "$0" ]; do sleep 0.02; done'
+    const running = bench.start(['run', 'key', '--', 'sh', '-c', script, bench.file('go')])
     await running.printed(/started/)
     await using locks = await connect(bench.store)
     expect((await locks.read('key')).holders).toHaveLength(1)
+    writeFileSync(bench.file('go'), '')
     await running.finished
     expect((await locks.read('key')).holders).toHaveLength(0)
   })
