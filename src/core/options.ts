@@ -7,7 +7,7 @@ import { nodeRuntime, type Runtime } from './runtime.ts'
 import type { Store } from './store.ts'
 
 export const SHORTEST_TTL_MS = 10
-export const LONGEST_KEY_BYTES = 512
+const LONGEST_KEY_BYTES = 512
 const LONGEST_TTL_MS = 86_400_000
 const LONGEST_NAME_BYTES = 256
 const LONGEST_META_BYTES = 2048
@@ -156,7 +156,7 @@ function waitOf(value: number | string): number {
 }
 
 /** Well-formed text without U+0000, because two spellings must never mean one key on some store. */
-export function text(argument: string, value: string, minBytes: number, maxBytes: number): string {
+function text(argument: string, value: string, minBytes: number, maxBytes: number): string {
   if (typeof value !== 'string')
     throw new InvalidArgumentError(argument, `must be a text, not ${show(value)}`)
   const bytes = Buffer.byteLength(value)

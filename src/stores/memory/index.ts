@@ -92,7 +92,12 @@ function adminOf(world: MemoryWorld): Admin {
       }
     },
     evict(key, token, ask) {
-      const outcome = step(world.get(key), { kind: ask ? 'revoke' : 'evict', token }, world.clock(), world.rules)
+      const outcome = step(
+        world.get(key),
+        { kind: ask ? 'revoke' : 'evict', token },
+        world.clock(),
+        world.rules,
+      )
       world.put(key, outcome.state)
       world.deliver(outcome.letters.map((letter) => ({ ...letter, key })))
       return outcome.answer
