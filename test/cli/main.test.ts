@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
 import { Bench } from './support/command.ts'
@@ -81,6 +82,15 @@ describe('secrets', () => {
       }
     },
   )
+})
+
+it('a server that cannot be reached ends with 69, and its password is not repeated', async () => {
+  const url = 'redis://user:c4nary-p4ssword@127.0.0.1:1'
+  const end = await bench.holdfast(['run', 'key', '--store', url, '--', 'touch', bench.file('ran')])
+  expect(end).toMatchObject({ code: 69, stdout: '' })
+  expect(end.stderr).toContain('127.0.0.1:1')
+  expect(end.stderr).not.toContain('c4nary')
+  expect(existsSync(bench.file('ran'))).toBe(false)
 })
 
 it.each([['ls'], ['show', 'key'], ['evict', 'key', '--yes']])(
