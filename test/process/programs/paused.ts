@@ -1,0 +1,26 @@
+import { createLocks } from 'holdfast'
+import { sqlite } from 'holdfast/sqlite'
+import type { FromPaused } from '../support/messages.ts'
+
+/** Writes for as long as it holds the key. When it does not any more, it tries to write once more all the same. */
+const [, , database = '', ttlMs] = process.argv
+const locks = createLocks({ store: sqlite(database), ttl: Number(ttlMs) })
+const lease = await locks.acquire('key')
+const token = String(lease.token)
+
+lease.signal.addEventListener('abort', () => {
+  tell({ kind: 'aborted', code: lease.signal.reason.code })
+})
+const writing = setInterval(() => {
+  if (lease.held) {
+    tell({ kind: 'write', token, knowing: 'held' })
+    return
+  }
+  clearInterval(writing)
+  tell({ kind: 'write', token, knowing: 'lost' })
+  process.disconnect()
+}, 10)
+
+function tell(message: FromPaused): void {
+  process.send?.(message)
+}

@@ -1,0 +1,30 @@
+/** What a worker of the counter is told when it is started. */
+export interface CounterOrder {
+  readonly name: string
+  /** Where the database, the counter file and the witness's socket are. */
+  readonly folder: string
+  readonly ttlMs: number
+}
+
+/** What a worker tells the witness; every message is answered before the worker goes on. */
+export type Testimony =
+  | { readonly kind: 'ready'; readonly name: string }
+  | { readonly kind: 'enter'; readonly token: string }
+  /** The increment is in the file. */
+  | { readonly kind: 'exit'; readonly sequence: number; readonly value: number }
+
+export type Answer = 'go' | 'stop'
+
+/** The content of the counter file. */
+export interface Counter {
+  readonly value: number
+  /** How many of the increments are whose: what tells an increment that was made from one that was not. */
+  readonly of: Readonly<Record<string, number>>
+}
+
+export const FILES = { database: 'locks.db', counter: 'counter.json', socket: 'witness.sock' } as const
+
+/** What the program that is paused tells its resource, which is the test. */
+export type FromPaused =
+  | { readonly kind: 'write'; readonly token: string; readonly knowing: 'held' | 'lost' }
+  | { readonly kind: 'aborted'; readonly code: string }
