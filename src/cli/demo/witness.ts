@@ -50,9 +50,9 @@ export function brokenPromises(result: Result): string[] {
     incidents.find((incident) => incident.kind === kind)
   const paused = struck('paused')
   const checks: [kept: boolean, broken: string][] = [
-    [sold === SALE.units, `${sold} units were sold, not ${SALE.units}`],
-    [unitsSoldTwice === 0, `${unitsSoldTwice} units were sold more than once`],
-    [stock.left === 0, `${stock.left} units are left in stock`],
+    [sold === SALE.units, `units sold: ${sold}, not ${SALE.units}`],
+    [unitsSoldTwice === 0, `units sold more than once: ${unitsSoldTwice}`],
+    [stock.left === 0, `units left in stock: ${stock.left}`],
     [sameNumbers(promised, stock.sold), 'the stock does not agree with what buyers were promised'],
     [struck('killed') !== undefined, 'no worker was killed, so nothing was shown'],
     [paused !== undefined && struck('woken') !== undefined, 'no worker was paused, so nothing was shown'],

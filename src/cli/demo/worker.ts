@@ -9,7 +9,7 @@ import { type FromWorker, type Order, SALE, type ToWorker } from './messages.ts'
 import { nextUnit, StockFile, withoutOne } from './stock.ts'
 
 export const demoWorker: Command = {
-  help: { usage: 'holdfast demo', about: 'One process of the demo.', examples: [], options: [['', '']] },
+  help: { usage: 'holdfast demo', about: 'One process of the demo.', examples: [], options: [] },
   async run([order]) {
     try {
       await new Seller(JSON.parse(order ?? '{}') as Order).work()
