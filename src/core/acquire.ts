@@ -67,8 +67,7 @@ export class Pursuit implements NoticeTarget, Alarm {
     try {
       answers = this.engine.courier.attempt([this.claim])
     } catch (error) {
-      if (this.once) this.giveUp(error)
-      else this.retryLater(error)
+      this.afterError(error as LockError)
       return null
     }
     return this.follow(answers, sentAtMs)
@@ -142,8 +141,7 @@ export class Pursuit implements NoticeTarget, Alarm {
       },
       (error) => {
         if (this.phase === 'over') this.engine.abandoned.release(this.claim)
-        else if (this.once) this.giveUp(error)
-        else this.retryLater(error)
+        else this.afterError(error)
       },
     )
   }
@@ -161,8 +159,7 @@ export class Pursuit implements NoticeTarget, Alarm {
         return grant
       }
       const late = new StoreError('the grant came too late: it had run out before it arrived')
-      if (this.once) this.giveUp(late)
-      else this.retryLater(late)
+      this.afterError(late)
       return null
     }
     if (this.once) {
@@ -230,8 +227,14 @@ export class Pursuit implements NoticeTarget, Alarm {
     this.pursuer.granted(this, known as Grant)
   }
 
-  private retryLater(error: unknown): void {
-    this.outage = asStoreError(error)
+  /** An outage may pass; what else a store throws will not. */
+  private afterError(error: LockError): void {
+    if (this.once || !(error instanceof StoreError)) this.giveUp(error)
+    else this.retryLater(error)
+  }
+
+  private retryLater(outage: StoreError): void {
+    this.outage = outage
     this.phase = 'waiting'
     const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** this.failures++, LONGEST_BACKOFF_MS)
     this.engine.waits.set(
@@ -240,9 +243,9 @@ export class Pursuit implements NoticeTarget, Alarm {
     )
   }
 
-  private giveUp(error: unknown): void {
+  private giveUp(error: LockError): void {
     this.cancel()
-    this.pursuer.failed(this, asStoreError(error))
+    this.pursuer.failed(this, error)
   }
 
   private leave(): void {
@@ -250,10 +253,6 @@ export class Pursuit implements NoticeTarget, Alarm {
     this.engine.waits.remove(this)
     if (this.engine.targets.get(this.claim.id) === this) this.engine.targets.delete(this.claim.id)
   }
-}
-
-function asStoreError(error: unknown): StoreError {
-  return error instanceof StoreError ? error : new StoreError(String(error), { cause: error })
 }
 
 function refusal(key: string, { reason, message }: Refused): LockError {

@@ -1,6 +1,7 @@
 import type { Claim, LossCause } from '../model/index.ts'
 import { Abandoned } from './abandoned.ts'
 import { Alarms } from './alarms.ts'
+import { Caller } from './caller.ts'
 import { Courier } from './courier.ts'
 import { Events } from './events.ts'
 import { type EndCause, type Grant, Hold, type HoldKeeper } from './hold.ts'
@@ -20,6 +21,7 @@ export class Engine implements HoldKeeper {
   readonly settings: Settings
   readonly runtime: Runtime
   readonly events = new Events()
+  readonly caller: Caller
   readonly courier: Courier
   readonly watchdog: Watchdog
   readonly abandoned: Abandoned
@@ -35,7 +37,8 @@ export class Engine implements HoldKeeper {
     this.store = store
     this.settings = settings
     this.runtime = settings.runtime
-    this.courier = new Courier(store, this.runtime, this.events, settings.callTimeoutMs)
+    this.caller = new Caller(store, this.runtime, this.events, settings.callTimeoutMs)
+    this.courier = new Courier(store, this.runtime, this.caller)
     this.watchdog = new Watchdog(this.courier, this.runtime, this.events, (hold, cause) =>
       this.lost(hold, cause),
     )
@@ -90,6 +93,7 @@ export class Engine implements HoldKeeper {
     this.waits.clear()
     this.targets.clear()
     await this.abandoned.close()
+    this.caller.close()
     await this.store.close()
     this.events.clear()
   }
@@ -126,7 +130,8 @@ export class Engine implements HoldKeeper {
   /** A hold that ended by our own deadline may live on in the store until its ttl there: free it sooner. */
   private lost(hold: Hold, cause: EndCause): void {
     if (hold.listed) this.targets.delete(hold.claim.id)
-    if (cause === 'deadline') this.abandoned.release(hold.claim)
+    // With a lock delay the key must be seen to expire, or it would not stay closed.
+    if (cause === 'deadline' && hold.claim.lockDelayMs === 0) this.abandoned.release(hold.claim)
   }
 
   private noticeLost(hold: Hold, cause: LossCause): void {

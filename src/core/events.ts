@@ -18,7 +18,7 @@ export interface LockEvents {
   /** The event loop stood still, or the machine slept: leases are proven before they are trusted. */
   stalled: { stalledMs: number; leases: number }
   /** A call to the store failed or did not answer in time. */
-  storeFailed: { call: 'attempt' | 'renew' | 'release'; claims: number; error: unknown }
+  storeFailed: { call: 'attempt' | 'renew' | 'release' | 'admin' | 'records'; claims: number; error: unknown }
 }
 
 export type EventName = keyof LockEvents

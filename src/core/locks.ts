@@ -37,12 +37,14 @@ export class StoreLocks implements Locks {
   private readonly soloists: Soloists
   private readonly reentry = new Reentry()
   private readonly stopSignals: (() => void) | null
+  private readonly guardedRecords: Records | null
   private closed: Promise<void> | null = null
 
   constructor(store: Store, options: LocksOptions) {
     this.engine = new Engine(store, settingsOf(options, store))
     this.turnstile = new Turnstile(this.engine)
     this.soloists = new Soloists(this.engine)
+    this.guardedRecords = this.engine.caller.records()
     this.stopSignals = this.engine.settings.releaseOnSignal ? releaseOnSignal(() => this.close()) : null
   }
 
@@ -51,7 +53,7 @@ export class StoreLocks implements Locks {
   }
 
   get records(): Records | null {
-    return this.engine.store.records
+    return this.guardedRecords
   }
 
   using<T>(key: string, ...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
@@ -117,13 +119,14 @@ export class StoreLocks implements Locks {
 
   async read(key: string): Promise<KeyView> {
     const storeKey = this.storeKey(key)
-    return { ...(await this.engine.store.admin.read(storeKey)), key }
+    const { caller, store } = this.engine
+    return { ...(await caller.call('admin', 0, () => store.admin.read(storeKey))), key }
   }
 
   async *list(options: { prefix?: string } = {}): AsyncIterable<KeyView> {
     this.assertOpen()
     const { prefix } = this.engine.settings
-    for await (const view of this.engine.store.admin.list(prefix + (options.prefix ?? ''))) {
+    for await (const view of this.engine.caller.list(prefix + (options.prefix ?? ''))) {
       yield { ...view, key: view.key.slice(prefix.length) }
     }
   }
@@ -132,7 +135,9 @@ export class StoreLocks implements Locks {
     const { token = null, ask = false } = options
     if (token !== null && typeof token !== 'bigint')
       throw new InvalidArgumentError('token', `must be a bigint, not ${show(token)}`)
-    const answer = await this.engine.store.admin.evict(this.storeKey(key), token, ask)
+    const storeKey = this.storeKey(key)
+    const { caller, store } = this.engine
+    const answer = await caller.call('admin', 0, () => store.admin.evict(storeKey, token, ask))
     return answer.labels
   }
 

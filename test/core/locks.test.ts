@@ -1,4 +1,5 @@
-import { createLocks, type LeaseJson } from 'holdfast'
+import { createLocks, type LeaseJson, UnsupportedError } from 'holdfast'
+import { memory } from 'holdfast/memory'
 import { expect, test } from 'vitest'
 import { failure, Scene } from './support.ts'
 
@@ -178,6 +179,48 @@ test('lock delay keeps a key closed after an expiry, not after a release', async
   expect(expired.held).toBe(false)
   expect(scene.runtime.nowMs() - since).toBeGreaterThanOrEqual(5900)
   expect(scene.runtime.nowMs() - since).toBeLessThanOrEqual(7000)
+})
+
+test('lock delay also holds when the holder notices the loss before the store does', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party({ lockDelay: '5s' }), scene.party()]
+  const lease = await scene.runtime.until(a.locks.acquire('k', { ttl: 1000, renew: false }))
+  const since = scene.runtime.nowMs()
+  await scene.runtime.until(b.locks.acquire('k', { wait: '1m' }))
+  expect(lease.signal.aborted).toBe(true)
+  expect(scene.runtime.nowMs() - since).toBeGreaterThanOrEqual(6000)
+})
+
+test('close gives up on a renewal that hangs, and leaves no timer of it', async () => {
+  const scene = new Scene()
+  const { locks, faults } = scene.party()
+  await scene.runtime.until(locks.acquire('x', { ttl: 900 }))
+  faults.hang('renew')
+  await scene.runtime.advance(301)
+  await scene.runtime.until(locks.close())
+  expect(scene.runtime.pendingTimers).toBe(0)
+})
+
+test('an operator’s call to a store that fails or hangs ends as a store error, in bounded time', async () => {
+  const scene = new Scene()
+  const { locks, faults } = scene.party({ callTimeout: 700 })
+  faults.next('admin', { kind: 'lose request' })
+  expect((await failure(locks.read('a'))).code).toBe('STORE_UNAVAILABLE')
+  faults.hang('admin')
+  expect((await scene.runtime.until(failure(locks.evict('a')))).code).toBe('STORE_UNAVAILABLE')
+  expect(scene.runtime.nowMs()).toBe(700)
+  faults.next('records', { kind: 'lose reply' })
+  const written = Promise.resolve(locks.records?.write('r', '1', null, { kind: 'always' }))
+  expect((await failure(written)).code).toBe('STORE_UNAVAILABLE')
+})
+
+test('what a store refuses for good is not waited out', async () => {
+  const store = memory()
+  const refuse = () => {
+    throw new UnsupportedError('a newer format')
+  }
+  await using locks = createLocks({ store: { ...store, attempt: refuse } })
+  expect((await failure(locks.acquire('a', { wait: '1h' }))).code).toBe('UNSUPPORTED')
 })
 
 test('evict compares the token, tells the holder, and the next token is higher', async () => {
