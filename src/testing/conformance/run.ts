@@ -14,21 +14,20 @@ export async function runConformance(
   target: ConformanceTarget,
   options: RunOptions = {},
 ): Promise<ConformanceReport> {
-  const { nowMs } = target.runtime ?? nodeRuntime
-  const now = nowMs.bind(target.runtime ?? nodeRuntime)
+  const runtime = target.runtime ?? nodeRuntime
   const passed: Entry<'passed'>[] = []
   const failed: Entry<'failed'>[] = []
   const skipped: Entry<'skipped'>[] = []
 
   const runOne = async ({ topic, name, run }: ConformanceCase): Promise<void> => {
-    const startedAtMs = now()
+    const startedAtMs = runtime.nowMs()
     let reason: string | null = null
     const skip = (why: string): void => {
       reason = why
     }
     try {
       await run({ skip })
-      if (reason === null) passed.push({ topic, name, tookMs: now() - startedAtMs })
+      if (reason === null) passed.push({ topic, name, tookMs: runtime.nowMs() - startedAtMs })
       else skipped.push({ topic, name, reason })
     } catch (error) {
       failed.push({ topic, name, error: error instanceof Error ? error : new Error(String(error)) })

@@ -126,6 +126,17 @@ export const admin: readonly Check[] = [
     assert.equal(await a.renew(taken.claim), 'renewed')
   }),
 
+  check('an eviction by the token, handed over or not, ends the hold', fencing, async (scene) => {
+    const [a, operator] = [await scene.party(), await scene.party()]
+    for (const handedOver of [false, true]) {
+      const taken = await a.take(scene.key())
+      const token = tokenOf(taken) + (handedOver ? BigInt(taken.spare) : 0n)
+      const answer = await operator.store.admin.evict(taken.claim.key, token, false)
+      assert.equal(answer.kind, 'evicted', `token ${token} belongs to the grant of ${taken.token}`)
+      assert.equal(await a.renew(taken.claim), 'lost')
+    }
+  }),
+
   check('an eviction ends the hold and frees the key', async (scene) => {
     const [a, operator, c] = [await scene.party('host:42'), await scene.party(), await scene.party()]
     const key = scene.key()

@@ -127,6 +127,14 @@ const semaphores: readonly Check[] = [
     await b.take(key, { mode: permits(4, 3) }, 'a release must give back its weight')
   }),
 
+  check('a weight above the limit is refused', permitting, async (scene) => {
+    const [a, b] = [await scene.party(), await scene.party()]
+    const key = scene.key()
+    const answer = await a.attempt(a.claim(key, { mode: permits(2, 3), queue: true }))
+    assert.equal(answer.kind, 'refused', 'it would stand in the line for ever')
+    await b.take(key, { mode: permits(2, 2) }, 'a refused claim must leave nothing behind')
+  }),
+
   check('permits of the dead come back', permitting, async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()

@@ -86,6 +86,16 @@ export const reentry: readonly Check[] = [
     await c.block(key, { mode: permits(1) })
   }),
 
+  check('an owner does not get more permits for the price of fewer', permitting, async (scene) => {
+    const [a, b] = [await scene.party(), await scene.party()]
+    const key = scene.key()
+    const owner = 'workflow 7'
+    await a.take(key, { owner, mode: { kind: 'permits', limit: 3, weight: 1 } })
+    const answer = await b.attempt(b.claim(key, { owner, mode: { kind: 'permits', limit: 3, weight: 2 } }))
+    assert.ok(answer.kind === 'refused', 'an upgrade can never be granted and must be refused')
+    assert.equal(answer.reason, 'upgrade')
+  }),
+
   check('leases of one owner in two processes', async (scene) => {
     const [a, b, c] = [await scene.locks(), await scene.locks(), await scene.locks()]
     const key = scene.key()
