@@ -49,22 +49,30 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   },
 )
 
-const claim = fc.record({
-  key: fc.constantFrom(...KEYS),
-  mode: fc.constantFrom<Claim['mode']>(
-    { kind: 'exclusive' },
-    { kind: 'exclusive' },
-    { kind: 'exclusive' },
-    { kind: 'shared' },
-    { kind: 'permits', limit: 2, weight: 1 },
-    { kind: 'permits', limit: 2, weight: 3 },
-  ),
-  ttlMs: fc.constantFrom(100, 700, 1500, 5000),
-  queue: fc.constantFrom(true, true, false),
-  owner: fc.constantFrom(null, null, null, 'o'),
-  lockDelayMs: fc.constantFrom(0, 0, 0, 200),
-  replaces: fc.option(fc.nat({ max: 8 }), { freq: 8, nil: null }),
-})
+const locks = fc.constantFrom<Claim['mode']>({ kind: 'exclusive' }, { kind: 'exclusive' }, { kind: 'shared' })
+const permits = fc.constantFrom<Claim['mode']>(
+  { kind: 'permits', limit: 2, weight: 1 },
+  { kind: 'permits', limit: 2, weight: 1 },
+  { kind: 'permits', limit: 2, weight: 3 },
+)
+
+/** One key is used as a lock, one as a semaphore, and one wrongly as both. */
+const use = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ key: fc.constant('x'), mode: locks }) },
+  { weight: 4, arbitrary: fc.record({ key: fc.constant('y'), mode: permits }) },
+  { weight: 1, arbitrary: fc.record({ key: fc.constant('z'), mode: fc.oneof(locks, permits) }) },
+)
+
+const claim = fc
+  .record({
+    use,
+    ttlMs: fc.constantFrom(100, 700, 1500, 5000),
+    queue: fc.constantFrom(true, true, false),
+    owner: fc.constantFrom(null, null, 'o'),
+    lockDelayMs: fc.constantFrom(0, 0, 600),
+    replaces: fc.option(fc.nat({ max: 8 }), { freq: 8, nil: null }),
+  })
+  .map(({ use: { key, mode }, ...rest }) => ({ key, mode, ...rest }))
 
 export const plan = fc.record({
   claims: fc.array(claim, { minLength: 9, maxLength: 9 }),
