@@ -12,6 +12,7 @@ export class Inbox {
   /** Claims that wait in the line: what was pushed to them while nobody listened is lost. */
   private readonly waiting = new Map<string, string>()
   private subscription: Subscription | null = null
+  private begun = false
 
   constructor(client: RedisClient, address: string) {
     this.client = client
@@ -25,16 +26,27 @@ export class Inbox {
       (message) => this.receive(message),
       () => this.up(),
     )
+    void this.subscription.begun.then(() => {
+      this.begun = true
+    })
     return () => this.listeners.delete(listener)
   }
 
-  note({ id, key, queue }: Claim, answer: ClaimAnswer): void {
-    if (answer.kind === 'blocked' && queue) this.waiting.set(id, key)
+  /** Says whether the claim waits in the line. */
+  note({ id, key, queue }: Claim, answer: ClaimAnswer): boolean {
+    const waits = queue && answer.kind === 'blocked'
+    if (waits) this.waiting.set(id, key)
     else this.forget(id)
+    return waits
   }
 
   forget(id: string): void {
     if (this.waiting.size > 0) this.waiting.delete(id)
+  }
+
+  /** Null once somebody listens, or has tried to; whoever waits before that would miss the push that it waits for. */
+  get beginning(): Promise<void> | null {
+    return this.begun ? null : (this.subscription?.begun ?? null)
   }
 
   async close(): Promise<void> {

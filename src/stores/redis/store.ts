@@ -47,8 +47,11 @@ export class RedisStore implements Store {
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const { address } = this.inbox
     const answers = await this.call('attempt', claims, (claim) => claimText(claim, address), claimAnswer)
+    let waiting = false
     for (let index = 0; index < claims.length; index++)
-      this.inbox.note(claims[index] as Claim, answers[index] as ClaimAnswer)
+      waiting = this.inbox.note(claims[index] as Claim, answers[index] as ClaimAnswer) || waiting
+    const { beginning } = this.inbox
+    if (waiting && beginning !== null) await beginning
     return answers
   }
 

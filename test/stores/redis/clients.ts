@@ -14,22 +14,16 @@ interface Brought {
 
 type Bring = (port: number, name: string) => Promise<Brought>
 
+/** A duplicate shares the class of these; to make a class anew for each set of options takes them long. */
+const nodeRedis5 = createNodeRedis5()
+const nodeRedis6 = createNodeRedis6()
+
 /** The clients that the store is tested with. Every connection of a client bears its name. */
 export const CLIENTS: Record<string, Bring> = {
-  'ioredis 5': async (port, connectionName) => ioredis(new Ioredis5(port, { connectionName })),
-  'ioredis 6': async (port, connectionName) => ioredis(new Ioredis6(port, { connectionName })),
-  'redis 5': async (port, name) => {
-    const client = createNodeRedis5({ socket: { port }, name })
-    client.on('error', () => {})
-    await client.connect()
-    return { client, close: () => client.destroy() }
-  },
-  'redis 6': async (port, name) => {
-    const client = createNodeRedis6({ socket: { port }, name })
-    client.on('error', () => {})
-    await client.connect()
-    return { client, close: () => client.destroy() }
-  },
+  'ioredis 5': async (port, connectionName) => ioredis(new Ioredis5(port, '127.0.0.1', { connectionName })),
+  'ioredis 6': async (port, connectionName) => ioredis(new Ioredis6(port, '127.0.0.1', { connectionName })),
+  'redis 5': (port, name) => nodeRedis(nodeRedis5.duplicate({ socket: { host: '127.0.0.1', port }, name })),
+  'redis 6': (port, name) => nodeRedis(nodeRedis6.duplicate({ socket: { host: '127.0.0.1', port }, name })),
   glide: async (port, clientName) => {
     const client = await GlideClient.createClient({ addresses: [{ host: '127.0.0.1', port }], clientName })
     return { client, close: () => client.close() }
@@ -58,6 +52,12 @@ export async function cut(operator: Ioredis5, name: string, kind = ''): Promise<
     const id = /^id=(\d+) /.exec(line)?.[1]
     if (id !== undefined && line.includes(` name=${name} `)) await operator.call('CLIENT', ['KILL', 'ID', id])
   }
+}
+
+async function nodeRedis(client: typeof nodeRedis5 | typeof nodeRedis6): Promise<Brought> {
+  client.on('error', () => {})
+  await client.connect()
+  return { client, close: () => client.destroy() }
 }
 
 function ioredis(client: Ioredis5 | Ioredis6): Brought {

@@ -13,6 +13,8 @@ export interface RedisClient {
 }
 
 export interface Subscription {
+  /** Settles when messages flow for the first time, or when the first try has failed. Never rejects. */
+  readonly begun: Promise<void>
   close(): Promise<void>
 }
 

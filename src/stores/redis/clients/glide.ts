@@ -41,8 +41,8 @@ export class GlideClient implements RedisClient {
         callback: ({ message }: Message) => listener(String(message)),
       },
     })
-    subscriber.then(up, ignore)
     return {
+      begun: subscriber.then(up, ignore),
       close: () => subscriber.then((client) => client.close(), ignore),
     }
   }

@@ -68,9 +68,15 @@ export class IoredisClient implements RedisClient {
     })
     subscriber.on('error', ignore)
     subscriber.on('message', (_channel: string, message: string) => listener(message))
-    subscriber.on('ready', () => void subscriber.subscribe(channel).then(up, ignore))
+    const begun = new Promise<void>((resolve) => {
+      subscriber.on('ready', () => {
+        void subscriber.subscribe(channel).then(up, ignore).then(resolve)
+      })
+      subscriber.on('close', resolve)
+    })
     subscriber.connect().catch(ignore)
     return {
+      begun,
       close: async () => subscriber.disconnect(),
     }
   }

@@ -1,22 +1,18 @@
-import {
-  disconnected,
-  type Emitter,
-  firstConnection,
-  ignore,
-  type RedisClient,
-  type Subscription,
-} from './client.ts'
+import { disconnected, type Emitter, firstConnection, type RedisClient, type Subscription } from './client.ts'
 
 /** node-redis 5 and 6 (`redis` or `@redis/client`), as far as it is used. */
 export interface NodeRedis extends Emitter {
   readonly isReady: boolean
   readonly isOpen: boolean
-  sendCommand(args: readonly string[]): Promise<unknown>
+  sendCommand(args: readonly string[], options: object): Promise<unknown>
   connect(): Promise<unknown>
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>
   duplicate(options?: object): NodeRedis
   destroy(): void
 }
+
+/** Version 6 arms a signal for every command, which more than doubles its cost, and ours are bounded by the core. */
+const UNTIMED = { timeout: undefined }
 
 export class NodeRedisClient implements RedisClient {
   readonly keyPrefix = ''
@@ -33,14 +29,14 @@ export class NodeRedisClient implements RedisClient {
   send(command: string, args: readonly string[]): Promise<unknown> {
     if (this.client.isReady) {
       this.wasReady = true
-      return this.client.sendCommand([command, ...args])
+      return this.client.sendCommand([command, ...args], UNTIMED)
     }
     if (!this.client.isOpen)
       return Promise.reject(disconnected('it was closed, or its connect() was not called'))
     if (this.wasReady) return Promise.reject(disconnected('reconnecting'))
     this.first ??= firstConnection(this.client, ['error', 'end'])
     return this.first.then(
-      () => this.client.sendCommand([command, ...args]),
+      () => this.client.sendCommand([command, ...args], UNTIMED),
       (error) => {
         this.wasReady = true
         throw error
@@ -51,7 +47,6 @@ export class NodeRedisClient implements RedisClient {
   subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
     const subscriber = this.client.duplicate()
     let subscribed = false
-    subscriber.on('error', ignore)
     // The client subscribes again by itself, before it says that it is ready.
     subscriber.on('ready', () => {
       if (subscribed) up()
@@ -62,8 +57,12 @@ export class NodeRedisClient implements RedisClient {
       subscribed = true
       up()
     }
-    void begin().catch(ignore)
+    const begun = new Promise<void>((resolve) => {
+      subscriber.on('error', () => resolve())
+      begin().then(resolve, () => resolve())
+    })
     return {
+      begun,
       close: async () => destroy(subscriber),
     }
   }
