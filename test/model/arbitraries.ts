@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import type { Claim, Mode, Rules } from '../../src/model/index.ts'
 
-/** Something a claimant, an operator or the clock does. Tokens are picked from those granted so far. */
+/**
+ * Something a claimant, an operator or the clock does. Who does it is an id, or whoever then holds the key or waits
+ * first; tokens are picked from those granted so far.
+ */
 export type Action =
   | { readonly kind: 'claim'; readonly id: string; readonly downgrade: boolean }
   | { readonly kind: 'adopt'; readonly id: string; readonly from: string; readonly stale: boolean }
@@ -29,6 +32,9 @@ export const CLAIMANTS = ['a', 'b', 'c', 'd', 'e', 'f'] as const
 /** Ids that only ever take over a hold. */
 export const ADOPTERS = ['m', 'n'] as const
 const EVERYBODY = [...CLAIMANTS, ...ADOPTERS]
+export const FIRST_HOLDER = 'the first holder'
+export const FIRST_WAITER = 'the first waiter'
+const SOMEBODY = [...EVERYBODY, ...Array<string>(4).fill(FIRST_HOLDER), FIRST_WAITER, FIRST_WAITER]
 
 export const exclusive: Mode = { kind: 'exclusive' }
 export const shared: Mode = { kind: 'shared' }
@@ -64,45 +70,72 @@ const modes = fc.oneof(
   { weight: 1, arbitrary: fc.constant(fc.oneof(lockMode, permitsMode, oddPermitsMode)) },
 )
 
-const claims = modes.chain((mode) =>
-  fc.tuple(
-    ...CLAIMANTS.map((id) =>
-      fc
-        .record({
-          mode,
-          owner: fc.constantFrom(null, null, null, 'x', 'x', 'y'),
-          ttlMs: fc.constantFrom(5, 10, 20, 50),
-          queue: fc.constantFrom(true, true, true, false),
-          lockDelayMs: fc.constantFrom(0, 0, 0, 3, 15),
-        })
-        .map((fields) => claimOf(id, fields)),
-    ),
+/** How long claims live, against how long things take. */
+interface Pace {
+  readonly ttlMs: fc.Arbitrary<number>
+  readonly waitMs: fc.Arbitrary<number>
+}
+
+/** Much expires, and now and then everything does. */
+const slow: Pace = {
+  ttlMs: fc.constantFrom(5, 10, 20, 50),
+  waitMs: fc.oneof(
+    { weight: 4, arbitrary: fc.constant(0) },
+    { weight: 4, arbitrary: fc.integer({ min: 1, max: 4 }) },
+    { weight: 3, arbitrary: fc.integer({ min: 5, max: 20 }) },
+    { weight: 1, arbitrary: fc.integer({ min: 21, max: 120 }) },
   ),
+}
+
+/** Lines grow long, because their places last. */
+const busy: Pace = { ttlMs: fc.constantFrom(20, 50, 200), waitMs: fc.constantFrom(0, 0, 0, 1, 2, 5) }
+
+/** Mostly strangers, or mostly claims of one owner. */
+const owners = fc.constantFrom(
+  fc.constantFrom(null, null, null, 'x', 'y'),
+  fc.constantFrom(null, 'x', 'x', 'x'),
 )
+
+const claimsAt = ({ ttlMs }: Pace) =>
+  fc.tuple(modes, owners).chain(([mode, owner]) =>
+    fc.tuple(
+      ...CLAIMANTS.map((id) =>
+        fc
+          .record({
+            mode,
+            owner,
+            ttlMs,
+            queue: fc.constantFrom(true, true, true, true, true, false),
+            lockDelayMs: fc.constantFrom(0, 0, 0, 3, 15),
+          })
+          .map((fields) => claimOf(id, fields)),
+      ),
+    ),
+  )
 
 const action: fc.Arbitrary<Action> = fc.oneof(
   {
     weight: 12,
     arbitrary: fc.record({
       kind: fc.constant('claim' as const),
-      id: fc.constantFrom(...CLAIMANTS),
-      downgrade: fc.constantFrom(false, false, false, false, true),
+      id: fc.constantFrom(...CLAIMANTS, FIRST_HOLDER, FIRST_WAITER),
+      downgrade: fc.constantFrom(false, false, true),
     }),
   },
   {
     weight: 8,
     arbitrary: fc.record({
       kind: fc.constantFrom('renew' as const, 'release' as const),
-      id: fc.constantFrom(...EVERYBODY),
+      id: fc.constantFrom(...SOMEBODY),
       ttlMs: fc.constantFrom(5, 10, 20, 50),
     }),
   },
   {
-    weight: 1,
+    weight: 2,
     arbitrary: fc.record({
       kind: fc.constant('adopt' as const),
       id: fc.constantFrom(...ADOPTERS),
-      from: fc.constantFrom(...EVERYBODY),
+      from: fc.constantFrom(...SOMEBODY),
       stale: fc.boolean(),
     }),
   },
@@ -117,23 +150,40 @@ const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 2, arbitrary: fc.constant<Action>({ kind: 'tick' }) },
 )
 
-const waitMs = fc.oneof(
-  { weight: 4, arbitrary: fc.constant(0) },
-  { weight: 4, arbitrary: fc.integer({ min: 1, max: 4 }) },
-  { weight: 3, arbitrary: fc.integer({ min: 5, max: 20 }) },
-  { weight: 1, arbitrary: fc.integer({ min: 21, max: 120 }) },
-)
+const crowd = fc.shuffledSubarray<string>([...CLAIMANTS], { minLength: 4 })
 
-const planWith = (skewUs: fc.Arbitrary<number>): fc.Arbitrary<Plan> =>
-  fc.record({
-    claims,
-    moves: fc.array(fc.record({ waitMs, skewUs, action }), { minLength: 1, maxLength: 40, size: 'max' }),
-  })
+const plansAt = (pace: Pace, skewUs: fc.Arbitrary<number>): fc.Arbitrary<Plan> =>
+  fc
+    .record({
+      claims: claimsAt(pace),
+      crowd: fc.oneof(fc.constant<string[]>([]), crowd, crowd, crowd),
+      moves: fc.array(fc.record({ waitMs: pace.waitMs, skewUs, action }), { maxLength: 40, size: 'max' }),
+    })
+    .map(({ claims, crowd, moves }) => ({
+      claims: claims.map((claim) => (claim.id === crowd[0] ? wholeOf(claim) : claim)),
+      moves: [...crowd.map(arrival), ...moves],
+    }))
+
+/** The first of a crowd takes the whole key, so that there is a line to speak of. */
+function wholeOf(claim: Claim): Claim {
+  const { mode } = claim
+  return {
+    ...claim,
+    owner: null,
+    mode: mode.kind === 'permits' ? permits(mode.limit, mode.limit) : exclusive,
+  }
+}
+
+function arrival(id: string): Move {
+  return { waitMs: 0, skewUs: 0, action: { kind: 'claim', id, downgrade: false } }
+}
+
+const plansWith = (skewUs: fc.Arbitrary<number>) => fc.oneof(plansAt(slow, skewUs), plansAt(busy, skewUs))
 
 /** The wall clock jumps to and fro by up to a second, as a clock that is being set does. */
-export const plan: fc.Arbitrary<Plan> = planWith(
+export const plan: fc.Arbitrary<Plan> = plansWith(
   fc.oneof(fc.constant(0), fc.integer({ min: -1_000_000, max: 1_000_000 })),
 )
 
 /** The wall clock runs with the other one: the assumption under which a forgotten token cannot come back. */
-export const planWithGoodClock: fc.Arbitrary<Plan> = planWith(fc.constant(0))
+export const planWithGoodClock: fc.Arbitrary<Plan> = plansWith(fc.constant(0))

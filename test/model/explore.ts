@@ -1,6 +1,15 @@
 import type * as modelModule from '../../src/model/index.ts'
 import type { Answer, Claim, Clock, Event, KeyState, Letter, Rules } from '../../src/model/index.ts'
-import { type Action, claimOf, type Plan, RULES, shared } from './arbitraries.ts'
+import {
+  type Action,
+  CLAIMANTS,
+  claimOf,
+  FIRST_HOLDER,
+  FIRST_WAITER,
+  type Plan,
+  RULES,
+  shared,
+} from './arbitraries.ts'
 import { Ledger } from './ledger.ts'
 
 /** The model as a value, so that a property can be asked about a broken copy of it. */
@@ -74,24 +83,25 @@ export function deepFreeze<T>(value: T): T {
 }
 
 function eventOf(action: Action, claims: readonly Claim[], ledger: Ledger): Event {
-  const bodyOf = (id: string) => claims.find((claim) => claim.id === id) ?? claimOf(id)
+  const bodyOf = (id: string) =>
+    claims.find((claim) => claim.id === id) ?? ledger.believer(id)?.claim ?? claimOf(id)
   switch (action.kind) {
     case 'claim': {
-      const claim = bodyOf(action.id)
-      const held = ledger.believer(action.id)?.claim.mode.kind
-      const downgrade = action.downgrade && held === 'exclusive'
+      const claim = bodyOf(idOf(action.id, ledger))
+      const downgrade = action.downgrade && ledger.believer(claim.id)?.claim.mode.kind === 'exclusive'
       return claimEvent(downgrade ? { ...claim, mode: shared } : claim)
     }
     case 'adopt': {
+      const from = idOf(action.from, ledger)
       // The adopter knows mode and owner from the lease that it was handed, as it was when it was written down.
-      const now = action.stale ? undefined : ledger.believer(action.from)?.claim
-      const given = now ?? bodyOf(action.from)
-      return claimEvent({ ...given, id: action.id, label: `label of ${action.id}`, replaces: action.from })
+      const now = action.stale ? undefined : ledger.believer(from)?.claim
+      const given = now ?? bodyOf(from)
+      return claimEvent({ ...given, id: action.id, label: `label of ${action.id}`, replaces: from })
     }
     case 'renew':
-      return { kind: 'renew', id: action.id, ttlMs: action.ttlMs }
+      return { kind: 'renew', id: idOf(action.id, ledger), ttlMs: action.ttlMs }
     case 'release':
-      return { kind: 'release', id: action.id }
+      return { kind: 'release', id: idOf(action.id, ledger) }
     case 'evict':
     case 'revoke': {
       const token = action.back === null ? null : (ledger.tokens.at(-1 - action.back) ?? 0n)
@@ -100,6 +110,12 @@ function eventOf(action: Action, claims: readonly Claim[], ledger: Ledger): Even
     case 'tick':
       return { kind: 'tick' }
   }
+}
+
+function idOf(who: string, ledger: Ledger): string {
+  if (who === FIRST_HOLDER) return ledger.holds[0]?.believers[0]?.claim.id ?? CLAIMANTS[0]
+  if (who === FIRST_WAITER) return ledger.line[0]?.claim.id ?? CLAIMANTS[0]
+  return who
 }
 
 function copyOf(ledger: Ledger): Ledger {

@@ -10,8 +10,6 @@ export const downgrade: Topic = {
       if (event.kind !== 'claim') return
       const hold = known.holdOf(event.claim.id)
       if (hold === undefined) return
-      // A lock is never asked for permits by its own claimant, nor a semaphore for a lock.
-      if ((hold.mode.kind === 'permits') !== (event.claim.mode.kind === 'permits')) return
       assert.equal(answer?.kind, gives(hold.mode, event.claim.mode) ? 'granted' : 'refused')
     },
   ),

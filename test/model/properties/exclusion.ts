@@ -28,7 +28,7 @@ export function couldEnter(ledger: Ledger, claim: Claim, nowMs: number): boolean
 }
 
 export function gives(held: Mode, wanted: Mode): boolean {
-  if (held.kind === 'exclusive') return wanted.kind !== 'permits'
+  if (held.kind === 'exclusive') return true
   if (held.kind === 'shared') return wanted.kind === 'shared'
   return wanted.kind === 'permits' && wanted.weight <= held.weight
 }
