@@ -164,9 +164,13 @@ export class Fiber {
     }
   }
 
-  private optionsOf({ ask, ttlMs, renew, owner, cancelAfterMs }: Take): PermitOptions {
+  private optionsOf(step: Take): PermitOptions {
+    const { ask, ttlMs, renew, maxHoldMs, spinMs, background, owner, cancelAfterMs } = step
     const options: PermitOptions = { ttl: ttlMs, renew }
     if (ask.kind === 'permits') options.weight = ask.weight
+    if (maxHoldMs !== null) options.maxHold = maxHoldMs
+    if (spinMs !== null) options.retry = { spin: spinMs }
+    if (background) options.release = 'background'
     if (owner !== null) options.owner = owner
     if (cancelAfterMs !== null) {
       const controller = new AbortController()

@@ -14,6 +14,8 @@ interface Style {
   readonly ttlMs: number
   readonly clients: number
   readonly reenters: boolean
+  readonly twistPerMille: number
+  readonly writerPerMille: number
   /** How often each key is asked for. */
   readonly keys: Record<keyof typeof KEYS, number>
 }
@@ -32,10 +34,18 @@ export function generate(seed: number): Plan {
     hot: random.pick([2, 8, 16]),
     warm: random.pick([0, 2]),
     cold: 1,
-    book: random.pick([0, 0, 3, 8]),
+    book: random.pick([0, 3, 20]),
     pool: random.pick([0, 0, 3, 8]),
   }
-  const style: Style = { random, ttlMs, clients, reenters: reenters(seed), keys }
+  const style: Style = {
+    random,
+    ttlMs,
+    clients,
+    reenters: reenters(seed),
+    twistPerMille: random.pick([50, 150, 400]),
+    writerPerMille: random.pick([250, 600]),
+    keys,
+  }
   const longestTtlMs = ttlMs * 2
   const callTimeoutMs = random.pick([400, 1000, 2500, 5000])
   const lockDelayMs = random.chance(150) ? random.whole(50, 800) : 0
@@ -110,7 +120,7 @@ function stepOf(style: Style, client: number, thinkMs: number): Step {
 function takeOf(style: Style, client: number, thinkMs: number): Take {
   const { random, ttlMs } = style
   const key = KEYS[random.weighted(style.keys)]
-  const ask = askOf(random, key)
+  const ask = askOf(style, key)
   const owner =
     ask.kind === 'mutex' && key !== KEYS.hot && random.chance(150) ? random.pick(['ann', 'bob']) : null
   const holdMs = holdOf(random, ttlMs)
@@ -126,16 +136,21 @@ function takeOf(style: Style, client: number, thinkMs: number): Take {
     waitMs: impatient ? random.whole(20, 800) : random.chance(100) ? null : random.whole(2000, 12_000),
     holdMs,
     renew: !random.chance(250),
+    maxHoldMs: random.chance(50) ? random.whole(1, ttlMs * 2) : null,
+    spinMs: random.chance(50) ? random.whole(20, 200) : null,
+    background: random.chance(100),
     owner,
     cancelAfterMs: random.chance(60) ? random.whole(1, 1500) : null,
     obeys: random.chance(700),
     writes: ask.kind === 'read' || ask.kind === 'permits' ? 0 : random.whole(0, 2),
-    twist: random.chance(150) ? twistOf(style, client, ask, way, holdMs, owner) : { kind: 'none' },
+    twist: random.chance(style.twistPerMille)
+      ? twistOf(style, client, ask, way, holdMs, owner)
+      : { kind: 'none' },
   }
 }
 
-function askOf(random: Random, key: string): Ask {
-  if (key === KEYS.book) return { kind: random.chance(700) ? 'read' : 'write' }
+function askOf({ random, writerPerMille }: Style, key: string): Ask {
+  if (key === KEYS.book) return { kind: random.chance(writerPerMille) ? 'write' : 'read' }
   if (key === KEYS.pool) return { kind: 'permits', limit: POOL_LIMIT, weight: random.pick([1, 1, 1, 2, 3]) }
   return { kind: 'mutex' }
 }

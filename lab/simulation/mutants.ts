@@ -72,21 +72,7 @@ export const MUTANTS: readonly Mutant[] = [
     'Math.max(lastSeq, stampUs)',
   ),
   mutant('token falls after a takeover', draft, 'this.holds = alive', 'this.holds = alive\n    this.seq = 0'),
-  {
-    name: 'dead waiter blocks the line',
-    patches: [
-      {
-        file: draft,
-        find: 'this.line = this.line.filter((waiter) => waiter.expiresAtMs > nowMs)',
-        replace: '',
-      },
-      {
-        file: draft,
-        find: 'place === 0 ? this.admits(waiter.claim)',
-        replace: 'place === 0 ? waiter.expiresAtMs > this.clock.nowMs && this.admits(waiter.claim)',
-      },
-    ],
-  },
+  mutant('dead waiter blocks the line', draft, 'Math.min(next.claim.ttlMs, this.rules.offerMs)', '1e9'),
   mutant(
     'lost wake-up without fallback',
     acquire,

@@ -66,6 +66,12 @@ export interface Take {
   readonly waitMs: number | null
   readonly holdMs: number
   readonly renew: boolean
+  /** Renewal stops after this long. */
+  readonly maxHoldMs: number | null
+  /** Asks again and again instead of joining the line. */
+  readonly spinMs: number | null
+  /** Does not wait for the answer to the release. */
+  readonly background: boolean
   readonly owner: string | null
   /** The caller cancels its wait after this long. */
   readonly cancelAfterMs: number | null

@@ -7,6 +7,8 @@ import { RunawayError, type TraceLine } from './world.ts'
 /** A message may be this late; a claim that comes that late lives for its ttl once more. */
 const LATEST_MESSAGE_MS = 8000
 const CLOSE_MS = 15_000
+/** What began within the bound may end shortly after it. */
+const LAST_CALLS_MS = 1000
 
 export interface Report {
   readonly seed: number
@@ -61,14 +63,14 @@ async function play(simulation: Simulation): Promise<void> {
   const { world, plan, fibers } = simulation
   const clients: Client[] = []
   for (const each of plan.clients) clients.push(new Client(simulation, each, clients))
-  simulation.writer = clients.at(-1) ?? null
+  simulation.writer = clients.findLast((client) => client.plan.fibers.length > 0) ?? null
   for (const client of clients) world.schedule(0, () => client.start(), false)
   for (const fault of plan.faults) {
     world.schedule(fault.atMs * 1000, () => strike(simulation, clients, fault), fault.kind !== 'kill')
   }
   await world.run(plan.healAtMs * 1000)
   simulation.heal()
-  const servedByUs = (plan.healAtMs + plan.boundMs) * 1000
+  const servedByUs = (plan.healAtMs + plan.boundMs + LAST_CALLS_MS) * 1000
   await world.run(servedByUs, () => fibers.atWork === 0)
   if (fibers.atWork > 0) simulation.calls.checkAll()
   await closeAll(simulation, clients)
