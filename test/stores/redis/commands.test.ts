@@ -1,0 +1,153 @@
+import { connect, createLocks, type Locks } from 'holdfast'
+import { redis } from 'holdfast/redis'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../../../scripts/servers/redis.ts'
+import { lockName } from '../../../src/stores/redis/names.ts'
+
+const DAY_MS = 86_400_000
+
+let server: RedisServer
+let operator: Redis
+let locks: Locks
+
+beforeAll(async () => {
+  server = await startRedis()
+  operator = new Redis(server.port)
+  locks = createLocks({ store: redis(operator) })
+  await locks.using('warm', () => {})
+})
+
+afterAll(async () => {
+  await locks?.close()
+  operator?.disconnect()
+  await server?.stop()
+})
+
+beforeEach(async () => {
+  await operator.config('RESETSTAT')
+})
+
+it('acquires with one command and releases with one', async () => {
+  for (let round = 0; round < 10; round++) await locks.using(`key ${round}`, () => {})
+  expect(await scriptCalls()).toBe(20)
+})
+
+it('acquires and releases what comes in one tick with one command each', async () => {
+  const keys = Array.from({ length: 100 }, (_, index) => `tick ${index}`)
+  await Promise.all(keys.map((key) => locks.using(key, () => {})))
+  expect(await scriptCalls()).toBe(2)
+})
+
+it('sends at most 500 claims with one command', async () => {
+  const keys = Array.from({ length: 1001 }, (_, index) => `many ${index}`)
+  const leases = await Promise.all(keys.map((key) => locks.acquire(key)))
+  expect(await scriptCalls()).toBe(3)
+  await Promise.all(leases.map((lease) => lease.release()))
+  expect(await scriptCalls()).toBe(6)
+})
+
+it('serves fifty waiters of one process with few commands', async () => {
+  const rounds = 20
+  const work = async () => {
+    for (let round = 0; round < rounds; round++) await locks.using('busy', { wait: 20_000 }, () => {})
+  }
+  await Promise.all(Array.from({ length: 50 }, work))
+  expect((await scriptCalls()) / (50 * rounds)).toBeLessThanOrEqual(0.15)
+})
+
+it('leaves of a free key nothing but its last token, for a day', async () => {
+  const lease = await locks.acquire('order:{42}')
+  const name = lockName('order:{42}')
+  expect(await operator.pttl(name)).toBeGreaterThan(DAY_MS)
+  await lease.release()
+  expect(await operator.get(name)).toBe(`1f${(lease.token as bigint) / 256n}`)
+  const lifeMs = await operator.pttl(name)
+  expect(lifeMs).toBeLessThanOrEqual(DAY_MS)
+  expect(lifeMs).toBeGreaterThan(DAY_MS - 60_000)
+})
+
+it('gives every key of a lock a time to live, whatever it is used for', async () => {
+  const other = createLocks({ store: redis(operator) })
+  const readers = await Promise.all([locks.rw('ttl rw').read.acquire(), other.rw('ttl rw').read.acquire()])
+  const permit = await locks.semaphore('ttl permits', { limit: 3 }).acquire({ weight: 2 })
+  const lease = await locks.acquire('ttl busy', { owner: 'somebody' })
+  const waiting = other.acquire('ttl busy', { wait: 100 }).catch(() => null)
+  await expect.poll(async () => (await locks.read('ttl busy')).line.length).toBe(1)
+  for (const name of await operator.keys('holdfast:lock:*'))
+    expect(await operator.pttl(name), name).toBeGreaterThan(0)
+  await waiting
+  await Promise.all([...readers, permit, lease].map((held) => held.release()))
+  await other.close()
+})
+
+it('refuses a key in a format of the future, and leaves it alone', async () => {
+  const name = lockName('future')
+  await operator.set(name, '2?', 'PX', 60_000)
+  await expect(locks.tryAcquire('future')).rejects.toThrow(/format/)
+  await expect(locks.read('future')).rejects.toThrow(/format/)
+  await expect(locks.evict('future')).rejects.toThrow(/format/)
+  expect(await operator.get(name)).toBe('2?')
+  await operator.del(name)
+})
+
+it('works behind a key prefix of the client', async () => {
+  const prefixed = new Redis(server.port, { keyPrefix: 'app{1}:' })
+  const [a, b] = [createLocks({ store: redis(prefixed) }), createLocks({ store: redis(prefixed) })]
+  const lease = await a.acquire('prefixed')
+  const acquired = b.acquire('prefixed')
+  await expect.poll(async () => (await a.read('prefixed')).line.length).toBe(1)
+  const listed: string[] = []
+  for await (const { key } of a.list({ prefix: 'pre' })) listed.push(key)
+  expect(listed).toEqual(['prefixed'])
+  expect((await locks.read('prefixed')).holders).toEqual([])
+  await lease.release()
+  await (await acquired).release()
+  await Promise.all([a.close(), b.close()])
+  prefixed.disconnect()
+})
+
+it('opens a URL with user, password and database, and closes what it opened', async () => {
+  await operator.call('ACL', ['SETUSER', 'shop', 'on', '>s:e@c', '~holdfast:*', '&holdfast:*', '+@all'])
+  const before = await connections()
+  const opened = await connect(`redis://shop:s%3Ae%40c@127.0.0.1:${server.port}/3`)
+  const lease = await opened.acquire('in another database')
+  expect((await locks.read('in another database')).holders).toEqual([])
+  await operator.select(3)
+  expect(await operator.exists(lockName('in another database'))).toBe(1)
+  await operator.select(0)
+  await lease.release()
+  await opened.close()
+  await expect.poll(connections).toBe(before)
+})
+
+it('says at once what is wrong with a URL or its server', async () => {
+  await expect(connect('redis://')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+  await expect(connect('redis://localhost/name')).rejects.toMatchObject({ code: 'INVALID_ARGUMENT' })
+  const refused = connect('redis://user:secret@127.0.0.1:1')
+  await expect(refused).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  await expect(refused).rejects.not.toThrow(/secret/)
+  await expect(connect(`redis://nobody:wrong@127.0.0.1:${server.port}`)).rejects.toMatchObject({
+    code: 'STORE_UNAVAILABLE',
+  })
+})
+
+it('refuses what is no client', () => {
+  expect(() => redis({} as never)).toThrow(/client/)
+  expect(() => redis(null as never)).toThrow(/client/)
+  expect(() => redis(new Redis.Cluster([], { lazyConnect: true }) as never)).toThrow(/Cluster/)
+})
+
+async function scriptCalls(): Promise<number> {
+  const text = await operator.info('commandstats')
+  return [...text.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g)].reduce(
+    (sum, [, calls]) => sum + Number(calls),
+    0,
+  )
+}
+
+async function connections(): Promise<number> {
+  return String(await operator.call('CLIENT', ['LIST']))
+    .trim()
+    .split('\n').length
+}

@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, it } from 'vitest'
+import { SCRIPTS } from '../../../src/stores/redis/scripts.generated.ts'
+
+const folder = new URL('../../../src/stores/redis/scripts/', import.meta.url)
+const files = readdirSync(folder).filter((file) => file.endsWith('.lua'))
+
+it('the embedded scripts are those in the files', () => {
+  execFileSync(process.execPath, ['scripts/lua.mjs', '--check'])
+  expect(Object.keys(SCRIPTS)).toHaveLength(files.length)
+})
+
+describe.each(files)('%s', (file) => {
+  const text = readFileSync(new URL(file, folder), 'utf8')
+  const lines = text.split('\n')
+  const header = lines
+    .slice(
+      0,
+      lines.findIndex((line) => !/^-- (?!@)/.test(line)),
+    )
+    .join('\n')
+  const body = text.slice(header.length) + includesOf(text)
+
+  it('says what it takes and what it answers', () => {
+    expect(header).toMatch(/^-- [A-Z]/)
+    for (const part of ['KEYS', 'ARGV', 'Answers']) expect(header).toMatch(new RegExp(`^-- ${part}`, 'm'))
+  })
+
+  it.each(['KEYS', 'ARGV'])('takes the %s that its header names', (name) => {
+    expect(usedIn(body, name)).toEqual(namedIn(header, name))
+  })
+
+  it('touches no key that is not declared', () => {
+    const calls = [...body.matchAll(/redis\.call\('(\w+)'(?:, ([^,)]+))?/g)].map(([, command, first]) => [
+      command,
+      first,
+    ])
+    for (const [command, first] of calls) {
+      if (command === 'TIME') continue
+      if (command === 'PUBLISH') expect(first).toMatch(/^'holdfast:inbox:'/)
+      else expect(first, `${command} ${first}`).toMatch(/^(key|KEYS\[\w+\])$/)
+    }
+    expect(calls.length).toBeGreaterThan(1)
+  })
+
+  it('never takes the time from a client', () => {
+    expect(body.match(/redis\.call\('TIME'\)/g)).toHaveLength(1)
+  })
+})
+
+/** `KEYS[1]`, `KEYS[2]`; or `KEYS[i]` for as many as there are. */
+function namedIn(header: string, name: string): string[] {
+  return [...header.matchAll(new RegExp(`^-- ${name}\\[(\\w+)\\]:`, 'gm'))].map(
+    ([, index]) => index as string,
+  )
+}
+
+/** The indexes that a script uses; a variable counts as `i`. */
+function usedIn(body: string, name: string): string[] {
+  const indexes = [...body.matchAll(new RegExp(`\\b${name}\\[([^\\]]+)\\]`, 'g'))].map(
+    ([, index]) => index as string,
+  )
+  return [...new Set(indexes.map((index) => (/^\d+$/.test(index) ? index : 'i')))].sort()
+}
+
+function includesOf(text: string, base = folder): string {
+  return [...text.matchAll(/-- @include (\S+)/g)]
+    .map(([, path]) => {
+      const file = new URL(path as string, base)
+      const part = readFileSync(file, 'utf8')
+      return part + includesOf(part, file)
+    })
+    .join('\n')
+}
