@@ -1,3 +1,4 @@
+import type { Store } from 'holdfast'
 import { memory, memoryWorld } from 'holdfast/memory'
 import {
   type ConformanceTarget,
@@ -89,6 +90,45 @@ describe('the report', () => {
       ({ name }) => name === 'a release with a strange id does not touch the hold',
     )
     expect(failure?.error.message).toContain('only the id proves ownership')
+  })
+
+  test('a failure about time proves nothing when the process stood still, and is shown as such', async () => {
+    const { runtime, open, ...rest } = target()
+    const stalling = async () => {
+      const store = await open()
+      const renew: Store['renew'] = (claims) => {
+        runtime.stall(20_000)
+        return store.renew(claims)
+      }
+      return { ...store, renew }
+    }
+    const cases = conformanceCases({ ...rest, open: stalling, runtime })
+    const timed = cases.find(({ name }) => name === 'a lease outlives its ttl while it is renewed')
+    const reasons: string[] = []
+    await runtime.until(timed?.run({ skip: (reason) => reasons.push(reason) }) ?? Promise.resolve())
+    expect(reasons).toHaveLength(1)
+    expect(reasons[0]).toMatch(/^inconclusive, because this process stood still for 20000 ms: .*must be held/)
+  })
+
+  test('two holders are a failure, however slow the machine', async () => {
+    const { runtime, open, ...rest } = target()
+    const generous = async () => {
+      const store = await open()
+      const attempt: Store['attempt'] = async (claims) => {
+        runtime.stall(400)
+        return claims.map(() => ({ kind: 'granted', token: 1n, spare: 0, contended: false }))
+      }
+      return { ...store, attempt }
+    }
+    const report = await runtime.until(runConformance({ ...rest, open: generous, runtime }))
+    const messages = new Map(report.failed.map(({ name, error }) => [name, error.message]))
+    expect(messages.get('a held key is not granted to another process')).toContain(
+      'must not be granted again',
+    )
+    expect(messages.get('a counter under contention of three processes loses no update')).toContain(
+      'held at once',
+    )
+    expect(messages.get('tokens rise over an expiry')).toContain('token 1 after 1')
   })
 
   test('names are unique, so that a skip and a report mean one case', () => {

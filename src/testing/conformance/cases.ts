@@ -1,7 +1,8 @@
 import { nodeRuntime } from '../../core/runtime.ts'
 import type { Traits } from '../../core/store.ts'
 import type { Check } from './check.ts'
-import { Scene } from './scene.ts'
+import { SafetyError, Scene } from './scene.ts'
+import { StallMeter } from './stall.ts'
 import {
   type CaseContext,
   type ConformanceCase,
@@ -14,11 +15,14 @@ import { CHECKS } from './topics/index.ts'
 
 /** A case that takes this long hangs. */
 const LONGEST_CASE_MS = 25_000
+/** A stall of this length eats an offer's life, or what a short lease can spare. */
+const STALL_MS = 300
 
 /** Every case of the suite for one store. They use keys of their own and may run side by side. */
 export function conformanceCases(target: ConformanceTarget): ConformanceCase[] {
   const skips = target.skips ?? []
   for (const skip of skips) requireSound(skip)
+  const meter = new StallMeter(target.runtime ?? nodeRuntime)
   let traits: Promise<Traits> | undefined
   return TOPICS.flatMap((topic) =>
     CHECKS[topic].map((check): ConformanceCase => {
@@ -29,9 +33,9 @@ export function conformanceCases(target: ConformanceTarget): ConformanceCase[] {
           return
         }
         traits ??= readTraits(target)
-        const reason = reasonNotTo(check, await traits, target)
-        if (reason === null) await play(check, target, await traits)
-        else context?.skip(reason)
+        const unfit = reasonNotTo(check, await traits, target)
+        const reason = unfit ?? (await play(check, target, await traits, meter))
+        if (reason !== null) context?.skip(reason)
       }
       return { topic, name: check.name, run }
     }),
@@ -66,17 +70,29 @@ function reasonNotTo(check: Check, traits: Traits, target: ConformanceTarget): s
   return null
 }
 
-async function play(check: Check, target: ConformanceTarget, traits: Traits): Promise<void> {
+/** Plays one case. Returns why its failure proves nothing, if it does not; null when it passed. */
+async function play(
+  check: Check,
+  target: ConformanceTarget,
+  traits: Traits,
+  meter: StallMeter,
+): Promise<string | null> {
   const scene = new Scene(target, target.runtime ?? nodeRuntime, traits)
-  let failed = false
+  const stopWatch = meter.watch()
+  let failure: unknown = null
   try {
     await scene.within('the case hangs', LONGEST_CASE_MS, check.run(scene))
   } catch (error) {
-    failed = true
-    throw error
-  } finally {
-    const ended = scene.within('closing what the case opened', LONGEST_CASE_MS, scene.end())
-    // A failure to close must not hide what the case found.
-    await (failed ? ended.catch(() => {}) : ended)
+    failure = error
   }
+  const stalledMs = Math.round(stopWatch())
+  const ended = scene.within('closing what the case opened', LONGEST_CASE_MS, scene.end())
+  if (failure === null) {
+    await ended
+    return null
+  }
+  // A failure to close must not hide what the case found.
+  await ended.catch(() => {})
+  if (stalledMs < STALL_MS || !scene.timed || failure instanceof SafetyError) throw failure
+  return `inconclusive, because this process stood still for ${stalledMs} ms: ${String(failure)}`
 }

@@ -29,6 +29,8 @@ export class Party {
 
   /** An exclusive claim that does not queue and lives for a minute, unless the case says otherwise. */
   claim(key: string, changes: ClaimChanges = {}): Claim {
+    // A place in the line may become an offer, which lives for a second.
+    if (changes.queue === true) this.scene.timed = true
     return {
       key,
       id: this.scene.runtime.newId(),

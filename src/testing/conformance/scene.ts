@@ -16,6 +16,18 @@ export const SOON_MS = 5000
 /** How late an observer on a busy machine may look. */
 const LATE_LOOK_MS = 2000
 
+/** Two holders where one may be: wrong at any time, however slow the machine. */
+export class SafetyError extends assert.AssertionError {
+  constructor(message: string) {
+    super({ message })
+    this.name = 'SafetyError'
+  }
+}
+
+export function safe(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new SafetyError(message)
+}
+
 /** A stall of the machine may cost a lease; that is no fault of the store, and a held lease is what counts. */
 export function forgiveLoss(error: unknown): void {
   if (!(error instanceof LeaseLostError)) throw error
@@ -28,6 +40,8 @@ export class Scene {
   readonly hooks: FaultHooks
   /** How late the server may bring about what time alone brings about. */
   readonly slackMs: number
+  /** Whether the verdict depends on time, so that a process which stands still cannot give one. */
+  timed = false
   private readonly target: ConformanceTarget
   private readonly endings: (() => unknown)[] = []
   private parties = 0
@@ -47,6 +61,7 @@ export class Scene {
 
   /** A time to live that the store keeps as it is: `ms` rounded up to the store's step. */
   ttlMs(ms: number): number {
+    this.timed = true
     const { ttlStepMs } = this.traits
     return Math.ceil(ms / ttlStepMs) * ttlStepMs
   }
@@ -88,6 +103,7 @@ export class Scene {
   }
 
   sleep(ms: number): Promise<void> {
+    this.timed = true
     return new Promise((resolve) => {
       this.runtime.setTimer(resolve, ms, false)
     })
@@ -101,6 +117,7 @@ export class Scene {
 
   /** Looks again and again until `look` gives something other than false, null or undefined. */
   async eventually<T>(why: string, withinMs: number, look: () => Promise<T> | T): Promise<NonNullable<T>> {
+    this.timed = true
     const giveUpAtMs = this.runtime.nowMs() + withinMs
     for (;;) {
       const found = await look()

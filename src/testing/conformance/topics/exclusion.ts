@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { LockTimeoutError } from '../../../errors.ts'
 import type { Lease, Locks } from '../../../index.ts'
 import { type Check, check } from '../check.ts'
-import { forgiveLoss } from '../scene.ts'
+import { forgiveLoss, safe } from '../scene.ts'
 
 export const exclusion: readonly Check[] = [
   check('a held key is not granted to another process', async (scene) => {
@@ -123,7 +123,7 @@ export const exclusion: readonly Check[] = [
     let counter = 0
     let updates = 0
     const increment = async (lease: Lease): Promise<void> => {
-      assert.ok(![...inside].some((other) => other.held), 'two leases on one key are held at once')
+      safe(![...inside].some((other) => other.held), 'two leases on one key are held at once')
       inside.add(lease)
       const read = counter
       await scene.sleep(1)
@@ -139,7 +139,7 @@ export const exclusion: readonly Check[] = [
       }
     }
     await Promise.all(processes.flatMap((locks) => [worker(locks), worker(locks), worker(locks)]))
-    assert.equal(counter, updates, 'the update of a holder was lost')
+    safe(counter === updates, `${updates} updates of holders made the counter ${counter}`)
     assert.ok(updates > 20, `of 27 leases only ${updates} were held for a millisecond`)
   }),
 ]
