@@ -1,14 +1,39 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
 export const SCRIPTS = {
   attempt: {
-    sha: '21cbf27ea66c494ed40d275d91c8368b7276fbc3',
-    source: `local time = redis.call('TIME')
-local stamp = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    sha: 'abe55831d8f9765693b5c3d3b5bf573539e27a83',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
+local FREE, FULL = 102, 102
 local answers, claims = {}, nil
-local function prepare()
-local format, sub, find = string.format, string.sub, string.find
+local lastTtl, head, life = nil, nil, nil
+local index = 1
+while index <= #KEYS do
+local key, argument = KEYS[index], ARGV[index]
+local letter = byte(argument)
+local value, version, form = nil, nil, nil
+if letter ~= FULL then
+value = call('GET', key)
+if value then version, form = byte(value, 1, 2) end
+end
+if letter ~= FULL and (not value or (version == 49 and form == FREE)) then
+local ttl = sub(argument, 2, 11)
+if ttl ~= lastTtl then
+lastTtl, head, life = ttl, format('%013.0f', now + ttl) .. nowText, format('%.0f', ttl + KEEP)
+end
+local seq, seqText = stamp, stampText
+if value and sub(value, 3) >= stampText then
+seq = sub(value, 3) + 1
+seqText = format('%016.0f', seq)
+end
+call('SET', key, '1x' .. seqText .. head .. sub(argument, 12), 'PX', life)
+answers[index] = seq
+else
+if not claims then
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
@@ -51,7 +76,7 @@ for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
 return format('%.0f', until_ - now)
 end
 local function save(key, state)
-redis.call('SET', key, write(state), 'PX', lifeOf(state))
+call('SET', key, write(state), 'PX', lifeOf(state))
 end
 local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
@@ -73,7 +98,7 @@ local function post(inbox, text)
 letters[#letters + 1] = { inbox, text }
 end
 local function deliver()
-for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
 letters = {}
 end
 local function tell(member, kind, detail)
@@ -324,7 +349,7 @@ end
 return block(state, claim, waiting)
 end
 local function claimOne(key, argument)
-local state = load(redis.call('GET', key))
+local state = load(call('GET', key))
 if not state then return { 'format' } end
 keyName = key
 sweep(state)
@@ -339,7 +364,7 @@ for index = first, last do
 local key = KEYS[index]
 local state = states[key]
 if not state then
-state = load(redis.call('GET', key))
+state = load(call('GET', key))
 states[key] = state
 order[#order + 1] = key
 end
@@ -360,26 +385,12 @@ end
 for _, key in ipairs(order) do save(key, states[key]) end
 deliver()
 end
-return { one = claimOne, group = claimGroup, of = claimOf }
+claims = { one = claimOne, group = claimGroup, of = claimOf }
 end
-local index = 1
-while index <= #KEYS do
-local key, argument = KEYS[index], ARGV[index]
-local letter = string.byte(argument)
-local value = letter ~= 102 and redis.call('GET', key)
-if letter ~= 102 and (not value or string.sub(value, 1, 2) == '1f') then
-local seq = stamp
-if value then seq = math.max(seq, string.sub(value, 3) + 1) end
-local ttl = string.sub(argument, 2, 11)
-redis.call('SET', key, string.format('1x%016.0f%013.0f%013.0f', seq, now + ttl, now) .. string.sub(argument, 12),
-'PX', string.format('%.0f', ttl + KEEP))
-answers[index] = seq
-else
-claims = claims or prepare()
-local group = letter == 102 and claims.of(argument).group
+local group = letter == FULL and claims.of(argument).group
 if group then
 local last = index
-while last < #KEYS and string.byte(ARGV[last + 1]) == 102 and claims.of(ARGV[last + 1]).group == group do
+while last < #KEYS and byte(ARGV[last + 1]) == FULL and claims.of(ARGV[last + 1]).group == group do
 last = last + 1
 end
 claims.group(index, last)
@@ -394,12 +405,13 @@ return answers
 `,
   },
   evict: {
-    sha: 'e5e4f208aa971abbb6689d939dc2879f134671e4',
-    source: `local time = redis.call('TIME')
-local stamp = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    sha: 'a343c08d08b060c3d41782399e8cad7b5e3b4738',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
-local format, sub, find = string.format, string.sub, string.find
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
@@ -442,7 +454,7 @@ for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
 return format('%.0f', until_ - now)
 end
 local function save(key, state)
-redis.call('SET', key, write(state), 'PX', lifeOf(state))
+call('SET', key, write(state), 'PX', lifeOf(state))
 end
 local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
@@ -464,7 +476,7 @@ local function post(inbox, text)
 letters[#letters + 1] = { inbox, text }
 end
 local function deliver()
-for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
 letters = {}
 end
 local function tell(member, kind, detail)
@@ -601,7 +613,7 @@ state.changed = true
 return true
 end
 local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
-local state = load(redis.call('GET', key))
+local state = load(call('GET', key))
 if not state then return -1 end
 keyName = key
 sweep(state)
@@ -628,12 +640,13 @@ return labels
 `,
   },
   read: {
-    sha: '012ef581ac21ed28f7b721175cb7d3b3bfbfb87b',
-    source: `local time = redis.call('TIME')
-local stamp = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    sha: 'dec23a765d62d9c70de3d750a48e3647f455d779',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
-local format, sub, find = string.format, string.sub, string.find
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
@@ -676,7 +689,7 @@ for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
 return format('%.0f', until_ - now)
 end
 local function save(key, state)
-redis.call('SET', key, write(state), 'PX', lifeOf(state))
+call('SET', key, write(state), 'PX', lifeOf(state))
 end
 local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
@@ -693,36 +706,38 @@ return claim
 end
 local answers = { stamp }
 for index = 1, #KEYS do
-local state = load(redis.call('GET', KEYS[index]))
+local state = load(call('GET', KEYS[index]))
 answers[index + 1] = state and { state.seq, state.closed, state.holds, state.line } or -1
 end
 return answers
 `,
   },
   recordRead: {
-    sha: '69fab3d9edbed40b6968131d691fd015c5492da5',
-    source: `local time = redis.call('TIME')
-local stamp = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    sha: '156baf741530cfca3365c519bc43e456064573ec',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 local function readRecord(key)
-local value = redis.call('GET', key)
+local value = call('GET', key)
 if not value then return nil, 0 end
-if string.sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-local version = tonumber(string.sub(value, 3, 18))
+if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
+local version = tonumber(sub(value, 3, 18))
 if #value == 18 then return nil, version end
-local expires = tonumber(string.sub(value, 19, 31))
+local expires = tonumber(sub(value, 19, 31))
 if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(string.sub(value, 32, 41)), text = string.sub(value, 42) },
+return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
 version
 end
 local function writeRecord(key, record)
-local units = record.units and string.format('%010.0f', record.units) or '----------'
-local value = string.format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+local units = record.units and format('%010.0f', record.units) or '----------'
+local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
 if record.expires == 0 then
-redis.call('SET', key, value)
+call('SET', key, value)
 else
-redis.call('SET', key, value, 'PX', string.format('%.0f', record.expires - now + KEEP))
+call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
 end
 end
 local function show(record)
@@ -734,35 +749,36 @@ return show(record)
 `,
   },
   recordRemove: {
-    sha: 'ad4fe889f7f41c8009ad920f1cf995d2d05323a0',
-    source: `local time = redis.call('TIME')
-local stamp = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    sha: '49ba3205f27bde7375498e2e31f3f794755c25e0',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 local function readRecord(key)
-local value = redis.call('GET', key)
+local value = call('GET', key)
 if not value then return nil, 0 end
-if string.sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-local version = tonumber(string.sub(value, 3, 18))
+if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
+local version = tonumber(sub(value, 3, 18))
 if #value == 18 then return nil, version end
-local expires = tonumber(string.sub(value, 19, 31))
+local expires = tonumber(sub(value, 19, 31))
 if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(string.sub(value, 32, 41)), text = string.sub(value, 42) },
+return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
 version
 end
 local function writeRecord(key, record)
-local units = record.units and string.format('%010.0f', record.units) or '----------'
-local value = string.format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+local units = record.units and format('%010.0f', record.units) or '----------'
+local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
 if record.expires == 0 then
-redis.call('SET', key, value)
+call('SET', key, value)
 else
-redis.call('SET', key, value, 'PX', string.format('%.0f', record.expires - now + KEEP))
+call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
 end
 end
 local function show(record)
 return record and { record.version, record.expires, record.text } or false
 end
-local format, sub, find = string.format, string.sub, string.find
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
@@ -805,7 +821,7 @@ for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
 return format('%.0f', until_ - now)
 end
 local function save(key, state)
-redis.call('SET', key, write(state), 'PX', lifeOf(state))
+call('SET', key, write(state), 'PX', lifeOf(state))
 end
 local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
@@ -827,7 +843,7 @@ local function post(inbox, text)
 letters[#letters + 1] = { inbox, text }
 end
 local function deliver()
-for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
 letters = {}
 end
 local function tell(member, kind, detail)
@@ -967,7 +983,7 @@ local function allows(record, condition, detail)
 if condition == 'absent' then return record == nil end
 if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
 if condition ~= 'held' then return true end
-local state = load(redis.call('GET', KEYS[2]))
+local state = load(call('GET', KEYS[2]))
 if not state then return false end
 keyName = KEYS[2]
 sweep(state)
@@ -976,34 +992,36 @@ end
 local record, last = readRecord(KEYS[1])
 if record and record.err then return record end
 if not record or not allows(record, ARGV[1], ARGV[2]) then return 0 end
-redis.call('SET', KEYS[1], string.format('1r%016.0f', last), 'PX', string.format('%.0f', KEEP))
+call('SET', KEYS[1], format('1r%016.0f', last), 'PX', format('%.0f', KEEP))
 return 1
 `,
   },
   recordTake: {
-    sha: '8ec7ed055d619145f369b7ee505d69f806b94126',
-    source: `local time = redis.call('TIME')
-local stamp = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    sha: 'f91a2f3f0be4eb7b833dcf66e6336ef76626156b',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 local function readRecord(key)
-local value = redis.call('GET', key)
+local value = call('GET', key)
 if not value then return nil, 0 end
-if string.sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-local version = tonumber(string.sub(value, 3, 18))
+if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
+local version = tonumber(sub(value, 3, 18))
 if #value == 18 then return nil, version end
-local expires = tonumber(string.sub(value, 19, 31))
+local expires = tonumber(sub(value, 19, 31))
 if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(string.sub(value, 32, 41)), text = string.sub(value, 42) },
+return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
 version
 end
 local function writeRecord(key, record)
-local units = record.units and string.format('%010.0f', record.units) or '----------'
-local value = string.format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+local units = record.units and format('%010.0f', record.units) or '----------'
+local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
 if record.expires == 0 then
-redis.call('SET', key, value)
+call('SET', key, value)
 else
-redis.call('SET', key, value, 'PX', string.format('%.0f', record.expires - now + KEEP))
+call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
 end
 end
 local function show(record)
@@ -1019,7 +1037,7 @@ local at = from + 1
 while true do
 local stop = string.find(text, '["\\\\]', at)
 if not stop then return nil end
-if string.byte(text, stop) == 34 then return stop end
+if byte(text, stop) == 34 then return stop end
 at = stop + 2
 end
 end
@@ -1055,12 +1073,12 @@ if isList then
 local at, units = string.match(text, '^%s*%[()'), {}
 for unit = 1, count do
 local from, stop, _, next_ = unitAfter(at)
-units[unit], at = string.sub(text, from, stop), next_
+units[unit], at = sub(text, from, stop), next_
 end
 taken = '[' .. table.concat(units, ',') .. ']'
-text = left == 0 and '[]' or '[' .. string.sub(text, at)
+text = left == 0 and '[]' or '[' .. sub(text, at)
 else
-text = string.format('%.0f', left)
+text = format('%.0f', left)
 end
 writeRecord(KEYS[1],
 { version = version, expires = record.expires, units = isList and left or nil, text = text })
@@ -1068,35 +1086,36 @@ return { left, version, taken }
 `,
   },
   recordWrite: {
-    sha: 'ef9f42aefe9c11f8c9f4c9ddf21d991d0e7fcb4e',
-    source: `local time = redis.call('TIME')
-local stamp = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    sha: 'c32e8b8d156042aca6946c9cfc6cf535a82492ae',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 local function readRecord(key)
-local value = redis.call('GET', key)
+local value = call('GET', key)
 if not value then return nil, 0 end
-if string.sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-local version = tonumber(string.sub(value, 3, 18))
+if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
+local version = tonumber(sub(value, 3, 18))
 if #value == 18 then return nil, version end
-local expires = tonumber(string.sub(value, 19, 31))
+local expires = tonumber(sub(value, 19, 31))
 if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(string.sub(value, 32, 41)), text = string.sub(value, 42) },
+return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
 version
 end
 local function writeRecord(key, record)
-local units = record.units and string.format('%010.0f', record.units) or '----------'
-local value = string.format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+local units = record.units and format('%010.0f', record.units) or '----------'
+local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
 if record.expires == 0 then
-redis.call('SET', key, value)
+call('SET', key, value)
 else
-redis.call('SET', key, value, 'PX', string.format('%.0f', record.expires - now + KEEP))
+call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
 end
 end
 local function show(record)
 return record and { record.version, record.expires, record.text } or false
 end
-local format, sub, find = string.format, string.sub, string.find
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
@@ -1139,7 +1158,7 @@ for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
 return format('%.0f', until_ - now)
 end
 local function save(key, state)
-redis.call('SET', key, write(state), 'PX', lifeOf(state))
+call('SET', key, write(state), 'PX', lifeOf(state))
 end
 local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
@@ -1161,7 +1180,7 @@ local function post(inbox, text)
 letters[#letters + 1] = { inbox, text }
 end
 local function deliver()
-for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
 letters = {}
 end
 local function tell(member, kind, detail)
@@ -1301,7 +1320,7 @@ local function allows(record, condition, detail)
 if condition == 'absent' then return record == nil end
 if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
 if condition ~= 'held' then return true end
-local state = load(redis.call('GET', KEYS[2]))
+local state = load(call('GET', KEYS[2]))
 if not state then return false end
 keyName = KEYS[2]
 sweep(state)
@@ -1317,14 +1336,26 @@ return version
 `,
   },
   release: {
-    sha: '4a09e988b487271ead1ebc63ee57321b7fa18923',
-    source: `local time = redis.call('TIME')
-local stamp = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    sha: '23776ac197d705054dc50e68343291ef63f358e9',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 local answers, slow = {}, nil
-local function prepare()
-local format, sub, find = string.format, string.sub, string.find
+for index = 1, #KEYS do
+local key, id = KEYS[index], ARGV[index]
+local value = call('GET', key)
+local form = value and sub(value, 1, 2)
+if not value or form == '1f' then
+answers[index] = 0
+elseif form == '1x' and sub(value, 19, 31) > nowText and sub(value, 45, 44 + #id) == id
+and byte(value, 45 + #id) == 0 then
+call('SET', key, '1f' .. sub(value, 3, 18), 'PX', '86400000')
+answers[index] = 1
+else
+if not slow then
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
@@ -1367,7 +1398,7 @@ for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
 return format('%.0f', until_ - now)
 end
 local function save(key, state)
-redis.call('SET', key, write(state), 'PX', lifeOf(state))
+call('SET', key, write(state), 'PX', lifeOf(state))
 end
 local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
@@ -1389,7 +1420,7 @@ local function post(inbox, text)
 letters[#letters + 1] = { inbox, text }
 end
 local function deliver()
-for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
 letters = {}
 end
 local function tell(member, kind, detail)
@@ -1525,8 +1556,8 @@ table.remove(state.line, place)
 state.changed = true
 return true
 end
-return function(key, id)
-local state = load(redis.call('GET', key))
+slow = function(key, id)
+local state = load(call('GET', key))
 if not state then return -1 end
 keyName = key
 sweep(state)
@@ -1545,18 +1576,6 @@ deliver()
 return found and 1 or 0
 end
 end
-for index = 1, #KEYS do
-local key, id = KEYS[index], ARGV[index]
-local value = redis.call('GET', key)
-local form = value and string.sub(value, 1, 2)
-if not value or form == '1f' then
-answers[index] = 0
-elseif form == '1x' and tonumber(string.sub(value, 19, 31)) > now
-and string.sub(value, 45, 45 + #id) == id .. '\\0' then
-redis.call('SET', key, '1f' .. string.sub(value, 3, 18), 'PX', '86400000')
-answers[index] = 1
-else
-slow = slow or prepare()
 answers[index] = slow(key, id)
 end
 end
@@ -1564,14 +1583,33 @@ return answers
 `,
   },
   renew: {
-    sha: '28e4df9946a8785d879b5604eaad46c623f08060',
-    source: `local time = redis.call('TIME')
-local stamp = time[1] * 1000000 + time[2]
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    sha: '0277470e692d77a24d18b9aa64fe3ef8c8a9862d',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 local answers, slow = {}, nil
-local function prepare()
-local format, sub, find = string.format, string.sub, string.find
+local lastTtl, expiresText, life = nil, nil, nil
+for index = 1, #KEYS do
+local key, argument = KEYS[index], ARGV[index]
+local ttl, id = sub(argument, 1, 10), sub(argument, 11)
+local value = call('GET', key)
+local form = value and sub(value, 1, 2)
+if not value or form == '1f' then
+answers[index] = 0
+elseif form == '1x' and sub(value, 19, 31) > nowText and sub(value, 45, 44 + #id) == id
+and byte(value, 45 + #id) == 0 then
+if ttl ~= lastTtl then
+lastTtl, expiresText, life = ttl, format('%013.0f', now + ttl), format('%.0f', ttl + KEEP)
+end
+if expiresText > sub(value, 19, 31) then
+call('SET', key, sub(value, 1, 18) .. expiresText .. sub(value, 32), 'PX', life)
+end
+answers[index] = 1
+else
+if not slow then
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
@@ -1614,7 +1652,7 @@ for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
 return format('%.0f', until_ - now)
 end
 local function save(key, state)
-redis.call('SET', key, write(state), 'PX', lifeOf(state))
+call('SET', key, write(state), 'PX', lifeOf(state))
 end
 local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
@@ -1636,7 +1674,7 @@ local function post(inbox, text)
 letters[#letters + 1] = { inbox, text }
 end
 local function deliver()
-for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
 letters = {}
 end
 local function tell(member, kind, detail)
@@ -1772,8 +1810,8 @@ table.remove(state.line, place)
 state.changed = true
 return true
 end
-return function(key, id, ttl)
-local state = load(redis.call('GET', key))
+slow = function(key, id, ttl)
+local state = load(call('GET', key))
 if not state then return -1 end
 keyName = key
 sweep(state)
@@ -1793,24 +1831,7 @@ if not kept then return 0 end
 return #state.line > 0 and 2 or 1
 end
 end
-for index = 1, #KEYS do
-local key, argument = KEYS[index], ARGV[index]
-local ttl, id = tonumber(string.sub(argument, 1, 10)), string.sub(argument, 11)
-local value = redis.call('GET', key)
-local form = value and string.sub(value, 1, 2)
-local expires = form == '1x' and tonumber(string.sub(value, 19, 31))
-if not value or form == '1f' then
-answers[index] = 0
-elseif expires and expires > now and string.sub(value, 45, 45 + #id) == id .. '\\0' then
-if now + ttl > expires then
-redis.call('SET', key,
-string.sub(value, 1, 18) .. string.format('%013.0f', now + ttl) .. string.sub(value, 32),
-'PX', string.format('%.0f', ttl + KEEP))
-end
-answers[index] = 1
-else
-slow = slow or prepare()
-answers[index] = slow(key, id, ttl)
+answers[index] = slow(key, id, tonumber(ttl))
 end
 end
 return answers

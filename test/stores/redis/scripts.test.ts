@@ -32,7 +32,7 @@ describe.each(files)('%s', (file) => {
   })
 
   it('touches no key that is not declared', () => {
-    const calls = [...body.matchAll(/redis\.call\('(\w+)'(?:, ([^,)]+))?/g)].map(([, command, first]) => [
+    const calls = [...body.matchAll(/\bcall\('(\w+)'(?:, ([^,)]+))?/g)].map(([, command, first]) => [
       command,
       first,
     ])
@@ -45,7 +45,7 @@ describe.each(files)('%s', (file) => {
   })
 
   it('never takes the time from a client', () => {
-    expect(body.match(/redis\.call\('TIME'\)/g)).toHaveLength(1)
+    expect(body.match(/\bcall\('TIME'\)/g)).toHaveLength(1)
   })
 })
 

@@ -167,13 +167,16 @@ function testScript(name: ScriptName): { source: string; sha: string } {
     assert.equal(source.split(real).length, 2, `${name}.lua must contain once: ${real}`)
     source = source.replace(real, () => test)
   }
-  replace("local time = redis.call('TIME')\n", '')
-  replace('local stamp = time[1] * 1000000 + time[2]', 'local stamp = tonumber(ARGV[#ARGV])')
-  replace('local now = time[1] * 1000 + math.floor(time[2] / 1000)', 'local now = tonumber(ARGV[#ARGV - 1])')
+  replace("local time = call('TIME')\n", '')
+  replace(
+    "local stampText = time[1] .. sub('00000' .. time[2], -6)",
+    "local stampText = format('%016.0f', ARGV[#ARGV])",
+  )
+  replace('local nowText = sub(stampText, 1, 13)', "local nowText = format('%013.0f', ARGV[#ARGV - 1])")
   replace('local OFFER = 1000\n', `local OFFER = ${RULES.offerMs}\n`)
   replace(
-    "redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])",
-    "redis.call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])",
+    "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])",
+    "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])",
   )
   return { source, sha: createHash('sha1').update(source).digest('hex') }
 }

@@ -6,7 +6,7 @@
 -- @include lib/clock.lua
 -- @include lib/step.lua
 local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
-local state = load(redis.call('GET', key))
+local state = load(call('GET', key))
 if not state then return -1 end
 keyName = key
 sweep(state)

@@ -6,7 +6,7 @@
 -- @include lib/state.lua
 local answers = { stamp }
 for index = 1, #KEYS do
-  local state = load(redis.call('GET', KEYS[index]))
+  local state = load(call('GET', KEYS[index]))
   answers[index + 1] = state and { state.seq, state.closed, state.holds, state.line } or -1
 end
 return answers

@@ -10,5 +10,5 @@
 local record, last = readRecord(KEYS[1])
 if record and record.err then return record end
 if not record or not allows(record, ARGV[1], ARGV[2]) then return 0 end
-redis.call('SET', KEYS[1], string.format('1r%016.0f', last), 'PX', string.format('%.0f', KEEP))
+call('SET', KEYS[1], format('1r%016.0f', last), 'PX', format('%.0f', KEEP))
 return 1

@@ -16,7 +16,7 @@ local function endOf(from)
   while true do
     local stop = string.find(text, '["\\]', at)
     if not stop then return nil end
-    if string.byte(text, stop) == 34 then return stop end
+    if byte(text, stop) == 34 then return stop end
     at = stop + 2
   end
 end
@@ -57,12 +57,12 @@ if isList then
   local at, units = string.match(text, '^%s*%[()'), {}
   for unit = 1, count do
     local from, stop, _, next_ = unitAfter(at)
-    units[unit], at = string.sub(text, from, stop), next_
+    units[unit], at = sub(text, from, stop), next_
   end
   taken = '[' .. table.concat(units, ',') .. ']'
-  text = left == 0 and '[]' or '[' .. string.sub(text, at)
+  text = left == 0 and '[]' or '[' .. sub(text, at)
 else
-  text = string.format('%.0f', left)
+  text = format('%.0f', left)
 end
 writeRecord(KEYS[1],
   { version = version, expires = record.expires, units = isList and left or nil, text = text })

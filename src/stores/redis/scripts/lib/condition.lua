@@ -4,7 +4,7 @@ local function allows(record, condition, detail)
   if condition == 'absent' then return record == nil end
   if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
   if condition ~= 'held' then return true end
-  local state = load(redis.call('GET', KEYS[2]))
+  local state = load(call('GET', KEYS[2]))
   if not state then return false end
   keyName = KEYS[2]
   sweep(state)

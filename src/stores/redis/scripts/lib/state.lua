@@ -5,7 +5,6 @@
 -- A tail says who holds: id, inbox, label, actor, meta, lock delay, each ended by a zero byte; empty means none.
 -- A member is { expires, since, tail }, a hold { owner, kind, limit, weight, seq, members },
 -- a waiter { expires, joined, argument }, where the argument is the claim as it was sent (see attempt.lua).
-local format, sub, find = string.format, string.sub, string.find
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 
@@ -55,7 +54,7 @@ local function lifeOf(state)
 end
 
 local function save(key, state)
-  redis.call('SET', key, write(state), 'PX', lifeOf(state))
+  call('SET', key, write(state), 'PX', lifeOf(state))
 end
 
 local function claimOf(argument)

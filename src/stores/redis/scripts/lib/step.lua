@@ -10,7 +10,7 @@ end
 
 -- The letters are written so that a client can read them without knowing the state: fields ended by zero bytes, the key last.
 local function deliver()
-  for _, letter in ipairs(letters) do redis.call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+  for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
   letters = {}
 end
 
