@@ -38,6 +38,8 @@ export interface Tour {
   readonly rules?: Rules
   /** Whether the state is dropped as soon as the model calls it forgettable, as a store does. */
   readonly forget?: boolean
+  /** Whether states and events are frozen, so that a step that changes its input throws. */
+  readonly freeze?: boolean
 }
 
 const START_MS = 1_000
@@ -45,26 +47,28 @@ const START_US = 1_700_000_000_000_000
 /** The wall clock of a busy store moves on at least this far with every step: more than one step can grant. */
 const STEP_US = 10
 
-/** Walks through a plan and shows every step to `look`. States are frozen, so a step that changes its input throws. */
+/** Walks through a plan and shows every step to `look`. */
 export function explore(model: Model, plan: Plan, look: (sight: Sight) => void, tour: Tour = {}): void {
   const rules = tour.rules ?? RULES
+  const keep = tour.freeze === true ? deepFreeze : <T>(value: T) => value
   const learnt = new Ledger()
-  let state: KeyState = deepFreeze(model.EMPTY)
+  let state: KeyState = keep(model.EMPTY)
   let nowMs = START_MS
   for (const [place, move] of plan.moves.entries()) {
     nowMs += move.waitMs
     const stampUs = START_US + (nowMs - START_MS) * 1000 + place * STEP_US + move.skewUs
     const clock: Clock = { nowMs, stampUs }
     if (tour.forget === true && model.isForgettable(state, nowMs)) state = model.EMPTY
-    const event = deepFreeze(eventOf(move.action, plan.claims, learnt))
+    const event = keep(eventOf(move.action, plan.claims, learnt))
     const expired = learnt.pass(nowMs)
     const known = copyOf(learnt)
     const before = state
     const outcome = model.step(before, event, clock, rules)
-    state = deepFreeze(outcome.state)
-    const step: Step = { before, event, clock, state, answer: outcome.answer, letters: outcome.letters }
-    learnt.learn(step)
-    look({ ...step, expired, known, learnt })
+    state = keep(outcome.state)
+    const { answer, letters } = outcome
+    const sight: Sight = { before, event, clock, state, answer, letters, expired, known, learnt }
+    learnt.learn(sight)
+    look(sight)
   }
 }
 

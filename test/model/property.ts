@@ -4,11 +4,15 @@ import * as realModel from '../../src/model/index.ts'
 import { type Plan, plan } from './arbitraries.ts'
 import { explore, type Model, type Sight, type Tour } from './explore.ts'
 
+type Look = (sight: Sight, model: Model) => void
+
 /** What must hold in every case, for the model it is asked about, which need not be the real one. */
 export interface Property {
   readonly cases: fc.Arbitrary<unknown>
   /** Throws when the model breaks the promise in this case. */
   readonly check: (model: Model, value: unknown) => void
+  /** What `check` does at each step of a plan, if that is all it does. */
+  readonly look?: Look
 }
 
 /** Properties by what they promise. */
@@ -16,34 +20,46 @@ export type Topic = Readonly<Record<string, Property>>
 
 /** Cases per property in a normal run; FC_RUNS=10000 for a thorough one, FC_SEED to repeat a failure. */
 const RUNS = Number(process.env.FC_RUNS ?? 300)
-const SEED = process.env.FC_SEED
+const TIMEOUT_MS = Math.max(30_000, RUNS * 30)
+const SEED = Number(process.env.FC_SEED ?? fc.sample(fc.integer(), 1)[0])
 
 export function forAll<T>(cases: fc.Arbitrary<T>, check: (model: Model, value: T) => void): Property {
   return { cases, check: check as Property['check'] }
 }
 
 /** What holds at every step of every plan. */
-export function atEveryStep(
-  look: (sight: Sight, model: Model) => void,
-  tour: Tour & { readonly plans?: fc.Arbitrary<Plan> } = {},
-): Property {
-  return forAll(tour.plans ?? plan, (model, value) =>
-    explore(model, value, (sight) => look(sight, model), tour),
-  )
+export function atEveryStep(look: Look): Property {
+  return { ...onTour(look, {}), look }
+}
+
+/** The same under other rules, or with other plans. */
+export function onTour(look: Look, tour: Tour, plans: fc.Arbitrary<Plan> = plan): Property {
+  return forAll(plans, (model, value) => explore(model, value, (sight) => look(sight, model), tour))
 }
 
 /** One run of fast-check: random cases, and the smallest counterexample if there is one. */
-export function run({ cases, check }: Property, model: Model, numRuns: number): fc.RunDetails<[unknown]> {
-  const property = fc.property(cases, (value) => check(model, value))
-  return fc.check(property, SEED === undefined ? { numRuns } : { numRuns, seed: Number(SEED) })
+function run({ cases, check }: Property): fc.RunDetails<[unknown]> {
+  const property = fc.property(cases, (value) => check(realModel, value))
+  return fc.check(property, { numRuns: RUNS, seed: SEED })
 }
 
 /** Registers one test for each property of a topic. */
 export function prove(topic: Topic): void {
+  const looks = Object.values(topic).flatMap(({ look }) => look ?? [])
+  const together = atEveryStep((sight, model) => {
+    for (const look of looks) look(sight, model)
+  })
+  let allHold: boolean | undefined
   for (const [promise, property] of Object.entries(topic)) {
-    it(promise, () => {
-      const details = run(property, realModel, RUNS)
+    const proof = () => {
+      // One walk serves all that look at its steps. If it fails, each of them walks alone, over the same cases.
+      if (property.look !== undefined) {
+        allHold ??= !run(together).failed
+        if (allHold) return
+      }
+      const details = run(property)
       if (details.failed) throw new Error(fc.defaultReportMessage(details), { cause: details.errorInstance })
-    })
+    }
+    it(promise, proof, TIMEOUT_MS)
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import type { Granted } from '../../../src/model/index.ts'
 import { planWithGoodClock } from '../arbitraries.ts'
 import type { Sight } from '../explore.ts'
-import { atEveryStep, type Topic } from '../property.ts'
+import { atEveryStep, onTour, type Topic } from '../property.ts'
 
 const TOKENS_PER_GRANT = 256n
 const LARGEST = 2n ** 63n - 1n
@@ -20,16 +20,17 @@ function rises({ learnt, known }: Sight): void {
 export const tokens: Topic = {
   'rise strictly, whatever the wall clock does, as long as the key is remembered': atEveryStep(rises),
 
-  'rise strictly over forgetting, as long as the wall clock does not go back': atEveryStep(rises, {
-    forget: true,
-    plans: planWithGoodClock,
-  }),
+  'rise strictly over forgetting, as long as the wall clock does not go back': onTour(
+    rises,
+    { forget: true },
+    planWithGoodClock,
+  ),
 
-  'rise strictly over forgetting at once': atEveryStep(rises, {
-    forget: true,
-    plans: planWithGoodClock,
-    rules: { offerMs: Number.POSITIVE_INFINITY, keepSeqMs: 0 },
-  }),
+  'rise strictly over forgetting at once': onTour(
+    rises,
+    { forget: true, rules: { offerMs: Number.POSITIVE_INFINITY, keepSeqMs: 0 } },
+    planWithGoodClock,
+  ),
 
   'stay the same for a claim that is sent again, and for everybody in a hold': atEveryStep(
     ({ event, answer, known, learnt }) => {
