@@ -1,5 +1,5 @@
 import type { Runtime } from '../../core/runtime.ts'
-import type { Admin, Records, Store, StoreNotice, Traits } from '../../core/store.ts'
+import type { Admin, Records, Soon, Store, StoreNotice, Traits } from '../../core/store.ts'
 import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../model/index.ts'
 import { RedisAdmin } from './admin.ts'
 import { batchesOf } from './batches.ts'
@@ -44,24 +44,18 @@ export class RedisStore implements Store {
     this.records = new RedisRecords(this.scripting)
   }
 
-  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+  attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const { address } = this.inbox
-    const answers = await this.call('attempt', claims, (claim) => claimText(claim, address), claimAnswer)
-    let waiting = false
-    for (let index = 0; index < claims.length; index++)
-      waiting = this.inbox.note(claims[index] as Claim, answers[index] as ClaimAnswer) || waiting
-    const { beginning } = this.inbox
-    if (waiting && beginning !== null) await beginning
-    return answers
+    return this.call('attempt', claims, (claim) => claimText(claim, address), this.noted)
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
-    return this.call('renew', claims, renewText, renewAnswer)
+    return this.call('renew', claims, renewText, renewed)
   }
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
     for (const { id } of claims) this.inbox.forget(id)
-    return this.call('release', claims, ({ id }) => id, releaseAnswer)
+    return this.call('release', claims, idOf, released)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -73,32 +67,49 @@ export class RedisStore implements Store {
     await this.client.close()
   }
 
-  private async call<A>(
-    script: ScriptName,
+  /** What the answers mean; whoever has to wait is noted, and first hears that its push will be heard. */
+  private readonly noted = (
+    answers: readonly unknown[],
     claims: readonly Claim[],
-    textOf: (claim: Claim) => string,
-    answerOf: (answer: unknown) => A,
-  ): Promise<readonly A[]> {
-    if (claims.length <= CLAIMS_PER_CALL) return this.callOnce(script, claims, textOf, answerOf)
-    const parts = batchesOf(claims, CLAIMS_PER_CALL).map((part) =>
-      this.callOnce(script, part, textOf, answerOf),
-    )
-    return (await Promise.all(parts)).flat()
+  ): Soon<readonly ClaimAnswer[]> => {
+    let waiting = false
+    const known = answers.map((raw, index) => {
+      const answer = claimAnswer(raw)
+      waiting = this.inbox.note(claims[index] as Claim, answer) || waiting
+      return answer
+    })
+    const { beginning } = this.inbox
+    return waiting && beginning !== null ? beginning.then(() => known) : known
   }
 
-  private async callOnce<A>(
+  private call<A>(
     script: ScriptName,
     claims: readonly Claim[],
     textOf: (claim: Claim) => string,
-    answerOf: (answer: unknown) => A,
+    meaning: Meaning<A>,
   ): Promise<readonly A[]> {
-    const names: string[] = []
-    const texts: string[] = []
-    for (const claim of claims) {
-      names.push(lockName(claim.key))
-      texts.push(textOf(claim))
-    }
-    const answers = (await this.scripting.run(script, names, texts)) as readonly unknown[]
-    return answers.map(answerOf)
+    if (claims.length <= CLAIMS_PER_CALL) return this.callOnce(script, claims, textOf, meaning)
+    const parts = batchesOf(claims, CLAIMS_PER_CALL).map((part) =>
+      this.callOnce(script, part, textOf, meaning),
+    )
+    return Promise.all(parts).then((answers) => answers.flat())
+  }
+
+  private callOnce<A>(
+    script: ScriptName,
+    claims: readonly Claim[],
+    textOf: (claim: Claim) => string,
+    meaning: Meaning<A>,
+  ): Promise<readonly A[]> {
+    const names = claims.map(({ key }) => lockName(key))
+    return this.scripting.call(script, names, claims.map(textOf), (answers) =>
+      meaning(answers as readonly unknown[], claims),
+    ) as Promise<readonly A[]>
   }
 }
+
+type Meaning<A> = (answers: readonly unknown[], claims: readonly Claim[]) => Soon<readonly A[]>
+
+const idOf = ({ id }: Claim): string => id
+const renewed = (answers: readonly unknown[]): readonly RenewAnswer[] => answers.map(renewAnswer)
+const released = (answers: readonly unknown[]): readonly ReleaseAnswer[] => answers.map(releaseAnswer)
