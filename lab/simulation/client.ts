@@ -44,6 +44,11 @@ export class Client {
     return this.session.locks
   }
 
+  /** User code of this client got a lease. */
+  had(id: string): void {
+    this.session.manners.had(id)
+  }
+
   start(): void {
     const { host } = this
     this.plan.fibers.forEach((steps, index) => {

@@ -8,6 +8,7 @@ type Call = 'attempt' | 'renew' | 'release'
 export class Manners {
   private readonly fail: Fail
   private readonly released = new Set<string>()
+  private readonly leased = new Set<string>()
   /** Claims with an attempt whose outcome the client does not know. */
   private readonly doubtful = new Set<string>()
 
@@ -21,7 +22,7 @@ export class Manners {
         this.released.add(id)
         this.doubtful.delete(id)
       } else if (call === 'attempt') {
-        this.doubtful.add(id)
+        if (!this.leased.has(id)) this.doubtful.add(id)
       } else if (this.released.has(id)) {
         this.fail('sent after release', `${key}: a renewal of ${id} was sent after its release`)
       }
@@ -31,6 +32,12 @@ export class Manners {
   /** An answer ends the doubt, unless the claim had been given up before: then only a release does. */
   answered(claims: readonly Claim[]): void {
     for (const { id } of claims) if (!this.released.has(id)) this.doubtful.delete(id)
+  }
+
+  /** User code got a lease: how that ends is no longer a matter of the attempt. */
+  had(id: string): void {
+    this.leased.add(id)
+    this.doubtful.delete(id)
   }
 
   /** The store said that the claim is over, so there is nothing left to release. */

@@ -27,6 +27,7 @@ export async function work(fiber: Fiber, lease: Lease, job: Job): Promise<void> 
   const { witness, calls } = simulation
   const { key, ask, party, askedUs, obeys } = job
   const sighting = witness.began({ key, client: host.name, host, lease, ask, party, listens: obeys, askedUs })
+  fiber.client.had(lease.id)
   const over = calls.begin(host, `work under ${key}`, Number.POSITIVE_INFINITY)
   const holdMs = simulation.healed ? Math.min(job.holdMs, SHORT_HOLD_MS) : job.holdMs
   scheduleWrites(fiber, sighting, job.writes, holdMs)
