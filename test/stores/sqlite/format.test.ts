@@ -15,7 +15,7 @@ test('a key that a newer process has written is refused by one that is still run
   const machine = new Machine()
   const store = machine.open()
   await take(store, claimOf('k'))
-  machine.database().exec('UPDATE holdfast_keys SET state = replace(state, \'"format":1\', \'"format":2\')')
+  machine.database().exec("UPDATE holdfast_keys SET state = replace(state, '[1,', '[2,')")
   await expect(async () => ask(store, claimOf('k'))).rejects.toThrow(UnsupportedError)
   expect((await ask(store, claimOf('other'))).kind, 'and the connection is usable').toBe('granted')
 })

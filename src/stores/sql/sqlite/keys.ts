@@ -105,10 +105,10 @@ export class KeyTable {
   }
 
   /** Whoever held or waited under another boot is dead; only the sequence number lives on. */
-  private stateOf({ boot, at, seq, state, forget_at }: Row, nowMs: number): KeyState {
+  private stateOf({ key, boot, at, seq, state, forget_at }: Row, nowMs: number): KeyState {
     return this.clock.isForeign(boot, at, nowMs)
-      ? decodeState(null, { seq, seqKeptUntilMs: nowMs + RULES.keepSeqMs })
-      : decodeState(state, { seq, seqKeptUntilMs: forget_at })
+      ? decodeState(key, null, { seq, seqKeptUntilMs: nowMs + RULES.keepSeqMs })
+      : decodeState(key, state, { seq, seqKeptUntilMs: forget_at })
   }
 }
 

@@ -20,6 +20,7 @@ import { RowShelf } from '../shelf.ts'
 import { SqliteAdmin } from './admin.ts'
 import type { BootClock } from './boot.ts'
 import type { Connection } from './connection.ts'
+import { Crowd } from './crowd.ts'
 import { Desk } from './desk.ts'
 import { KeyTable } from './keys.ts'
 import { Post } from './post.ts'
@@ -52,6 +53,7 @@ export class SqliteStore implements Store {
   private readonly desk: Desk
   private readonly post: Post
   private readonly keys: KeyTable
+  private readonly crowd = new Crowd()
   private open = true
 
   constructor(connection: Connection, clock: BootClock, runtime: Runtime) {
@@ -69,11 +71,14 @@ export class SqliteStore implements Store {
       this.post.keep()
       const inbox = this.post.address
       const only = claims.length === 1 ? (claims[0] as Claim) : null
-      const seq = only === null ? null : this.keys.tryClaim(only, inbox, clock)
-      if (only === null || seq === null)
-        return this.batch((shelf, now) => claimBatch(shelf, claims, inbox, now, RULES))
-      const spare = only.owner === null ? SPARE_TOKENS : 0
-      return [{ kind: 'granted', token: tokenOf(seq), spare, contended: false }]
+      const seq = only === null || this.crowd.has(only.key) ? null : this.keys.tryClaim(only, inbox, clock)
+      if (only !== null && seq !== null) {
+        const spare = only.owner === null ? SPARE_TOKENS : 0
+        return [{ kind: 'granted', token: tokenOf(seq), spare, contended: false }]
+      }
+      const answers = this.batch((shelf, now) => claimBatch(shelf, claims, inbox, now, RULES))
+      if (only !== null) this.crowd.note(only.key, answers[0] as ClaimAnswer)
+      return answers
     })
   }
 
@@ -84,7 +89,8 @@ export class SqliteStore implements Store {
   release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]> {
     return this.desk.run(({ nowMs }) => {
       const only = claims.length === 1 ? (claims[0] as Claim) : null
-      if (only !== null && this.keys.tryRelease(only.key, only.id, nowMs)) return RELEASED
+      if (only !== null && !this.crowd.has(only.key) && this.keys.tryRelease(only.key, only.id, nowMs))
+        return RELEASED
       return this.batch((shelf, now) => stepBatch(shelf, claims, releaseOf, now, RULES))
     })
   }
