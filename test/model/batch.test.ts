@@ -1,5 +1,13 @@
 import { describe, expect, it } from 'vitest'
-import { claimBatch, EMPTY, type KeyState, step } from '../../src/model/index.ts'
+import {
+  claimBatch,
+  EMPTY,
+  type KeyState,
+  releaseOf,
+  renewOf,
+  step,
+  stepBatch,
+} from '../../src/model/index.ts'
 import { claimOf } from './arbitraries.ts'
 import { claimEvent } from './explore.ts'
 import { batch } from './properties/batch.ts'
@@ -54,6 +62,23 @@ describe('a batch', () => {
     expect(claimBatch(shelf, apart, 'inbox', clock, rules).answers.map((answer) => answer.kind)).toEqual([
       'granted',
       'blocked',
+    ])
+  })
+
+  it('renews and releases several claims, each on its own key, and passes the letters on', () => {
+    const shelf = shelfWith({ k1: 'a', k2: 'b' })
+    claimBatch(shelf, [claimOf('c', { key: 'k2' })], 'inbox', clock, rules)
+    const three = [claimOf('a', { key: 'k1' }), claimOf('b', { key: 'k2' }), claimOf('a', { key: 'k3' })]
+    const renewed = stepBatch(shelf, three, renewOf, clock, rules)
+    expect(renewed.answers).toEqual([
+      { kind: 'renewed', contended: false },
+      { kind: 'renewed', contended: true },
+      { kind: 'lost' },
+    ])
+    const released = stepBatch(shelf, three, releaseOf, clock, rules)
+    expect(released.answers.map((answer) => answer.kind)).toEqual(['released', 'released', 'absent'])
+    expect(released.letters).toMatchObject([
+      { key: 'k2', inbox: 'inbox', notice: { kind: 'granted', id: 'c' } },
     ])
   })
 

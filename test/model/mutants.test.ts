@@ -4,7 +4,9 @@ import { build, type Plugin } from 'esbuild'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Model } from './explore.ts'
-import { type Mutant, mutants } from './mutants.ts'
+import type { Mutant } from './mutants/mutant.ts'
+import { mutantsOfRest } from './mutants/rest.ts'
+import { mutantsOfStep } from './mutants/step.ts'
 import { topics } from './properties/index.ts'
 import type { Property, Topic } from './property.ts'
 
@@ -70,7 +72,7 @@ describe('the properties of the model', () => {
     for (const topic of Object.values(topics)) expect(firstBroken(topic, model, 50)).toBeNull()
   })
 
-  it.each(mutants)('notice when $mistake', async (mutant) => {
+  it.each([...mutantsOfStep, ...mutantsOfRest])('notice when $mistake', async (mutant) => {
     expect(firstBroken(topics[mutant.noticedBy], await modelWith(mutant), CASES)).not.toBeNull()
   })
 })

@@ -1,16 +1,7 @@
-import type { topics } from './properties/index.ts'
+import type { Mutant } from './mutant.ts'
 
-/** A small mistake in the model, and the topic whose properties must notice it. */
-export interface Mutant {
-  readonly mistake: string
-  readonly file: string
-  /** Stands in the file exactly once. */
-  readonly from: string
-  readonly to: string
-  readonly noticedBy: keyof typeof topics
-}
-
-export const mutants: readonly Mutant[] = [
+/** Mistakes in everything that a step is made of. */
+export const mutantsOfRest: readonly Mutant[] = [
   {
     mistake: 'a writer enters beside readers',
     file: 'admission.ts',
@@ -82,53 +73,11 @@ export const mutants: readonly Mutant[] = [
     noticedBy: 'exclusion',
   },
   {
-    mistake: 'a newcomer passes the line',
-    file: 'step.ts',
-    from: 'waiting < 0 && draft.line.length === 0 && draft.admits(wanted)',
-    to: 'waiting < 0 && draft.admits(wanted)',
-    noticedBy: 'fifo',
-  },
-  {
     mistake: 'whoever fits in the line is let in, wherever it stands',
     file: 'draft.ts',
     from: 'place === 0 ? this.admits(waiter.claim) : this.joins(waiter.claim)',
     to: 'place >= 0 && this.admits(waiter.claim)',
     noticedBy: 'fifo',
-  },
-  {
-    mistake: 'an owner waits behind others for what it has',
-    file: 'step.ts',
-    from: 'if (draft.joins(wanted) || (waiting',
-    to: 'if ((waiting',
-    noticedBy: 'fifo',
-  },
-  {
-    mistake: 'a resent claim goes to the end of the line again',
-    file: 'step.ts',
-    from: 'const waiting = draft.line.findIndex((waiter) => waiter.claim.id === wanted.id)',
-    to: 'const waiting = -1',
-    noticedBy: 'fifo',
-  },
-  {
-    mistake: 'a claim that does not want to wait stays in the line',
-    file: 'step.ts',
-    from: 'wanted.queue && wanted.group === null',
-    to: 'true',
-    noticedBy: 'fifo',
-  },
-  {
-    mistake: 'a claim of a group stays in the line',
-    file: 'step.ts',
-    from: 'wanted.queue && wanted.group === null',
-    to: 'wanted.queue',
-    noticedBy: 'batch',
-  },
-  {
-    mistake: 'a refused claim keeps its place',
-    file: 'step.ts',
-    from: 'if (draft.leave(wanted.id)) draft.promote()',
-    to: '',
-    noticedBy: 'expiry',
   },
   {
     mistake: 'dead waiters stay in the line',
@@ -149,27 +98,6 @@ export const mutants: readonly Mutant[] = [
     file: 'draft.ts',
     from: 'Math.min(next.claim.ttlMs, this.rules.offerMs)',
     to: 'next.claim.ttlMs',
-    noticedBy: 'expiry',
-  },
-  {
-    mistake: 'a release does not wake the next in line',
-    file: 'step.ts',
-    from: "  draft.promote()\n  return { kind: 'released' }",
-    to: "  return { kind: 'released' }",
-    noticedBy: 'expiry',
-  },
-  {
-    mistake: 'a renewal may shorten',
-    file: 'step.ts',
-    from: 'if (expiresAtMs > found.member.expiresAtMs)',
-    to: 'if (true)',
-    noticedBy: 'expiry',
-  },
-  {
-    mistake: 'a resent claim is not granted for its full ttl',
-    file: 'step.ts',
-    from: 'draft.replaceMember(kept, member, { ...member, expiresAtMs })',
-    to: '',
     noticedBy: 'expiry',
   },
   {
@@ -201,62 +129,6 @@ export const mutants: readonly Mutant[] = [
     noticedBy: 'tokens',
   },
   {
-    mistake: 'an adoption leaves the fence where it was',
-    file: 'step.ts',
-    from: '{ ...hold, seq: draft.takeSeq() }',
-    to: 'hold',
-    noticedBy: 'adoption',
-  },
-  {
-    mistake: 'an adoption gives more than the giver has',
-    file: 'step.ts',
-    from: "  if (!covers(hold.mode, wanted.mode)) {\n    return refused('upgrade', 'the lease to adopt",
-    to: "  if (false) {\n    return refused('upgrade', 'the lease to adopt",
-    noticedBy: 'adoption',
-  },
-  {
-    mistake: 'the giver is not told of an adoption',
-    file: 'step.ts',
-    from: "draft.post(member.inbox, { kind: 'lost', id: givenId, cause: 'adopted' })",
-    to: '',
-    noticedBy: 'adoption',
-  },
-  {
-    mistake: 'a downgrade weakens a hold that others rely on',
-    file: 'step.ts',
-    from: "wanted.mode.kind === 'shared' && hold.members.length === 1",
-    to: "wanted.mode.kind === 'shared'",
-    noticedBy: 'downgrade',
-  },
-  {
-    mistake: 'a downgrade does not let readers in',
-    file: 'step.ts',
-    from: 'if (downgrade) draft.promote()',
-    to: '',
-    noticedBy: 'expiry',
-  },
-  {
-    mistake: 'an eviction by token ends every hold',
-    file: 'step.ts',
-    from: 'draft.holds.filter((hold) => hold.seq === seqOf(token))',
-    to: 'draft.holds',
-    noticedBy: 'operators',
-  },
-  {
-    mistake: 'an eviction knows no handed-over tokens',
-    file: 'step.ts',
-    from: 'hold.seq === seqOf(token)',
-    to: 'tokenOf(hold.seq) === token',
-    noticedBy: 'operators',
-  },
-  {
-    mistake: 'an eviction leaves the fence where it was',
-    file: 'step.ts',
-    from: '  draft.takeSeq()\n',
-    to: '',
-    noticedBy: 'operators',
-  },
-  {
     mistake: 'a closed key lets the line in',
     file: 'draft.ts',
     from: 'return this.closedUntilMs > this.clock.nowMs',
@@ -283,48 +155,6 @@ export const mutants: readonly Mutant[] = [
     from: 'this.post(next.inbox, {',
     to: 'this.post(this.line[0]?.inbox ?? next.inbox, {',
     noticedBy: 'letters',
-  },
-  {
-    mistake: 'a holder is not told that others wait',
-    file: 'step.ts',
-    from: 'if (!draft.contended) tellHolders(draft)',
-    to: '',
-    noticedBy: 'letters',
-  },
-  {
-    mistake: 'a state is forgotten while somebody waits',
-    file: 'step.ts',
-    from: 'for (const waiter of state.line) atMs = Math.max(atMs, waiter.expiresAtMs)',
-    to: '',
-    noticedBy: 'time',
-  },
-  {
-    mistake: 'a state is forgotten before the lock delay of its holder',
-    file: 'step.ts',
-    from: 'Math.max(atMs, member.expiresAtMs + member.lockDelayMs)',
-    to: 'Math.max(atMs, member.expiresAtMs)',
-    noticedBy: 'time',
-  },
-  {
-    mistake: 'the end of a place is not foreseen',
-    file: 'step.ts',
-    from: 'for (const waiter of state.line) atMs = Math.min(atMs, waiter.expiresAtMs)',
-    to: '',
-    noticedBy: 'time',
-  },
-  {
-    mistake: 'the opening of a closed key is not foreseen',
-    file: 'step.ts',
-    from: 'state.closedUntilMs > nowMs ? state.closedUntilMs : Number.POSITIVE_INFINITY',
-    to: 'Number.POSITIVE_INFINITY',
-    noticedBy: 'time',
-  },
-  {
-    mistake: 'a blocked claim does not foresee the death of one before it',
-    file: 'step.ts',
-    from: 'place < 0 ? draft.line : draft.line.slice(0, place)',
-    to: '[]',
-    noticedBy: 'time',
   },
   {
     mistake: 'the state that came in is written to',
