@@ -23,6 +23,7 @@ export class Caller {
   }
 
   call<T>(name: CallName, claims: number, send: () => Soon<T>, timeoutMs = this.timeoutMs): Soon<T> {
+    if (this.closed) throw new ClosedError()
     let answer: Soon<T>
     try {
       answer = send()

@@ -14,6 +14,16 @@ interface Parcel<A> {
   readonly reject: (error: unknown) => void
 }
 
+/** A release that overtook its own claim would leave a hold that nobody knows of. */
+function split<R extends Parcel<ReleaseAnswer>>(
+  releases: R[],
+  attempts: Parcel<ClaimAnswer>[],
+): [own: R[], others: R[]] {
+  const asked = new Set(attempts.flatMap(({ claims }) => claims.map((claim) => claim.id)))
+  const isOwn = ({ claims }: R) => claims.some((claim) => asked.has(claim.id))
+  return [releases.filter(isOwn), releases.filter((release) => !isOwn(release))]
+}
+
 /** Carries claims to the store: those of one tick travel as one call. An error means that the outcome is unknown. */
 export class Courier {
   private readonly store: Store
@@ -55,8 +65,13 @@ export class Courier {
   /** Releases go first: what they free may be what the attempts of the same tick ask for. */
   private readonly flush = (): void => {
     this.scheduled = false
-    this.dispatch('release', this.releases.splice(0))
-    this.dispatch('attempt', this.attempts.splice(0))
+    const attempts = this.attempts.splice(0)
+    const releases = this.releases.splice(0)
+    const [own, others] =
+      attempts.length === 0 || releases.length === 0 ? [[], releases] : split(releases, attempts)
+    this.dispatch('release', others)
+    this.dispatch('attempt', attempts)
+    this.dispatch('release', own)
   }
 
   private dispatch<C extends 'attempt' | 'release'>(call: C, parcels: Parcel<Answers[C]>[]): void {

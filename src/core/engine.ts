@@ -30,6 +30,7 @@ export class Engine implements HoldKeeper {
   /** Who is told about a claim, by its id. The holds of the turnstile are found by their key instead. */
   readonly targets = new Map<string, NoticeTarget>()
   closing = false
+  private readonly releasing = new Set<Promise<void>>()
   turnstile: NoticeTarget | null = null
   private readonly stopNotices: () => void
 
@@ -84,7 +85,10 @@ export class Engine implements HoldKeeper {
   letGo(hold: Hold): Soon<'released' | 'expired'> {
     this.watchdog.unwatch(hold)
     if (hold.listed) this.targets.delete(hold.claim.id)
-    return hold.renewing === null ? this.sendRelease(hold) : hold.renewing.then(() => this.sendRelease(hold))
+    const released =
+      hold.renewing === null ? this.sendRelease(hold) : hold.renewing.then(() => this.sendRelease(hold))
+    if (released instanceof Promise) this.follow(released)
+    return released
   }
 
   async close(): Promise<void> {
@@ -92,6 +96,7 @@ export class Engine implements HoldKeeper {
     this.watchdog.stop()
     this.waits.clear()
     this.targets.clear()
+    await Promise.all(this.releasing)
     await this.abandoned.close()
     this.caller.close()
     await this.store.close()
@@ -107,6 +112,15 @@ export class Engine implements HoldKeeper {
     if (notice.kind === 'contended') hold.noteContended(this.runtime.nowMs(), true)
     else if (notice.kind === 'revoked') hold.user?.holdRevoked()
     else if (notice.kind === 'lost') this.noticeLost(hold, notice.cause)
+  }
+
+  /** Closing waits for releases that are under way, as it waits for those that it makes itself. */
+  private follow(released: Promise<unknown>): void {
+    const settled: Promise<void> = released.then(
+      () => void this.releasing.delete(settled),
+      () => void this.releasing.delete(settled),
+    )
+    this.releasing.add(settled)
   }
 
   private sendRelease(hold: Hold): Soon<'released' | 'expired'> {

@@ -113,16 +113,16 @@ export class StoreLease implements WriteLease, HoldUser {
     // Replacing itself: a hold that is gone is refused, not made anew.
     const claim = { ...hold.claim, mode: SHARED, queue: false, replaces: hold.claim.id }
     const sentAtMs = engine.runtime.nowMs()
-    const [answer] = (await this.track(engine.courier.attempt([claim]))) as readonly [ClaimAnswer]
+    const answers = this.track(engine.courier.attempt([claim]))
+    // Once asked for, it may be done whatever the reply: from here on the lease is a reader's and nobody's to hand over.
+    hold.claim = { ...claim, replaces: null }
+    this.detach()
+    const [answer] = (await answers) as readonly [ClaimAnswer]
     if (answer.kind !== 'granted') {
       engine.watchdog.lose(hold, 'expired')
       throw this.lost ?? lostError(this.key, 'expired')
     }
-    hold.claim = { ...claim, replaces: null }
     hold.validUntilMs = Math.max(hold.validUntilMs, sentAtMs + claim.ttlMs - driftMs(claim.ttlMs))
-    engine.listen(hold)
-    this.home?.leave(this)
-    this.home = null
   }
 
   release(): Promise<Outcome> {
@@ -239,6 +239,13 @@ export class StoreLease implements WriteLease, HoldUser {
     this.failure = error
     this.engine.events.emit('releaseFailed', { key: this.key, token: this.token, error })
     throw error
+  }
+
+  private detach(): void {
+    if (this.home === null) return
+    this.engine.listen(this.hold)
+    this.home.leave(this)
+    this.home = null
   }
 
   private assertOpen(): void {

@@ -201,6 +201,20 @@ test('close gives up on a renewal that hangs, and leaves no timer of it', async 
   expect(scene.runtime.pendingTimers).toBe(0)
 })
 
+test('close waits for a release that itself waits for a renewal in flight', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party(), scene.party()]
+  const lease = await scene.runtime.until(a.locks.acquire('x', { ttl: 900 }))
+  a.faults.hang('renew')
+  await scene.runtime.advance(301)
+  const released = failure(lease.release().then((outcome) => Promise.reject(new Error(outcome))))
+  await scene.runtime.until(a.locks.close())
+  expect((await released).message).toBe('released')
+  expect((await b.locks.read('x')).holders).toEqual([])
+  await scene.runtime.until(b.locks.close())
+  expect(scene.runtime.pendingTimers).toBe(0)
+})
+
 test('an operator’s call to a store that fails or hangs ends as a store error, in bounded time', async () => {
   const scene = new Scene()
   const { locks, faults } = scene.party({ callTimeout: 700 })

@@ -181,6 +181,28 @@ test('a waiter whose time is up says who holds the key and for how long', async 
   expect((error as Error & { heldMs: number }).heldMs).toBeGreaterThanOrEqual(2400)
 })
 
+test('a downgrade whose reply is lost still counts: the claim is not handed to the next local writer', async () => {
+  const scene = new Scene()
+  const [here, there] = [scene.party(), scene.party()]
+  const writer = await scene.runtime.until(here.locks.rw('a').write.acquire())
+  const nextWriter = here.locks.rw('a').write.acquire({ wait: '1m' })
+  const reading = there.locks.rw('a').read.acquire({ wait: '1m' })
+  await scene.runtime.drain()
+  here.faults.next('attempt', { kind: 'lose reply' })
+  expect((await scene.runtime.until(failure(writer.downgrade()))).code).toBe('STORE_UNAVAILABLE')
+  const reader = await scene.runtime.until(reading)
+  await scene.runtime.until(writer.release())
+  expect(reader.held).toBe(true)
+  let served = false
+  void nextWriter.then(() => {
+    served = true
+  })
+  await scene.runtime.advance(100)
+  expect(served).toBe(false)
+  await scene.runtime.until(reader.release())
+  await scene.runtime.until(nextWriter)
+})
+
 test('a downgraded writer lets readers in and the next local writer waits', async () => {
   const scene = new Scene()
   const [here, there] = [scene.party(), scene.party()]
