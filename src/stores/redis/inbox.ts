@@ -32,19 +32,16 @@ export class Inbox {
     return () => this.listeners.delete(listener)
   }
 
-  /** Says whether the claim waits in the line. */
-  note({ id, key, queue }: Claim, answer: ClaimAnswer): boolean {
-    const waits = queue && answer.kind === 'blocked'
-    if (waits) this.waiting.set(id, key)
+  note({ id, key, queue }: Claim, answer: ClaimAnswer): void {
+    if (queue && answer.kind === 'blocked') this.waiting.set(id, key)
     else this.forget(id)
-    return waits
   }
 
   forget(id: string): void {
     if (this.waiting.size > 0) this.waiting.delete(id)
   }
 
-  /** Null once somebody listens, or has tried to; whoever waits before that would miss the push that it waits for. */
+  /** Null once we listen, or have tried to; whoever holds or waits before that would miss what is pushed to it. */
   get beginning(): Promise<void> | null {
     return this.begun ? null : (this.subscription?.begun ?? null)
   }

@@ -67,19 +67,18 @@ export class RedisStore implements Store {
     await this.client.close()
   }
 
-  /** What the answers mean; whoever has to wait is noted, and first hears that its push will be heard. */
+  /** What the answers mean. The first ones are held back until the inbox listens: holders and waiters rely on it. */
   private readonly noted = (
     answers: readonly unknown[],
     claims: readonly Claim[],
   ): Soon<readonly ClaimAnswer[]> => {
-    let waiting = false
     const known = answers.map((raw, index) => {
       const answer = claimAnswer(raw)
-      waiting = this.inbox.note(claims[index] as Claim, answer) || waiting
+      this.inbox.note(claims[index] as Claim, answer)
       return answer
     })
     const { beginning } = this.inbox
-    return waiting && beginning !== null ? beginning.then(() => known) : known
+    return beginning === null ? known : beginning.then(() => known)
   }
 
   private call<A>(
