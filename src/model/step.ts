@@ -34,14 +34,6 @@ export function step<E extends Event>(
   return { state: draft.finish(), answer, letters: draft.letters }
 }
 
-/** Whether a claim would be granted at once; how a store decides about a group before it grants any of it. */
-export function wouldGrant(state: KeyState, claim: Claim, clock: Clock, rules: Rules): boolean {
-  return (
-    step(state, { kind: 'claim', claim: { ...claim, queue: false }, inbox: null }, clock, rules).answer
-      .kind === 'granted'
-  )
-}
-
 /** Whether nothing about the key is worth remembering any more. */
 export function isForgettable(state: KeyState, nowMs: number): boolean {
   return forgetAtMs(state) <= nowMs

@@ -17,11 +17,4 @@ export const purity: Topic = {
       assert.deepEqual(outcome, { state, answer, letters })
     },
   ),
-
-  'asking whether a claim would be granted tells the truth': atEveryStep(
-    ({ before, event, clock, answer }, model) => {
-      if (event.kind !== 'claim') return
-      assert.equal(model.wouldGrant(before, event.claim, clock, RULES), answer?.kind === 'granted')
-    },
-  ),
 }
