@@ -1,4 +1,4 @@
-import { type LeaseLostError, type LockError, UnsupportedError } from '../errors.ts'
+import { type LeaseLostError, type LockError, StoreError, UnsupportedError } from '../errors.ts'
 import type { Claim, ClaimAnswer } from '../model/index.ts'
 import type { Duration, GroupLease, LeaseJson } from './api.ts'
 import type { Engine } from './engine.ts'
@@ -17,7 +17,7 @@ export async function acquireAll(
   const ordered = [...requests].sort((a, b) => (a.storeKey < b.storeKey ? -1 : 1))
   const startMs = engine.runtime.nowMs()
   if (engine.store.traits.groups && ordered.length > 1) {
-    const leases = await attemptTogether(engine, ordered)
+    const leases = await attemptTogether(engine, soloists, ordered)
     if (leases !== null) return new LeaseGroup(leases)
   }
   const leases: StoreLease[] = []
@@ -43,16 +43,21 @@ export async function acquireAll(
 }
 
 /** One attempt at all of them; null when one of them is not free. */
-async function attemptTogether(engine: Engine, requests: readonly Request[]): Promise<StoreLease[] | null> {
+async function attemptTogether(
+  engine: Engine,
+  soloists: Soloists,
+  requests: readonly Request[],
+): Promise<StoreLease[] | null> {
   const group = engine.runtime.newId()
   const claims = requests.map((request): Claim => ({ ...engine.claimOf(request), queue: false, group }))
   const sentAtMs = engine.runtime.nowMs()
   let answers: readonly ClaimAnswer[]
   try {
-    answers = await engine.courier.attempt(claims)
-  } catch {
+    answers = await soloists.askTogether(claims)
+  } catch (error) {
     for (const claim of claims) engine.abandoned.release(claim)
-    return null
+    if (error instanceof StoreError) return null
+    throw error
   }
   const inTime = requests.every(({ ttlMs }) => engine.runtime.nowMs() < sentAtMs + ttlMs - driftMs(ttlMs))
   if (!inTime || answers.some((answer) => answer.kind !== 'granted')) {

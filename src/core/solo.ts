@@ -1,5 +1,5 @@
 import { ClosedError, type LockError, type StoreError, type TimeoutDetails } from '../errors.ts'
-import type { Blocked, Claim } from '../model/index.ts'
+import type { Blocked, Claim, ClaimAnswer } from '../model/index.ts'
 import { type Pursuer, Pursuit } from './acquire.ts'
 import type { Engine } from './engine.ts'
 import type { Grant } from './hold.ts'
@@ -12,6 +12,8 @@ import { Busy, detailsOf, Ticket } from './ticket.ts'
 export class Soloists {
   private readonly engine: Engine
   private readonly open = new Set<Soloist>()
+  /** Claims of groups that are being asked for in one step. */
+  private readonly together = new Set<readonly Claim[]>()
 
   constructor(engine: Engine) {
     this.engine = engine
@@ -25,8 +27,21 @@ export class Soloists {
     return new Soloist(this.engine, this.open).enter(request, claim)
   }
 
+  /** One attempt at several claims together. */
+  async askTogether(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    this.together.add(claims)
+    try {
+      const answers = await this.engine.courier.attempt(claims)
+      if (this.engine.closing) throw new ClosedError()
+      return answers
+    } finally {
+      this.together.delete(claims)
+    }
+  }
+
   close(): void {
     for (const soloist of [...this.open]) soloist.close()
+    for (const claims of this.together) for (const claim of claims) this.engine.abandoned.release(claim)
   }
 }
 

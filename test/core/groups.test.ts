@@ -79,3 +79,15 @@ test('a store without groups takes the keys in one global order', async () => {
   expect(sizes.attempt).toEqual([1, 1])
   await scene.runtime.until(group.release())
 })
+
+test('closing while a group is being asked for leaves nothing behind', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party(), scene.party()]
+  const gate = a.faults.hang('attempt', 'reply')
+  const group = failure(a.locks.all(['x', 'y']))
+  await gate.reached
+  await scene.runtime.until(a.locks.close())
+  expect((await group).code).toBe('CLOSED')
+  expect((await b.locks.read('x')).holders).toEqual([])
+  expect((await b.locks.read('y')).holders).toEqual([])
+})
