@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { EMPTY, forgetAtMs, isForgettable, nextChangeMs } from '../../src/model/index.ts'
 import { permits, shared } from './arbitraries.ts'
 import { Key } from './key.ts'
+import { purity } from './properties/purity.ts'
 import { time } from './properties/time.ts'
 import { prove } from './property.ts'
 
@@ -53,4 +54,8 @@ describe('time', () => {
     key.claim('a', { ttlMs: 60_000, lockDelayMs: 5_000 })
     expect(forgetAtMs(key.state)).toBe(65_000)
   })
+})
+
+describe('the transition function', () => {
+  prove(purity)
 })
