@@ -24,7 +24,7 @@ const LONGEST_BACKOFF_MS = 1000
 const EXPIRY_SLACK_MS = 2
 
 /** The grant that an answer gives, counted from before the request was sent; null when it had run out before it came. */
-export function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
+function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
   const { ttlMs } = claim
   const validUntilMs = sentAtMs + ttlMs - driftMs(ttlMs)
   if (nowMs >= validUntilMs) return null

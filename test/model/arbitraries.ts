@@ -13,7 +13,7 @@ export type Action =
   | { readonly kind: 'tick' }
 
 /** One action, how long after the one before it, and how far the wall clock is off at that moment. */
-export interface Move {
+interface Move {
   readonly waitMs: number
   readonly skewUs: number
   readonly action: Action
