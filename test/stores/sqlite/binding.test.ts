@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UnsupportedError } from 'holdfast'
 import { expect, test } from 'vitest'
-import { builtIn, fromPackage, loadBinding } from '../../../src/stores/sql/sqlite/binding.ts'
+import { type Binding, builtIn, fromPackage, loadBinding } from '../../../src/stores/sql/sqlite/binding.ts'
 import { claimOf } from './claims.ts'
 import { ask, Machine, tempFolder } from './world.ts'
 
@@ -22,21 +22,22 @@ test('without any SQLite the error says what to install', () => {
   expect(() => fromPackage(missing)).toThrow(/npm install @photostructure\/sqlite$/)
 })
 
-test.each([
-  ['the SQLite of Node', builtIn()],
-  ['the package', fromPackage()],
-])('a store works on %s', async (name, binding) => {
-  if (binding === null) {
-    expect(name, 'only Node itself may be without SQLite').toBe('the SQLite of Node')
-    return
-  }
-  // Two SQLite libraries in one process would break each other's locks on one file, so each has its own.
-  const store = new Machine(join(tempFolder(), 'locks.db')).open({ binding })
+test('a store works on the SQLite of Node', async ({ skip }) => {
+  const binding = builtIn()
+  if (binding === null) skip(`Node ${process.versions.node} has no SQLite of its own`)
+  else await useStore(binding)
+})
+
+test('a store works on the package', () => useStore(fromPackage()))
+
+// Two SQLite libraries in one process would break each other's locks on one file, so each has its own.
+async function useStore(binding: Binding): Promise<void> {
+  const store = new Machine().open({ binding })
   const claim = claimOf('order:42')
   expect(await ask(store, claim)).toMatchObject({ kind: 'granted', contended: false })
   expect(await ask(store, claimOf('order:42'))).toMatchObject({ kind: 'blocked', position: 1 })
   expect(await store.release([claim])).toEqual([{ kind: 'released' }])
-})
+}
 
 test('opening a store prints no warning, and leaves the warnings of others alone', () => {
   const path = join(tempFolder(), 'locks.db')

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Store } from '../../../src/core/store.ts'
 import { claimOf } from './claims.ts'
@@ -97,4 +98,19 @@ test('clean-up goes by an index', () => {
     )
     expect(plan(`${sql} boot < 'a' LIMIT 50`)).toContain(`USING COVERING INDEX ${table}_forget`)
   }
+})
+
+test('the write-ahead log is emptied as soon as nobody reads an old part of it', async () => {
+  const machine = new Machine()
+  const store = machine.open()
+  const megabytes = () => statSync(`${machine.path}-wal`).size / 2 ** 20
+  const reader = machine.database()
+  await use(store, 'busy')
+  reader.exec('BEGIN')
+  reader.prepare('SELECT count(*) FROM holdfast_keys').get()
+  for (let n = 0; n < 2500; n++) await use(store, `k${n % 50}`)
+  expect(megabytes()).toBeGreaterThan(16)
+  reader.exec('COMMIT')
+  for (let n = 0; n < 128; n++) await use(store, 'busy')
+  expect(megabytes()).toBeLessThan(2)
 })

@@ -34,8 +34,8 @@ test('what is not a database is refused and left as it is', () => {
   expect(refusalOf(() => sqlite(path))).toBe(`path ${JSON.stringify(path)} is not an SQLite database`)
 })
 
-test.each(['', ':memory:', 'a\0b'])('the path %j is refused', (path) => {
-  expect(refusalOf(() => sqlite(path))).toMatch(/^path must /)
+test.each(['', ':memory:', 'a\0b', undefined, null, 7, {}])('the path %j is refused', (path) => {
+  expect(refusalOf(() => sqlite(path as string))).toMatch(/^path must /)
 })
 
 test('a folder or a file that cannot be written is refused with the reason', async () => {

@@ -8,8 +8,8 @@ import { LazyStatement } from './statement.ts'
 const OPEN_PATIENCE_MS = 5000
 const OPEN_RETRY_MS = 5
 
-/** Pages in the write-ahead log before they are copied into the database: 16 MB, so that fsync costs little per call. */
-const CHECKPOINT_PAGES = 4000
+/** Pages in the write-ahead log, 32 MB, at which SQLite empties it if nobody did so earlier. */
+const CHECKPOINT_PAGES = 8000
 
 /** An open database, with its tables. */
 export class Connection {
@@ -44,6 +44,20 @@ export class Connection {
     } catch (error) {
       this.undo()
       throw error
+    }
+  }
+
+  exec(sql: string): void {
+    this.database.exec(sql)
+  }
+
+  /** Lets SQLite wait for others, which blocks the event loop, while `work` runs. */
+  waitingFor(patienceMs: number, work: () => void): void {
+    this.exec(`PRAGMA busy_timeout = ${patienceMs}`)
+    try {
+      work()
+    } finally {
+      this.exec('PRAGMA busy_timeout = 0')
     }
   }
 

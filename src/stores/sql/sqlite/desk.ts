@@ -4,6 +4,7 @@ import type { Clock } from '../../../model/index.ts'
 import type { BootClock } from './boot.ts'
 import { Cleaner } from './cleaner.ts'
 import type { Connection } from './connection.ts'
+import { LogKeeper } from './log.ts'
 import { Turns } from './turns.ts'
 
 /** How the parts of a store work on the database: one at a time, on the store's clock, tidying up behind them. */
@@ -12,12 +13,14 @@ export class Desk {
   private readonly clock: BootClock
   private readonly turns: Turns
   private readonly cleaner: Cleaner
+  private readonly log: LogKeeper
 
   constructor(connection: Connection, clock: BootClock, runtime: Runtime) {
     this.connection = connection
     this.clock = clock
     this.turns = new Turns(runtime, connection.file)
     this.cleaner = new Cleaner(connection, clock)
+    this.log = new LogKeeper(connection)
   }
 
   /** Runs `work` in its turn; each of its statements is a transaction of its own unless it opens one. */
@@ -25,6 +28,7 @@ export class Desk {
     return this.turns.run(() => {
       const result = work(this.clock.read())
       this.cleaner.count()
+      this.log.count()
       return result
     })
   }

@@ -27,7 +27,13 @@ export interface FileSystemProbe {
 }
 
 export const systemProbe: FileSystemProbe = {
-  typeOf: (folder) => (process.platform === 'linux' ? statfsSync(folder).type : null),
+  typeOf(folder) {
+    try {
+      return process.platform === 'linux' ? statfsSync(folder).type : null
+    } catch {
+      return null
+    }
+  },
   mounts: () => readFileSync('/proc/self/mountinfo', 'utf8'),
 }
 

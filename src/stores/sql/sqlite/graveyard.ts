@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { codeOf } from './location.ts'
 
 const DAY_MS = 24 * 3_600_000
-const NAME = /^(?<namespace>\d+)-(?<pid>\d+)-[\w-]{16,32}(?:\.new)?$/
+const NAME = /^(?<namespace>\d+)-(?<pid>\d+)-[\w-]+(?:\.new)?$/
 
 /** Whether text from the database is the name of an inbox, and not a way to another file. */
 export function isInboxName(name: string): boolean {

@@ -16,5 +16,6 @@ export interface SqliteOptions {
  * newer format, an `InvalidArgumentError` for a path that cannot hold a database, and a `StoreError` if it cannot be opened.
  */
 export function sqlite(pathOrOptions: string | SqliteOptions): Store {
-  return openSqlite(typeof pathOrOptions === 'string' ? { path: pathOrOptions } : pathOrOptions)
+  const isOptions = typeof pathOrOptions === 'object' && pathOrOptions !== null
+  return openSqlite(isOptions ? pathOrOptions : { path: pathOrOptions })
 }

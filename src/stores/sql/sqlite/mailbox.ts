@@ -17,25 +17,29 @@ export class Mailbox {
   /** Throws when the file cannot be made or not be watched, and leaves nothing behind then. */
   constructor(path: string, mode: number, onLine: (line: string) => void) {
     this.onLine = onLine
-    // Made under another name and renamed, so that nobody writes to it before it is watched.
-    const unwatched = `${path}.new`
-    this.descriptor = openSync(unwatched, 'ax+', mode)
+    // Renamed into its place, so that it can replace one that others are writing to without a moment in between.
+    const unnamed = `${path}.new`
+    this.descriptor = openSync(unnamed, 'ax+', mode)
+    let current = unnamed
     try {
-      this.watcher = watch(unwatched, { persistent: false }, () => this.read())
+      renameSync(unnamed, path)
+      current = path
+      this.watcher = watch(path, { persistent: false }, () => this.read())
       this.watcher.on('error', () => {})
-      renameSync(unwatched, path)
     } catch (error) {
       closeSync(this.descriptor)
-      unlinkSync(unwatched)
+      unlinkSync(current)
       throw error
     }
+    // For what came before it was watched.
+    this.read()
   }
 
   /** Whole lines are handed on; the beginning of one waits for its end. */
   read(): void {
     if (!this.open) return
     for (;;) {
-      const count = readSync(this.descriptor, chunk, 0, chunk.length, this.bytes)
+      const count = this.readChunk()
       if (count === 0) return
       this.bytes += count
       this.rest = Buffer.concat([this.rest, chunk.subarray(0, count)])
@@ -54,5 +58,14 @@ export class Mailbox {
     this.open = false
     this.watcher.close()
     closeSync(this.descriptor)
+  }
+
+  private readChunk(): number {
+    try {
+      return readSync(this.descriptor, chunk, 0, chunk.length, this.bytes)
+    } catch {
+      // Letters are hints; an error here would end the process, because nobody called.
+      return 0
+    }
   }
 }
