@@ -45,7 +45,9 @@ export class StoreLocks implements Locks {
     this.turnstile = new Turnstile(this.engine)
     this.soloists = new Soloists(this.engine)
     this.guardedRecords = this.engine.caller.records()
-    this.stopSignals = this.engine.settings.releaseOnSignal ? releaseOnSignal(() => this.close()) : null
+    this.stopSignals = this.engine.settings.releaseOnSignal
+      ? releaseOnSignal((isLast) => this.end(isLast))
+      : null
   }
 
   get traits(): Traits {
@@ -150,20 +152,25 @@ export class StoreLocks implements Locks {
   }
 
   close(): Promise<void> {
-    this.closed ??= this.shutDown()
-    return this.closed
+    return this.end(false)
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
-  private async shutDown(): Promise<void> {
+  /** In a process that is about to end by a signal, an error for those who wait would only make it end by that. */
+  private end(quietly: boolean): Promise<void> {
+    this.closed ??= this.shutDown(quietly)
+    return this.closed
+  }
+
+  private async shutDown(quietly: boolean): Promise<void> {
     const { engine } = this
     engine.closing = true
-    this.stopSignals?.()
-    this.turnstile.close()
-    this.soloists.close()
+    if (!quietly) this.stopSignals?.()
+    this.turnstile.close(quietly)
+    this.soloists.close(quietly)
     for (const hold of engine.watchdog.all()) {
       engine.watchdog.lose(hold, 'closed')
       engine.abandoned.release(hold.claim)

@@ -1,21 +1,22 @@
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
-/** Runs `release` before the process ends by a signal; whatever happens, it then ends by that very signal. */
-export function releaseOnSignal(release: () => Promise<void>): () => void {
+/**
+ * Runs `release` when the process gets a signal that would end it. Where nobody else handles the signal, the process
+ * then ends by it; a program with handlers of its own decides for itself when it ends.
+ */
+export function releaseOnSignal(release: (isLast: boolean) => Promise<void>): () => void {
   const stop = () => {
     for (const signal of SIGNALS) process.off(signal, onSignal)
   }
   const onSignal = (signal: NodeJS.Signals): void => {
-    void release().then(
-      () => end(signal),
-      () => end(signal),
-    )
+    const isLast = process.listenerCount(signal) === 1
+    const end = () => {
+      stop()
+      if (isLast) process.kill(process.pid, signal)
+    }
+    void release(isLast).then(end, end)
   }
-  const end = (signal: NodeJS.Signals): void => {
-    stop()
-    // A program with handlers of its own decides for itself when it ends.
-    if (process.listenerCount(signal) === 0) process.kill(process.pid, signal)
-  }
-  for (const signal of SIGNALS) process.on(signal, onSignal)
+  // First in line, so that a handler that is called only once has not gone yet when the others are counted.
+  for (const signal of SIGNALS) process.prependListener(signal, onSignal)
   return stop
 }

@@ -39,8 +39,8 @@ export class Soloists {
     }
   }
 
-  close(): void {
-    for (const soloist of [...this.open]) soloist.close()
+  close(quietly: boolean): void {
+    for (const soloist of [...this.open]) soloist.close(quietly)
     for (const claims of this.together) for (const claim of claims) this.engine.abandoned.release(claim)
   }
 }
@@ -89,10 +89,10 @@ class Soloist implements Pursuer {
     else this.ticket.fail(error)
   }
 
-  close(): void {
+  close(quietly: boolean): void {
     this.open.delete(this)
     this.pursuit?.cancel()
-    this.ticket?.fail(new ClosedError())
+    if (!quietly) this.ticket?.fail(new ClosedError())
   }
 
   private abandon(ticket: Ticket): StoreError | TimeoutDetails {

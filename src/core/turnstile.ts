@@ -46,8 +46,8 @@ export class Turnstile {
     return waiting
   }
 
-  close(): void {
-    for (const gate of this.gates.values()) gate.close()
+  close(quietly: boolean): void {
+    for (const gate of this.gates.values()) gate.close(quietly)
     this.gates.clear()
   }
 
@@ -150,10 +150,10 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
     this.next()
   }
 
-  close(): void {
+  close(quietly: boolean): void {
     this.pursuit?.cancel()
     this.pursuit = null
-    for (const ticket of this.tickets.splice(0)) ticket.fail(new ClosedError())
+    for (const ticket of this.tickets.splice(0)) if (!quietly) ticket.fail(new ClosedError())
   }
 
   /** After a renewal that was needed first, or when nobody can take over: hand over if it may be, else give the key back. */
