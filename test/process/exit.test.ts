@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Bundle } from './support/bundle.ts'
+import { Bundle } from '../../bench/bundle.ts'
 import { Program } from './support/program.ts'
 
 const PROGRAM = new URL('./programs/exit.ts', import.meta.url)

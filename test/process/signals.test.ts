@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { createLocks, type Locks } from 'holdfast'
 import { sqlite } from 'holdfast/sqlite'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { Bundle } from './support/bundle.ts'
+import { Bundle } from '../../bench/bundle.ts'
 import type { FromPaused } from './support/messages.ts'
 import { Program } from './support/program.ts'
 

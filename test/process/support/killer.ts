@@ -3,7 +3,7 @@ import type { Witness } from './witness.ts'
 
 const EVERY_MS = 200
 /** Once in so many kills the one who is inside dies: by chance alone that would be one in sixty-four. */
-const KILLS_PER_HOLDER = 25
+const KILLS_PER_HOLDER = 40
 
 /** Kills a worker every 200 ms, without warning, and hires another. */
 export class Killer {

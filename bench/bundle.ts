@@ -3,9 +3,9 @@ import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('..', import.meta.url))
 
-/** Programs as plain JavaScript, because starting sixty of them from TypeScript would take longer than their work. */
+/** Programs as plain JavaScript, so that neither their start nor their speed depends on how TypeScript is loaded. */
 export class Bundle {
   private readonly folder: string
 
@@ -15,7 +15,7 @@ export class Bundle {
 
   static async of(...programs: readonly URL[]): Promise<Bundle> {
     // Inside the project, so that the packages they import are found.
-    const folder = mkdtempSync(join(ROOT, 'node_modules', '.holdfast-process-'))
+    const folder = mkdtempSync(join(ROOT, 'node_modules', '.holdfast-bundle-'))
     await build({
       absWorkingDir: ROOT,
       entryPoints: programs.map((program) => fileURLToPath(program)),
@@ -24,6 +24,7 @@ export class Bundle {
       platform: 'node',
       format: 'esm',
       target: 'node20',
+      external: ['async-mutex', 'proper-lockfile'],
       logLevel: 'silent',
       outExtension: { '.js': '.mjs' },
     })

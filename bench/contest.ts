@@ -1,0 +1,89 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fairness } from './statistics.ts'
+import type { SubjectName } from './subjects.ts'
+
+export interface Contest {
+  readonly subject: SubjectName
+  readonly folder: string
+  readonly workMs: number
+}
+
+/** When all begin and when none begins any more, on the machine's monotonic clock. */
+export interface Start {
+  readonly startNs: number
+  readonly endNs: number
+}
+
+/** When one asked for the key, came in and went out. */
+export type Visit = readonly [askNs: number, enterNs: number, exitNs: number]
+
+export interface Outcome {
+  readonly perSecond: number
+  /** From one process leaving to another coming in; one that takes the key again at once hands nothing off. */
+  readonly handOffsMs: readonly number[]
+  readonly waitsMs: readonly number[]
+  /** The part of all visits that came after one of another process. */
+  readonly crossing: number
+  readonly fairness: number
+  readonly overlaps: number
+}
+
+const NANOSECONDS_PER_MS = 1e6
+
+/** Lets `count` processes of `program` contend for one key. */
+export async function contend(
+  program: string,
+  contest: Omit<Contest, 'folder'>,
+  count: number,
+  lastsMs: number,
+): Promise<Outcome> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
+  const order: Contest = { ...contest, folder }
+  const children = Array.from({ length: count }, () =>
+    fork(program, [JSON.stringify(order)], { execArgv: [] }),
+  )
+  try {
+    await Promise.all(children.map((child) => once(child, 'message')))
+    const startNs = Number(process.hrtime.bigint()) + 20 * NANOSECONDS_PER_MS
+    const start: Start = { startNs, endNs: startNs + lastsMs * NANOSECONDS_PER_MS }
+    return outcomeOf(await Promise.all(children.map((child) => compete(child, start))), start)
+  } finally {
+    for (const child of children) child.kill('SIGKILL')
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function compete(child: ChildProcess, start: Start): Promise<Visit[]> {
+  child.send(start)
+  const [visits] = (await once(child, 'message')) as [Visit[]]
+  await once(child, 'exit')
+  return visits
+}
+
+function outcomeOf(visits: readonly Visit[][], { startNs, endNs }: Start): Outcome {
+  const all = visits.flatMap((own, process) =>
+    own.map(([askNs, enterNs, exitNs]) => ({ process, askNs, enterNs, exitNs })),
+  )
+  const sorted = all.toSorted((one, other) => one.enterNs - other.enterNs)
+  const overlaps = sorted.filter(({ enterNs }, index) => enterNs < (sorted[index - 1]?.exitNs ?? 0)).length
+  // When the time is up the others stop coming, so what is still going on then is not contended any more.
+  const inTime = sorted.filter(({ exitNs }) => exitNs <= endNs)
+  const handOffsMs = inTime.flatMap(({ process, enterNs }, index) => {
+    const before = inTime[index - 1]
+    const crosses = before !== undefined && before.process !== process
+    return crosses ? [(enterNs - before.exitNs) / NANOSECONDS_PER_MS] : []
+  })
+  return {
+    perSecond: (inTime.length / ((endNs - startNs) / NANOSECONDS_PER_MS)) * 1000,
+    handOffsMs,
+    // Those who were still waiting when the time was up count too: leaving them out would flatter who starves them.
+    waitsMs: sorted.map(({ askNs, enterNs }) => (enterNs - askNs) / NANOSECONDS_PER_MS),
+    crossing: handOffsMs.length / inTime.length,
+    fairness: fairness(visits.map((own) => own.length)),
+    overlaps,
+  }
+}

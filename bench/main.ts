@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { Bundle } from './bundle.ts'
+import { thisMachine } from './machine.ts'
+import { describeMachine, describeResult } from './report.ts'
+import type { Result, Size } from './result.ts'
+import { benchSqlite, CONTENDER, PAIR } from './sqlite.ts'
+
+const MEMORY = new URL('./programs/memory.ts', import.meta.url)
+const LEASES = new URL('./programs/leases.ts', import.meta.url)
+
+const BENCHES: Record<string, (bundle: Bundle, size: Size) => Result | Promise<Result>> = {
+  memory: (bundle, size) => inOneProcess(bundle.path(MEMORY), size),
+  leases: (bundle, size) => inOneProcess(bundle.path(LEASES), size),
+  sqlite: benchSqlite,
+}
+
+const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny]
+  --json   print the results as JSON
+  --write  keep them in bench/results/
+  --tiny   only show that everything runs: the figures mean nothing`
+
+/** A process of its own, so that no workload meets the heap and the compiled code of another. */
+function inOneProcess(program: string, size: Size): Result {
+  const output = execFileSync(process.execPath, ['--expose-gc', program, size], { encoding: 'utf8' })
+  return JSON.parse(output) as Result
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    json: { type: 'boolean', default: false },
+    write: { type: 'boolean', default: false },
+    tiny: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+  },
+})
+const names = positionals.length === 0 ? Object.keys(BENCHES) : positionals
+const unknown = names.filter((name) => !Object.hasOwn(BENCHES, name))
+if (values.help || unknown.length > 0) {
+  console.log(unknown.length > 0 ? `Unknown: ${unknown.join(', ')}.\n${USAGE}` : USAGE)
+  process.exitCode = values.help ? 0 : 64
+} else {
+  await run()
+}
+
+async function run(): Promise<void> {
+  const machine = thisMachine()
+  const results: Record<string, Result> = {}
+  const say = (text: string): void => {
+    if (!values.json) console.log(`${text}\n`)
+  }
+  say(describeMachine(machine))
+  const bundle = await Bundle.of(MEMORY, LEASES, PAIR, CONTENDER)
+  try {
+    for (const name of names) {
+      const result = await BENCHES[name]?.(bundle, values.tiny ? 'tiny' : 'full')
+      if (result === undefined) continue
+      results[name] = result
+      say(describeResult(result))
+      if (values.write) keep(name, { machine, ...result })
+      if (result.overlaps > 0) process.exitCode = 1
+    }
+  } finally {
+    bundle.remove()
+  }
+  if (values.json) console.log(JSON.stringify({ machine, results }, null, 2))
+}
+
+function keep(name: string, content: object): void {
+  const folder = new URL('./results/', import.meta.url)
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify(content, null, 2)}\n`)
+}

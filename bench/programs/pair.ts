@@ -1,0 +1,57 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { emit, type Row, type Size } from '../result.ts'
+import { median } from '../statistics.ts'
+import { openSubject, type Subject, type SubjectName } from '../subjects.ts'
+
+/** One process, one key, nobody else: what a lock and its release cost. */
+const size = process.argv[2] as Size
+const ROUNDS = size === 'tiny' ? 2 : 15
+const WARM_UP_ROUNDS = Math.floor(ROUNDS / 5)
+const ROUND_MS = size === 'tiny' ? 20 : 200
+const NAMES: readonly SubjectName[] = ['holdfast', 'proper-lockfile (default)']
+
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
+const subjects = NAMES.map((name) => ({ name, subject: openSubject(name, folder), rates: [] as number[] }))
+for (let round = 0; round < ROUNDS; round++) {
+  for (const { subject, rates } of round % 2 === 0 ? subjects : subjects.toReversed()) {
+    const rate = await rateOf(subject)
+    if (round >= WARM_UP_ROUNDS) rates.push(rate)
+  }
+}
+for (const { subject } of subjects) await subject.close()
+rmSync(folder, { recursive: true, force: true })
+
+async function rateOf(subject: Subject): Promise<number> {
+  const startedAtMs = performance.now()
+  let done = 0
+  let tookMs = 0
+  while (tookMs < ROUND_MS) {
+    await subject.run(async () => {})
+    done++
+    tookMs = performance.now() - startedAtMs
+  }
+  return (done / tookMs) * 1000
+}
+
+const ours = subjects[0]?.rates ?? []
+const rows: Row[] = subjects.map(({ name, rates }) => ({
+  workload: 'SQLite, one process, uncontended',
+  subject: name,
+  figures: {
+    'per second': median(rates),
+    'holdfast, times this': median(ours.map((rate, index) => rate / (rates[index] as number))),
+  },
+}))
+emit({
+  rows,
+  targets: rows
+    .filter(({ subject }) => subject !== NAMES[0])
+    .map(({ workload, subject, figures }) => ({
+      what: `${workload}: rate, times ${subject}`,
+      value: figures['holdfast, times this'] as number,
+      bound: { atLeast: 20 },
+    })),
+  overlaps: 0,
+})

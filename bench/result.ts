@@ -1,0 +1,33 @@
+/** One line of a table: what one subject did in one workload. */
+export interface Row {
+  readonly workload: string
+  readonly subject: string
+  /** Named figures, in the order of the columns. */
+  readonly figures: Readonly<Record<string, number>>
+}
+
+/** What was to be shown, and what came out. */
+export interface Target {
+  readonly what: string
+  readonly value: number
+  readonly bound: { readonly atLeast: number } | { readonly atMost: number }
+}
+
+export interface Result {
+  readonly rows: readonly Row[]
+  readonly targets: readonly Target[]
+  /** How often two were inside at once; anything but 0 makes every figure worthless. */
+  readonly overlaps: number
+}
+
+/** How much of everything a run does: `tiny` only shows that it works. */
+export type Size = 'full' | 'tiny'
+
+export function isMet({ value, bound }: Target): boolean {
+  return 'atLeast' in bound ? value >= bound.atLeast : value <= bound.atMost
+}
+
+/** How a program of a benchmark hands its result to whoever started it: the last line that it prints. */
+export function emit(result: Result): void {
+  console.log(JSON.stringify(result))
+}
