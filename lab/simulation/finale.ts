@@ -32,7 +32,7 @@ export async function finale(fiber: Fiber, index: number): Promise<void> {
   await serve(fiber, KEYS.hot, { kind: 'mutex' })
   await serve(fiber, KEYS.pool, { kind: 'permits', limit: POOL_LIMIT, weight: 1 + (index % POOL_LIMIT) })
   if (fiber.client === simulation.writer && index === 0) {
-    await fiber.host.sleep(200)
+    await fiber.host.sleep(60)
     await serve(fiber, KEYS.book, { kind: 'write' })
     simulation.writerServed = true
     return

@@ -22,7 +22,7 @@ interface Style {
 
 /** Once async contexts are tracked, every promise of the thread costs more: only some seeds do, and they come last. */
 export function reenters(seed: number): boolean {
-  return seed % 10 === 0
+  return seed % 20 === 0
 }
 
 /** Writes the plan of a seed: who does what, and what goes wrong when. */
