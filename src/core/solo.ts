@@ -24,6 +24,8 @@ export class Soloists {
   }
 
   enter(request: Request, claim: Claim = this.engine.claimOf(request)): Soon<StoreLease | Busy> {
+    // A group goes on key by key after its first attempt, and may find the doors closed by then.
+    if (this.engine.closing) throw new ClosedError()
     return new Soloist(this.engine, this.open).enter(request, claim)
   }
 

@@ -91,3 +91,17 @@ test('closing while a group is being asked for leaves nothing behind', async () 
   expect((await b.locks.read('x')).holders).toEqual([])
   expect((await b.locks.read('y')).holders).toEqual([])
 })
+
+test('closing after a group could not be asked for sends nothing more', async () => {
+  const scene = new Scene()
+  const { locks, faults, calls } = scene.party({ callTimeout: 500 })
+  faults.hang('attempt')
+  const group = failure(locks.all(['x', 'y']))
+  await scene.runtime.advance(100)
+  faults.every('release', { kind: 'delay', ms: 450 })
+  const closing = locks.close()
+  expect((await scene.runtime.until(group)).code).toBe('CLOSED')
+  await scene.runtime.until(closing)
+  // Only the one that hung, and that the end of the faults let through.
+  expect(calls.attempt).toBe(1)
+})
