@@ -11,14 +11,12 @@ const token = String(lease.token)
 lease.signal.addEventListener('abort', () => {
   tell({ kind: 'aborted', code: lease.signal.reason.code })
 })
+let lateWrites = 0
 const writing = setInterval(() => {
-  if (lease.held) {
-    tell({ kind: 'write', token, knowing: 'held' })
-    return
-  }
-  clearInterval(writing)
-  tell({ kind: 'write', token, knowing: 'lost' })
-  process.disconnect()
+  if (lease.held) tell({ kind: 'write', token, knowing: 'held' })
+  else if (++lateWrites === 1) tell({ kind: 'write', token, knowing: 'lost' })
+  // The timer of a lease does not keep the process alive, so this one does until the loss is told.
+  if (lease.signal.aborted) clearInterval(writing)
 }, 10)
 
 function tell(message: FromPaused): void {
