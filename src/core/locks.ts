@@ -255,7 +255,9 @@ export class StoreLocks implements Locks {
       const nested = this.reentry.enter(request)
       if (nested !== null) return nested
     }
-    if (request.mode.kind === 'exclusive' && request.owner === null) return this.turnstile.enter(request)
+    // One that spins may be overtaken for ever, and must not keep a local line waiting behind it.
+    const inLine = request.mode.kind === 'exclusive' && request.owner === null && request.spin === null
+    if (inLine) return this.turnstile.enter(request)
     return this.soloists.enter(request)
   }
 

@@ -7,13 +7,14 @@ import type { Request } from './options.ts'
 
 type Held = ReadonlyMap<string, StoreLease>
 
+/** One for the whole process: a storage that was used once is never given back, and every promise pays for it. */
+const storage = new AsyncLocalStorage<ReadonlyMap<Reentry, Held>>()
+
 /** Re-entry by async context: work inside `using` finds the lease that its own context holds. Opt-in. */
 export class Reentry {
-  private readonly storage = new AsyncLocalStorage<Held>()
-
   /** A lease inside the lease that this context holds, if it holds one that gives what is asked for. */
   enter(request: Request): NestedLease | null {
-    const outer = this.storage.getStore()?.get(request.storeKey)
+    const outer = storage.getStore()?.get(this)?.get(request.storeKey)
     if (outer === undefined || !outer.held) return null
     if (!covers(outer.hold.claim.mode, request.mode)) {
       throw new ConflictError(
@@ -24,9 +25,10 @@ export class Reentry {
   }
 
   run<T>(lease: StoreLease, work: () => T): T {
-    const held = new Map(this.storage.getStore())
+    const outer = storage.getStore()
+    const held = new Map(outer?.get(this))
     held.set(lease.request.storeKey, lease)
-    return this.storage.run(held, work)
+    return storage.run(new Map(outer).set(this, held), work)
   }
 }
 

@@ -272,5 +272,5 @@ function fitsClaim(claim: Claim, { ttlMs, meta, actor, renew }: Request): boolea
 }
 
 function fitsPursuit({ claim, request }: Pursuit, next: Request): boolean {
-  return fitsClaim(claim, next) && request.renew && claim.queue && next.spin === null
+  return fitsClaim(claim, next) && request.renew && claim.queue
 }

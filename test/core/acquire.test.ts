@@ -206,6 +206,20 @@ test('spinning asks again and again and joins no line', async () => {
   await scene.runtime.until(waiting)
 })
 
+test('one that spins does not keep the others of its process waiting behind it', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party(), scene.party()]
+  const reader = await scene.runtime.until(a.locks.rw('k').read.acquire())
+  const spinning = failure(b.locks.acquire('k', { retry: { spin: '1h' }, wait: '2h' }))
+  await scene.runtime.drain()
+  const queued = b.locks.acquire('k')
+  await scene.runtime.drain()
+  await scene.runtime.until(reader.release())
+  expect((await scene.runtime.until(queued)).held).toBe(true)
+  await scene.runtime.until(b.locks.close())
+  expect((await spinning).code).toBe('CLOSED')
+})
+
 test('claims and releases of one tick travel as one call', async () => {
   const scene = new Scene()
   const { locks, sizes } = scene.party()
