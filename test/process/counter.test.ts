@@ -12,7 +12,7 @@ const PROGRAM = new URL('./programs/counter.ts', import.meta.url)
 const PROCESSES = 64
 const INCREMENTS = 50
 const TOTAL = PROCESSES * INCREMENTS
-const KILL_TTL_MS = 2_000
+const KILL_TTL_MS = 1_500
 
 let bundle: Bundle
 let folder: string

@@ -3,7 +3,7 @@ import type { Witness } from './witness.ts'
 
 const EVERY_MS = 200
 /** Once in so many kills the one who is inside dies: by chance alone that would be one in sixty-four. */
-const KILLS_PER_HOLDER = 40
+const KILLS_PER_HOLDER = 50
 
 /** Kills a worker every 200 ms, without warning, and hires another. */
 export class Killer {
@@ -13,6 +13,7 @@ export class Killer {
   private readonly witness: Witness
   private readonly goOn: () => boolean
   private holdersDue = 1
+  private entersAtHolderKill = -1
   private timer: NodeJS.Timeout | undefined
 
   constructor(crew: Crew, witness: Witness, goOn: () => boolean) {
@@ -30,10 +31,16 @@ export class Killer {
   }
 
   private strike(): void {
-    const begun = this.witness.entersMs.length > this.crew.names.length
-    const victim = begun && this.goOn() ? this.choose() : undefined
+    const enters = this.witness.entersMs.length
+    const begun = enters > this.crew.names.length
+    // A next in line that dies before the key is free again costs its offer of a second on top: recovery is seen without.
+    const recovering = enters === this.entersAtHolderKill
+    const victim = begun && !recovering && this.goOn() ? this.choose() : undefined
     if (victim === undefined) return
-    if (victim === this.witness.holder) this.holdersKilled++
+    if (victim === this.witness.holder) {
+      this.holdersKilled++
+      this.entersAtHolderKill = enters
+    }
     this.crew.kill(victim)
     this.witness.killed(victim)
     this.killed.add(victim)
