@@ -1,4 +1,4 @@
-import { ConflictError, LeaseLostError, type LockError, StoreError } from '../errors.ts'
+import { ConflictError, LeaseLostError, LockError, StoreError } from '../errors.ts'
 import type { Blocked, Claim, ClaimAnswer, Granted, Refused } from '../model/index.ts'
 import type { Alarm } from './alarms.ts'
 import type { Engine, NoticeTarget } from './engine.ts'
@@ -22,6 +22,24 @@ const FIRST_BACKOFF_MS = 25
 const LONGEST_BACKOFF_MS = 1000
 /** A look at the very moment of an expiry comes too early by the difference of two clocks. */
 const EXPIRY_SLACK_MS = 2
+
+type Asked = Soon<readonly ClaimAnswer[]> | LockError
+
+/** One attempt; an error at once is an answer, too. */
+export function ask(engine: Engine, claim: Claim): Asked {
+  try {
+    return engine.courier.attempt([claim])
+  } catch (error) {
+    return error as LockError
+  }
+}
+
+/** The grant of a store that answers in the same turn; null when it is not granted or not known yet. */
+export function grantedAtOnce(answers: Asked, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
+  if (answers instanceof Promise || answers instanceof LockError) return null
+  const [answer] = answers
+  return answer?.kind === 'granted' ? grantOf(answer, claim, sentAtMs, nowMs) : null
+}
 
 /** The grant that an answer gives, counted from before the request was sent; null when it had run out before it came. */
 function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
@@ -63,18 +81,15 @@ export class Pursuit implements NoticeTarget, Alarm {
 
   /** Makes an attempt. What is known at once is returned; else null, and the pursuer will be told. */
   begin(sentAtMs: number): Grant | Blocked | null {
-    let answers: Soon<readonly ClaimAnswer[]>
-    try {
-      answers = this.engine.courier.attempt([this.claim])
-    } catch (error) {
-      this.afterError(error as LockError)
-      return null
-    }
-    return this.follow(answers, sentAtMs)
+    return this.follow(ask(this.engine, this.claim), sentAtMs)
   }
 
   /** Goes on from an attempt that was made already. */
-  follow(answers: Soon<readonly ClaimAnswer[]>, sentAtMs: number): Grant | Blocked | null {
+  follow(answers: Asked, sentAtMs: number): Grant | Blocked | null {
+    if (answers instanceof LockError) {
+      this.afterError(answers)
+      return null
+    }
     if (answers instanceof Promise) {
       this.engine.targets.set(this.claim.id, this)
       this.listen(answers, sentAtMs)

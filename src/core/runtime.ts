@@ -1,4 +1,4 @@
-import { randomFillSync } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 
 /** A timer that was set; `clear` may be called more than once. */
 export interface Timer {
@@ -23,21 +23,19 @@ export interface Runtime {
 
 /** Node's timers overflow above this and fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
-const ALPHABET = Buffer.from('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_')
 /** 22 letters of 6 random bits each. */
 const ID_LENGTH = 22
-const pool = Buffer.allocUnsafe(ID_LENGTH * 256)
-let used = pool.length
+const POOL_BYTES = 4125
+let pool = ''
+let used = 0
 
-/** Drawn from a pool, because an id is made for every claim and a system call or an encoder would cost more than the claim. */
+/** Cut from a long random text, because an id is made for every claim, and a call of the system or of an encoder costs more than the claim. */
 function newId(): string {
-  if (used === pool.length) {
-    randomFillSync(pool)
-    for (let index = 0; index < pool.length; index++)
-      pool[index] = ALPHABET[(pool[index] as number) & 63] as number
+  if (used + ID_LENGTH > pool.length) {
+    pool = randomBytes(POOL_BYTES).toString('base64url')
     used = 0
   }
-  const id = pool.toString('latin1', used, used + ID_LENGTH)
+  const id = pool.slice(used, used + ID_LENGTH)
   used += ID_LENGTH
   return id
 }

@@ -1,6 +1,6 @@
 import { ClosedError, type LockError, type StoreError, type TimeoutDetails } from '../errors.ts'
 import type { Blocked, Claim } from '../model/index.ts'
-import { type Pursuer, Pursuit } from './acquire.ts'
+import { ask, grantedAtOnce, type Pursuer, Pursuit } from './acquire.ts'
 import type { Engine, NoticeTarget } from './engine.ts'
 import type { Grant, Hold } from './hold.ts'
 import { type LeaseHome, StoreLease } from './lease.ts'
@@ -83,19 +83,20 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
 
   /** The first to come; the store may answer at once. */
   open(request: Request): Soon<StoreLease | Busy> {
-    const claim = this.engine.claimOf(request)
-    const pursuit = new Pursuit(this.engine, claim, request, this)
-    this.pursuit = pursuit
+    const { engine } = this
+    const claim = engine.claimOf(request)
+    const sinceMs = engine.runtime.nowMs()
+    const answers = ask(engine, claim)
+    const nowMs = engine.runtime.nowMs()
+    const grant = grantedAtOnce(answers, claim, sinceMs, nowMs)
+    if (grant !== null) return this.admit(claim, request, grant, sinceMs, nowMs)
+    this.pursuit = new Pursuit(engine, claim, request, this)
     this.refusal = null
-    const sinceMs = this.engine.runtime.nowMs()
-    const known = pursuit.begin(sinceMs)
+    const known = this.pursuit.follow(answers, sinceMs)
     if (this.refusal !== null) throw this.refusal
     if (known === null) return this.line(request, sinceMs).promise
-    if ('kind' in known && known.kind === 'blocked') {
-      this.pursuit = null
-      return new Busy(detailsOf(request, 0, known))
-    }
-    return this.admit(claim, request, known as Grant, sinceMs)
+    this.pursuit = null
+    return new Busy(detailsOf(request, 0, known as Blocked))
   }
 
   queue(request: Request): Soon<StoreLease | Busy> {
@@ -115,7 +116,8 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
       this.engine.abandoned.release(pursuit.claim)
       return
     }
-    ticket.serve(this.admit(pursuit.claim, ticket.request, grant, ticket.sinceMs))
+    const nowMs = this.engine.runtime.nowMs()
+    ticket.serve(this.admit(pursuit.claim, ticket.request, grant, ticket.sinceMs, nowMs))
   }
 
   busy(_pursuit: Pursuit, blocked: Blocked): void {
@@ -207,10 +209,9 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
     return 'released'
   }
 
-  private admit(claim: Claim, request: Request, grant: Grant, sinceMs: number): StoreLease {
+  private admit(claim: Claim, request: Request, grant: Grant, sinceMs: number, nowMs: number): StoreLease {
     this.pursuit = null
     this.passed = 0
-    const nowMs = this.engine.runtime.nowMs()
     const hold = this.engine.hold(claim, request, grant, nowMs)
     this.lease = new StoreLease(this.engine, hold, request, grant.token, sinceMs, nowMs, this)
     this.tellGranted(this.lease, false)
