@@ -30,6 +30,8 @@ export class StoreLease implements WriteLease, HoldUser {
   private outcome: Soon<Outcome> | null = null
   /** Why the outcome of the release is unknown. */
   private failure: unknown = null
+  /** The store did not know the lease although it should have lived on. */
+  private goneAtRelease = false
   private lost: LeaseLostError | null = null
   private controller: AbortController | null = null
   private revokedListeners: Set<() => void> | null = null
@@ -166,7 +168,7 @@ export class StoreLease implements WriteLease, HoldUser {
   /** Why the lease ended before it was released, if it did. */
   get lossError(): LeaseLostError | null {
     if (this.lost !== null) return this.lost
-    return this.outcome === 'expired' ? lostError(this.key, 'expired') : null
+    return this.goneAtRelease ? lostError(this.key, 'expired') : null
   }
 
   on(_event: 'revoked', listener: () => void): () => void {
@@ -228,6 +230,8 @@ export class StoreLease implements WriteLease, HoldUser {
 
   private tell(outcome: Outcome): Outcome {
     this.outcome = outcome
+    // A release that was answered after the deadline says nothing about the time of the work.
+    this.goneAtRelease = outcome === 'expired' && this.engine.runtime.nowMs() < this.hold.validUntilMs
     if (this.engine.events.has('released')) {
       const heldMs = this.engine.runtime.nowMs() - this.grantedAtMs
       this.engine.events.emit('released', { key: this.key, token: this.token, heldMs, outcome })

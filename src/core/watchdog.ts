@@ -22,6 +22,8 @@ export class Watchdog {
   private readonly alarms: Alarms
   private due: Hold[] = []
   private wallAheadMs: number
+  /** What is overdue after a stall is worked off in many turns: all of them are still the same stall. */
+  private sameStallUntilMs = 0
 
   constructor(
     courier: Courier,
@@ -99,6 +101,9 @@ export class Watchdog {
     this.wallAheadMs = wallAheadMs
     const lateMs = nowMs - first.dueMs
     if (lateMs < STALL_MS && sleptMs < SLEEP_MS) return
+    const again = nowMs < this.sameStallUntilMs
+    this.sameStallUntilMs = nowMs + STALL_MS
+    if (again && sleptMs < SLEEP_MS) return
     for (const hold of [first, ...this.all()]) {
       if (hold.autoRenew && (sleptMs >= SLEEP_MS || !hold.trusted(nowMs))) hold.doubted = true
     }

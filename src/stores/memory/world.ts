@@ -14,6 +14,8 @@ import {
  *  remembered of a free key either: the stamp rises with every step, whatever the key. */
 const RULES: Rules = { offerMs: Number.POSITIVE_INFINITY, keepSeqMs: 0 }
 
+/** Fewer keys than this are never looked through. */
+const KEPT_KEYS = 256
 const STEPS_PER_SWEEP = 64
 /** More than a step can add, so that what is forgotten keeps up with what is remembered. */
 const KEYS_PER_SWEEP = 128
@@ -27,6 +29,7 @@ export class MemoryWorld {
   private readonly runtime: Runtime
   private lastStampUs: number
   private steps = 0
+  private sweepAt = KEPT_KEYS
   private inboxes = 0
   private sweeping: Iterator<[string, KeyState]> | null = null
 
@@ -53,7 +56,7 @@ export class MemoryWorld {
   put(key: string, state: KeyState): void {
     if (state.seq > this.lastStampUs) this.lastStampUs = state.seq
     this.states.set(key, state)
-    if (++this.steps % STEPS_PER_SWEEP === 0) this.sweep()
+    if (this.states.size > this.sweepAt && ++this.steps % STEPS_PER_SWEEP === 0) this.sweep()
   }
 
   keys(): string[] {
@@ -77,6 +80,8 @@ export class MemoryWorld {
       const entry = this.sweeping.next()
       if (entry.done === true) {
         this.sweeping = null
+        // What was left is in use; it is looked through again when as much has come.
+        this.sweepAt = Math.max(KEPT_KEYS, this.states.size * 2)
         return
       }
       const [key, state] = entry.value

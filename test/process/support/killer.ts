@@ -13,7 +13,6 @@ export class Killer {
   private readonly witness: Witness
   private readonly goOn: () => boolean
   private holdersDue = 1
-  private entersAtHolderKill = -1
   private timer: NodeJS.Timeout | undefined
 
   constructor(crew: Crew, witness: Witness, goOn: () => boolean) {
@@ -31,16 +30,10 @@ export class Killer {
   }
 
   private strike(): void {
-    const enters = this.witness.entersMs.length
-    const begun = enters > this.crew.names.length
-    // A next in line that dies before the key is free again costs its offer of a second on top: recovery is seen without.
-    const recovering = enters === this.entersAtHolderKill
-    const victim = begun && !recovering && this.goOn() ? this.choose() : undefined
+    const begun = this.witness.entersMs.length > this.crew.names.length
+    const victim = begun && this.goOn() ? this.choose() : undefined
     if (victim === undefined) return
-    if (victim === this.witness.holder) {
-      this.holdersKilled++
-      this.entersAtHolderKill = enters
-    }
+    if (victim === this.witness.holder) this.holdersKilled++
     this.crew.kill(victim)
     this.witness.killed(victim)
     this.killed.add(victim)

@@ -1,5 +1,6 @@
 import { readdirSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import type { KeyState } from '../../../model/index.ts'
 import { codeOf } from './location.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -8,6 +9,22 @@ const NAME = /^(?<namespace>\d+)-(?<pid>\d+)-[\w-]+(?:\.new)?$/
 /** Whether text from the database is the name of an inbox, and not a way to another file. */
 export function isInboxName(name: string): boolean {
   return NAME.test(name) && !name.endsWith('.new')
+}
+
+/** The next in line is in a process that has ended: it will never come, and an offer would cost the others its life. */
+export function withoutDead(state: KeyState, namespace: string): KeyState {
+  let dead = 0
+  for (const { inbox } of state.line) {
+    if (inbox === null || !isGone(inbox, namespace)) break
+    dead++
+  }
+  return dead === 0 ? state : { ...state, line: state.line.slice(dead) }
+}
+
+/** A process of another pid namespace cannot be seen from here, so it counts as running. */
+function isGone(inbox: string, namespace: string): boolean {
+  const parts = NAME.exec(inbox)?.groups
+  return parts !== undefined && parts.namespace === namespace && !isRunning(Number(parts.pid))
 }
 
 /** Removes the inboxes that killed processes left, and those that nobody has used for a day. */

@@ -22,6 +22,8 @@ import type { BootClock } from './boot.ts'
 import type { Connection } from './connection.ts'
 import { Crowd } from './crowd.ts'
 import { Desk } from './desk.ts'
+import { withoutDead } from './graveyard.ts'
+import { pidNamespace } from './inbox.ts'
 import { KeyTable } from './keys.ts'
 import { Post } from './post.ts'
 import { SqliteRecords } from './records.ts'
@@ -54,6 +56,7 @@ export class SqliteStore implements Store {
   private readonly post: Post
   private readonly keys: KeyTable
   private readonly crowd = new Crowd()
+  private readonly namespace = pidNamespace()
   private open = true
 
   constructor(connection: Connection, clock: BootClock, runtime: Runtime) {
@@ -118,7 +121,7 @@ export class SqliteStore implements Store {
 
   private batch<A>(work: (shelf: Shelf, clock: Clock) => Batch<A>): readonly A[] {
     const { answers, letters } = this.desk.transaction((clock) => {
-      const shelf = new RowShelf((key) => this.keys.load(key, clock.nowMs))
+      const shelf = new RowShelf((key) => withoutDead(this.keys.load(key, clock.nowMs), this.namespace))
       const batch = work(shelf, clock)
       for (const [key, state] of shelf.changed) this.keys.save(key, state, clock.nowMs)
       return batch
