@@ -52,11 +52,17 @@ async function contested(bundle: Bundle, size: Size, workMs: number): Promise<Re
 
 /** A hand-off is seen from the key, a wait from whoever asks: a lock that starves others may have short hand-offs. */
 function targetsOf(workload: string, subject: string, ours: Figures, theirs: Figures): Target[] {
-  return (['hand-off p99 ms', 'wait p99 ms'] as const).map((figure) => ({
+  const shorter = (['hand-off p99 ms', 'wait p99 ms'] as const).map((figure) => ({
     what: `${workload}: ${figure}, shorter than ${subject} by`,
     value: theirs[figure] / ours[figure],
     bound: { atLeast: 10 },
   }))
+  const rate = {
+    what: `${workload}: acquisitions per second, times ${subject}`,
+    value: ours['per second'] / theirs['per second'],
+    bound: { atLeast: 20 },
+  }
+  return [rate, ...shorter]
 }
 
 function figuresOf(outcomes: readonly Outcome[]) {
