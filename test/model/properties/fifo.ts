@@ -44,6 +44,7 @@ export const fifo: Topic = {
   'nobody is granted past a live waiter that came earlier, except into the hold of its own owner':
     atEveryStep(({ event, answer, letters, known, learnt }) => {
       const entered = letters.flatMap(({ notice }) => (notice.kind === 'granted' ? [notice.id] : []))
+      const ownerOf = (id: string) => known.waiter(id)?.claim.owner ?? null
       if (
         event.kind === 'claim' &&
         answer?.kind === 'granted' &&
@@ -54,6 +55,9 @@ export const fifo: Topic = {
       for (const id of entered) {
         const hold = learnt.holdOf(id)
         if (hold === undefined || hold.believers.length > 1) continue
+        // The one whose hold it joined may have come and gone in this very step.
+        const owner = ownerOf(id)
+        if (owner !== null && entered.some((other) => other !== id && ownerOf(other) === owner)) continue
         const place = known.line.findIndex((waiter) => waiter.claim.id === id)
         const before = place < 0 ? known.line : known.line.slice(0, place)
         const passed = before.filter((waiter) => learnt.waiter(waiter.claim.id) !== undefined)
