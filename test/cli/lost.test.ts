@@ -135,5 +135,7 @@ async function until(condition: () => boolean, running: Running): Promise<void> 
   const ended = running.finished.then((end) => {
     throw new Error(`ended early: ${JSON.stringify(end)}`)
   })
+  // Nobody listens any more once the condition is true, and then an end is what is wanted.
+  ended.catch(() => {})
   while (!condition()) await Promise.race([sleep(10), ended])
 }
