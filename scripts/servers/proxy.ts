@@ -1,0 +1,189 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+type Direction = 'requests' | 'replies'
+
+/** What is on its way through one connection: the sockets of both ends, and the bytes that were held back. */
+interface Link {
+  readonly client: Socket
+  readonly server: Socket
+  readonly waiting: Record<Direction, Buffer[]>
+  /** Bytes of the stream are missing, so that it can only be cut. */
+  torn: boolean
+  /** The next reply is thrown away, and the connection with it. */
+  doomed: (() => void) | null
+}
+
+/** A proxy before a server of the loopback interface, with the faults of a network. */
+export async function startProxy(targetPort: number): Promise<TcpProxy> {
+  const proxy = new TcpProxy(targetPort)
+  await proxy.start()
+  return proxy
+}
+
+export class TcpProxy {
+  private readonly targetPort: number
+  private readonly links = new Set<Link>()
+  private readonly timers = new Set<NodeJS.Timeout>()
+  private readonly held = new Set<Direction>()
+  private readonly dropped = new Set<Direction>()
+  private readonly traps: { readonly part: Buffer; readonly sprung: () => void }[] = []
+  private readonly server: Server
+  private refusing = false
+  private delayMs = 0
+  /** Chunks that went through, in each direction. */
+  readonly passed: Record<Direction, number> = { requests: 0, replies: 0 }
+
+  constructor(targetPort: number) {
+    this.targetPort = targetPort
+    this.server = createServer((client) => this.accept(client))
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port
+  }
+
+  /** How many connections are open. */
+  get connections(): number {
+    return this.links.size
+  }
+
+  start(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.server.on('error', reject)
+      this.server.listen(0, '127.0.0.1', resolve)
+      this.server.unref()
+    })
+  }
+
+  /** Resets every connection once; new ones are served. */
+  reset(): void {
+    for (const link of this.links) this.end(link)
+  }
+
+  /** Resets every connection, and every new one, until it heals. */
+  cut(): void {
+    this.refusing = true
+    this.reset()
+  }
+
+  /** A silent partition: connections stay, nothing goes through; what was sent meanwhile arrives when it heals. */
+  hold(...directions: Direction[]): void {
+    for (const direction of directions.length === 0 ? BOTH : directions) this.held.add(direction)
+  }
+
+  /** A one-way partition: what the server (or the client) sends is lost. Connections that lost bytes end when it heals. */
+  drop(...directions: Direction[]): void {
+    for (const direction of directions.length === 0 ? BOTH : directions) this.dropped.add(direction)
+  }
+
+  /** Each chunk is that late, in each direction. */
+  delay(ms: number): void {
+    this.delayMs = ms
+  }
+
+  /**
+   * Lets the next request that contains `part` through and loses what the server answers, and the connection with it.
+   * Resolves when that has happened. The part must not be cut by the transport: an id or a path in plain text.
+   */
+  loseReplyTo(part: string | Buffer): Promise<void> {
+    return new Promise((sprung) => {
+      this.traps.push({ part: Buffer.from(part), sprung })
+    })
+  }
+
+  heal(): void {
+    this.refusing = false
+    this.delayMs = 0
+    this.held.clear()
+    this.dropped.clear()
+    this.traps.length = 0
+    for (const link of this.links) {
+      if (link.torn) this.end(link)
+      else for (const direction of BOTH) this.flush(link, direction)
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const timer of this.timers) clearTimeout(timer)
+    const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
+    this.cut()
+    await closed
+  }
+
+  private accept(client: Socket): void {
+    if (this.refusing) {
+      client.on('error', ignore)
+      client.resetAndDestroy()
+      return
+    }
+    const server = connect(this.targetPort, '127.0.0.1')
+    const link: Link = { client, server, waiting: { requests: [], replies: [] }, torn: false, doomed: null }
+    this.links.add(link)
+    for (const socket of [client, server]) {
+      socket.setNoDelay(true)
+      socket.on('error', ignore)
+      socket.on('close', () => this.ended(link))
+    }
+    client.on('data', (chunk) => this.receive(link, 'requests', chunk))
+    server.on('data', (chunk) => this.receive(link, 'replies', chunk))
+    client.on('end', () => server.end())
+    server.on('end', () => client.end())
+  }
+
+  private receive(link: Link, direction: Direction, chunk: Buffer): void {
+    if (this.delayMs === 0) {
+      this.pass(link, direction, chunk)
+      return
+    }
+    const timer = setTimeout(() => {
+      this.timers.delete(timer)
+      this.pass(link, direction, chunk)
+    }, this.delayMs)
+    this.timers.add(timer)
+  }
+
+  private pass(link: Link, direction: Direction, chunk: Buffer): void {
+    if (direction === 'replies' && link.doomed !== null) {
+      link.doomed()
+      this.end(link)
+    } else if (this.dropped.has(direction)) {
+      link.torn = true
+    } else {
+      if (direction === 'requests') this.spring(link, chunk)
+      link.waiting[direction].push(chunk)
+      if (!this.held.has(direction)) this.flush(link, direction)
+    }
+  }
+
+  private spring(link: Link, chunk: Buffer): void {
+    const place = this.traps.findIndex(({ part }) => chunk.includes(part))
+    if (place >= 0) link.doomed = this.traps.splice(place, 1)[0]?.sprung ?? null
+  }
+
+  private flush(link: Link, direction: Direction): void {
+    const to = direction === 'requests' ? link.server : link.client
+    for (const chunk of link.waiting[direction].splice(0)) {
+      this.passed[direction]++
+      to.write(chunk)
+    }
+  }
+
+  private end(link: Link): void {
+    this.links.delete(link)
+    for (const socket of [link.client, link.server]) {
+      // A connection that is not there yet cannot be reset.
+      if (socket.connecting) socket.destroy()
+      else socket.resetAndDestroy()
+    }
+  }
+
+  private ended(link: Link): void {
+    this.links.delete(link)
+    link.client.destroySoon()
+    link.server.destroySoon()
+  }
+}
+
+const BOTH: readonly Direction[] = ['requests', 'replies']
+
+function ignore(): void {}

@@ -1,0 +1,109 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { startProxy, type TcpProxy } from '../../scripts/servers/proxy.ts'
+
+/** What the server has received; it answers with the same. */
+let received = ''
+const sockets = new Set<Socket>()
+const echo = createServer((socket) => {
+  sockets.add(socket)
+  socket.on('error', () => {})
+  socket.on('data', (chunk) => {
+    received += chunk.toString()
+    socket.write(chunk)
+  })
+}).listen(0, '127.0.0.1')
+await once(echo, 'listening')
+
+let proxy: TcpProxy
+afterEach(async () => {
+  await proxy.close()
+  received = ''
+})
+
+interface Client {
+  readonly socket: Socket
+  heard: string
+  readonly closed: Promise<void>
+}
+
+/** Unlike `once`, does not mind an error before the end. */
+function closing(socket: Socket): Promise<void> {
+  socket.on('error', () => {})
+  return new Promise((resolve) => socket.on('close', () => resolve()))
+}
+
+async function dial(): Promise<Client> {
+  proxy = await startProxy((echo.address() as AddressInfo).port)
+  return call()
+}
+
+async function call(): Promise<Client> {
+  const socket = connect(proxy.port, '127.0.0.1')
+  const client: Client = { socket, heard: '', closed: closing(socket) }
+  socket.on('data', (chunk) => {
+    client.heard += chunk.toString()
+  })
+  await once(socket, 'connect')
+  return client
+}
+
+test('passes on what both sides say', async () => {
+  const client = await dial()
+  client.socket.write('hello')
+  await expect.poll(() => client.heard).toBe('hello')
+})
+
+test('a held connection stays open, and what was said arrives when it heals', async () => {
+  const client = await dial()
+  proxy.hold('replies')
+  client.socket.write('late')
+  await expect.poll(() => received).toBe('late')
+  expect(client.heard).toBe('')
+  proxy.heal()
+  await expect.poll(() => client.heard).toBe('late')
+})
+
+test('a cut ends connections and refuses new ones until it heals', async () => {
+  const client = await dial()
+  proxy.cut()
+  await client.closed
+  const refused = connect(proxy.port, '127.0.0.1')
+  await closing(refused)
+  proxy.heal()
+  const again = await call()
+  again.socket.write('again')
+  await expect.poll(() => again.heard).toBe('again')
+})
+
+test('what is dropped is lost, and the connection with it', async () => {
+  const client = await dial()
+  proxy.drop('replies')
+  client.socket.write('lost')
+  await expect.poll(() => received).toBe('lost')
+  proxy.heal()
+  await client.closed
+  expect(client.heard).toBe('')
+})
+
+test('the reply to one request is lost after the server has seen it', async () => {
+  const client = await dial()
+  const lost = proxy.loseReplyTo('secret')
+  client.socket.write('plain')
+  await expect.poll(() => client.heard).toBe('plain')
+  client.socket.write('the secret word')
+  await lost
+  await client.closed
+  expect(received).toBe('plainthe secret word')
+  expect(client.heard).toBe('plain')
+})
+
+test('a delay counts in each direction', async () => {
+  const client = await dial()
+  proxy.delay(40)
+  const sentAtMs = performance.now()
+  client.socket.write('slow')
+  await expect.poll(() => client.heard, { interval: 1 }).toBe('slow')
+  expect(performance.now() - sentAtMs).toBeGreaterThanOrEqual(78)
+})
