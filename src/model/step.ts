@@ -1,5 +1,6 @@
 import { covers, mismatch, ownHold, refused } from './admission.ts'
 import { Draft, spareOf } from './draft.ts'
+import { quickStep } from './quick.ts'
 import { seqOf, tokenOf } from './token.ts'
 import type {
   Answer,
@@ -23,6 +24,17 @@ export const EMPTY: KeyState = { holds: [], line: [], seq: 0, seqKeptUntilMs: 0,
 
 /** The meaning of a lock: what an event does to a key, what is answered and who is told. Pure. */
 export function step<E extends Event>(
+  state: KeyState,
+  event: E,
+  clock: Clock,
+  rules: Rules,
+): Outcome<Answer<E>> {
+  const quick = quickStep(state, event, clock, rules) as Outcome<Answer<E>> | null
+  return quick ?? longStep(state, event, clock, rules)
+}
+
+/** The same for every event; the meaning itself, which the quick way only repeats. */
+export function longStep<E extends Event>(
   state: KeyState,
   event: E,
   clock: Clock,

@@ -8,7 +8,8 @@ export function nextSeq(lastSeq: number, stampUs: number): number {
 }
 
 export function tokenOf(seq: number): bigint {
-  return BigInt(seq) * TOKENS_PER_SEQ
+  // Exact, because a multiplication by a power of two leaves the digits of a double alone.
+  return BigInt(seq * 256)
 }
 
 /** The sequence number that a token, handed over or not, was made from. */

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Model } from './explore.ts'
 import type { Mutant } from './mutants/mutant.ts'
+import { mutantsOfQuick } from './mutants/quick.ts'
 import { mutantsOfRest } from './mutants/rest.ts'
 import { mutantsOfStep } from './mutants/step.ts'
 import { topics } from './properties/index.ts'
@@ -72,7 +73,7 @@ describe('the properties of the model', () => {
     for (const topic of Object.values(topics)) expect(firstBroken(topic, model, 20)).toBeNull()
   })
 
-  it.each([...mutantsOfStep, ...mutantsOfRest])('notice when $mistake', async (mutant) => {
+  it.each([...mutantsOfStep, ...mutantsOfQuick, ...mutantsOfRest])('notice when $mistake', async (mutant) => {
     expect(firstBroken(topics[mutant.noticedBy], await modelWith(mutant), CASES)).not.toBeNull()
   })
 })

@@ -3,6 +3,7 @@ import { EMPTY, forgetAtMs, isForgettable, nextChangeMs } from '../../src/model/
 import { permits, shared } from './arbitraries.ts'
 import { Key } from './key.ts'
 import { purity } from './properties/purity.ts'
+import { quick } from './properties/quick.ts'
 import { time } from './properties/time.ts'
 import { prove } from './property.ts'
 
@@ -58,4 +59,8 @@ describe('time', () => {
 
 describe('the transition function', () => {
   prove(purity)
+})
+
+describe('the quick way', () => {
+  prove(quick)
 })

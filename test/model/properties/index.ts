@@ -10,6 +10,7 @@ import { letters } from './letters.ts'
 import { operators } from './operators.ts'
 import { permitsTopic } from './permits.ts'
 import { purity } from './purity.ts'
+import { quick } from './quick.ts'
 import { records } from './records.ts'
 import { time } from './time.ts'
 import { tokens } from './tokens.ts'
@@ -28,6 +29,7 @@ export const topics = {
   operators,
   permits: permitsTopic,
   purity,
+  quick,
   records,
   time,
   tokens,
