@@ -24,7 +24,7 @@ export class Bundle {
       platform: 'node',
       format: 'esm',
       target: 'node20',
-      external: ['async-mutex', 'proper-lockfile'],
+      external: ['async-mutex', 'proper-lockfile', 'ioredis', 'redis'],
       logLevel: 'silent',
       outExtension: { '.js': '.mjs' },
     })

@@ -2,7 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Bundle } from './bundle.ts'
+import type { Context } from './context.ts'
 import { thisMachine } from './machine.ts'
+import { benchRedis, REDIS_PARTS, REDIS_WORKER } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
 import type { Result, Size } from './result.ts'
 import { benchSqlite, CONTENDER, PAIR } from './sqlite.ts'
@@ -10,16 +12,19 @@ import { benchSqlite, CONTENDER, PAIR } from './sqlite.ts'
 const MEMORY = new URL('./programs/memory.ts', import.meta.url)
 const LEASES = new URL('./programs/leases.ts', import.meta.url)
 
-const BENCHES: Record<string, (bundle: Bundle, size: Size) => Result | Promise<Result>> = {
-  memory: (bundle, size) => inOneProcess(bundle.path(MEMORY), size),
-  leases: (bundle, size) => inOneProcess(bundle.path(LEASES), size),
+const BENCHES: Record<string, (context: Context) => Result | Promise<Result>> = {
+  memory: ({ bundle, size }) => inOneProcess(bundle.path(MEMORY), size),
+  leases: ({ bundle, size }) => inOneProcess(bundle.path(LEASES), size),
   sqlite: benchSqlite,
+  redis: benchRedis,
 }
 
-const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny]
-  --json   print the results as JSON
-  --write  keep them in bench/results/
-  --tiny   only show that everything runs: the figures mean nothing`
+const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny] [--only PART,…] [--profile FOLDER]
+  --json     print the results as JSON
+  --write    keep them in bench/results/
+  --tiny     only show that everything runs: the figures mean nothing
+  --only     some parts of redis: ${REDIS_PARTS.join(', ')}
+  --profile  keep a CPU profile of every process of redis in that folder`
 
 /** A process of its own, so that no workload meets the heap and the compiled code of another. */
 function inOneProcess(program: string, size: Size): Result {
@@ -33,6 +38,8 @@ const { values, positionals } = parseArgs({
     json: { type: 'boolean', default: false },
     write: { type: 'boolean', default: false },
     tiny: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    profile: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -52,10 +59,17 @@ async function run(): Promise<void> {
     if (!values.json) console.log(`${text}\n`)
   }
   say(describeMachine(machine))
-  const bundle = await Bundle.of(MEMORY, LEASES, PAIR, CONTENDER)
+  const bundle = await Bundle.of(MEMORY, LEASES, PAIR, CONTENDER, REDIS_WORKER)
+  const context: Context = {
+    bundle,
+    size: values.tiny ? 'tiny' : 'full',
+    ...(values.only !== undefined && { only: values.only.split(',') }),
+    ...(values.profile !== undefined && { profile: values.profile }),
+    progress: (what) => console.error(what),
+  }
   try {
     for (const name of names) {
-      const result = await BENCHES[name]?.(bundle, values.tiny ? 'tiny' : 'full')
+      const result = await BENCHES[name]?.(context)
       if (result === undefined) continue
       results[name] = result
       say(describeResult(result))

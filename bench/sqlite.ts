@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import type { Bundle } from './bundle.ts'
 import { contend, type Outcome } from './contest.ts'
+import type { Context } from './context.ts'
 import type { Result, Row, Size, Target } from './result.ts'
 import { median, quantile } from './statistics.ts'
 import { SUBJECTS } from './subjects.ts'
@@ -13,7 +14,7 @@ type Figures = ReturnType<typeof figuresOf>
 const OURS = SUBJECTS[0]
 
 /** SQLite beside lock files: alone in one process, then several processes on one key. */
-export async function benchSqlite(bundle: Bundle, size: Size): Promise<Result> {
+export async function benchSqlite({ bundle, size }: Context): Promise<Result> {
   const alone = JSON.parse(
     execFileSync(process.execPath, [bundle.path(PAIR), size], { encoding: 'utf8' }),
   ) as Result

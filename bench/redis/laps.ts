@@ -1,0 +1,38 @@
+import type { Laps, LapsDone } from './orders.ts'
+import type { RedisSubject } from './subject.ts'
+
+/** Keys that nobody else wants: what a lock and its release cost, alone or many at once. */
+export async function runLaps(subject: RedisSubject, order: Laps): Promise<LapsDone> {
+  const { keys, width, lastsMs } = order
+  let overlaps = 0
+  const tasks = Array.from({ length: keys }, (_, index) => {
+    const key = keyOf(order.subject, index)
+    let inside = 0
+    const work = async (): Promise<void> => {
+      if (++inside > 1) overlaps++
+      await null
+      inside--
+    }
+    return () => subject.run(key, work)
+  })
+  const lap = async (from: number): Promise<unknown> => {
+    if (width === 1) return tasks[from]?.()
+    return Promise.all(tasks.slice(from, from + width).map((task) => task()))
+  }
+  let done = 0
+  let tookMs = 0
+  const cpu = process.cpuUsage()
+  const startedAtMs = performance.now()
+  while (tookMs < lastsMs) {
+    await lap(done % keys)
+    done += width
+    tookMs = performance.now() - startedAtMs
+  }
+  const { user, system } = process.cpuUsage(cpu)
+  return { done, tookMs, cpuMicroseconds: user + system, overlaps }
+}
+
+/** Subjects share a server, and some of them the way they use a key. */
+export function keyOf(subject: string, index: number): string {
+  return `${subject}:${index}`
+}
