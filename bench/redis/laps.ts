@@ -33,6 +33,6 @@ export async function runLaps(subject: RedisSubject, order: Laps): Promise<LapsD
 }
 
 /** Subjects share a server, and some of them the way they use a key. */
-export function keyOf(subject: string, index: number): string {
+function keyOf(subject: string, index: number): string {
   return `${subject}:${index}`
 }

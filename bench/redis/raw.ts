@@ -9,7 +9,7 @@ const RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call
 const RELEASE_HASH = createHash('sha1').update(RELEASE).digest('hex')
 
 /** About as often as others are told to look again. */
-export const POLL_MS = 5
+const POLL_MS = 5
 
 interface RawClient {
   set(key: string, id: string): Promise<unknown>
