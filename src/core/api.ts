@@ -1,10 +1,10 @@
 import type { KeyView } from '../model/index.ts'
+import type { Duration } from './durations.ts'
 import type { EventName, Listener } from './events.ts'
 import type { Runtime } from './runtime.ts'
 import type { Records, Store, Traits } from './store.ts'
 
-/** Milliseconds as a number, or a text such as `'250ms'`, `'10s'`, `'5m'`, `'1h'`. */
-export type Duration = number | string
+export type { Duration }
 
 /** How a waiter goes about it: in the store's line, or by asking again and again. */
 export type Retry = 'queue' | { readonly spin: Duration; readonly jitter?: number }

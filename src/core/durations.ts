@@ -1,5 +1,7 @@
 import { InvalidArgumentError } from '../errors.ts'
-import type { Duration } from './api.ts'
+
+/** Milliseconds as a number, or a text such as `'250ms'`, `'10s'`, `'5m'`, `'1h'`. */
+export type Duration = number | string
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 

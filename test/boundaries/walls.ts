@@ -7,7 +7,14 @@ export interface Room {
   readonly may: readonly string[]
 }
 
-const CONTRACT = ['src/core/store.ts', 'src/core/runtime.ts', 'src/model/index.ts', 'src/errors.ts']
+const CONTRACT = [
+  'src/core/store.ts',
+  'src/core/runtime.ts',
+  // Options of stores, too, may be durations, and must be refused in the same words.
+  'src/core/durations.ts',
+  'src/model/index.ts',
+  'src/errors.ts',
+]
 
 /** What `holdfast` and its subpaths export: the only way in for those who could as well be outside. */
 const PUBLIC = Object.values(entries)
@@ -80,5 +87,17 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   'src/stores/sql/sqlite/inbox.ts': {
     uses: 'setTimer',
     why: 'a mailbox that was replaced is read a little longer, for letters that were on their way',
+  },
+  'src/stores/redis/transaction/index.ts': {
+    uses: 'setTimer',
+    why: 'a server that does not let go of watched keys in time loses the connection',
+  },
+  'src/stores/redis/transaction/limit.ts': {
+    uses: 'setTimer',
+    why: 'a transaction is no lock: it keeps its own deadline and pauses between two tries',
+  },
+  'src/stores/redis/transaction/pool.ts': {
+    uses: 'setTimer',
+    why: 'connections that nobody uses are closed after a while',
   },
 }
