@@ -36,8 +36,16 @@ export const ERRORS = {
   },
   CONFLICT: {
     name: 'ConflictError',
-    meaning: 'The claim contradicts how the key is in use, and waiting cannot help.',
-    advice: 'Use one mode and one limit per key; release a shared lease before asking for an exclusive one.',
+    meaning:
+      'The claim contradicts how the key is in use, and waiting cannot help; or an optimistic change met with others at every one of its `tries`.',
+    advice:
+      'Use one mode and one limit per key; release a shared lease before asking for an exclusive one. Under optimistic changes that collide often, take a lock instead.',
+  },
+  TRANSACTION_FAILED: {
+    name: 'TransactionError',
+    meaning:
+      'Commands of a Redis transaction were refused or failed. `applied` says whether the others took effect: Redis does not roll back.',
+    advice: 'Look at `outcomes`, which has one entry for each command, and repair what was done in part.',
   },
   STALE_TOKEN: {
     name: 'StaleTokenError',
@@ -127,8 +135,32 @@ export class ClosedError extends LockError {
 }
 
 export class ConflictError extends LockError {
-  constructor(message: string) {
+  /** How often an optimistic change was tried; null for a claim that contradicts the use of its key. */
+  readonly tries: number | null
+
+  constructor(message: string, tries: number | null = null) {
     super('CONFLICT', message)
+    this.tries = tries
+  }
+}
+
+/** What became of one command of a transaction. */
+export interface CommandOutcome {
+  readonly command: string
+  /** What the server answered; undefined for a command that failed or was not run. */
+  readonly reply: unknown
+  readonly error: Error | null
+}
+
+export class TransactionError extends LockError {
+  readonly outcomes: readonly CommandOutcome[]
+  /** Whether the commands without an error took effect. */
+  readonly applied: boolean
+
+  constructor(message: string, outcomes: readonly CommandOutcome[], applied: boolean) {
+    super('TRANSACTION_FAILED', message)
+    this.outcomes = outcomes
+    this.applied = applied
   }
 }
 

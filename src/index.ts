@@ -25,6 +25,7 @@ export type { Runtime, Timer } from './core/runtime.ts'
 export type { Admin, Records, Soon, Store, StoreNotice, Traits } from './core/store.ts'
 export {
   ClosedError,
+  type CommandOutcome,
   ConflictError,
   ERRORS,
   type ErrorCode,
@@ -35,6 +36,7 @@ export {
   StaleTokenError,
   StoreError,
   type TimeoutDetails,
+  TransactionError,
   UnsupportedError,
 } from './errors.ts'
 export type { HolderView, KeyView, WaiterView } from './model/index.ts'

@@ -38,6 +38,7 @@ export function exitCodeOf(error: unknown): number {
     case 'CONFLICT':
       return EXIT.usage
     case 'CLOSED':
+    case 'TRANSACTION_FAILED':
       return EXIT.internal
   }
 }

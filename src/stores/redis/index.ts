@@ -3,6 +3,14 @@ import type { Store } from '../../core/store.ts'
 import { type AnyRedisClient, adapterOf } from './clients/detect.ts'
 import { RedisStore } from './store.ts'
 
+export {
+  type Argument,
+  type Transaction,
+  type TransactionClient,
+  type TransactionOptions,
+  type TransactionResult,
+  transaction,
+} from './transaction/index.ts'
 export type { AnyRedisClient }
 
 export interface RedisOptions {

@@ -1,0 +1,109 @@
+import type { Runtime, Timer } from '../../../core/runtime.ts'
+import type { Emitter } from '../clients/client.ts'
+import { type Connection, type Connector, connectorOf, type TransactionClient } from './connection.ts'
+
+/** So many transactions of one client run at the same time; the others wait for their turn. */
+const MOST_CONNECTIONS = 10
+const LONGEST_IDLE_MS = 10_000
+
+const pools = new WeakMap<object, Pool>()
+
+/** The connections beside a client. They are kept for a while, and closed when the client is. */
+export class Pool {
+  private readonly runtime: Runtime
+  private readonly client: Emitter
+  private readonly connector: Connector
+  private readonly idle: { readonly connection: Connection; readonly sinceMs: number }[] = []
+  private readonly line: (() => void)[] = []
+  private busy = 0
+  private timer: Timer | null = null
+
+  static of(client: TransactionClient, runtime: Runtime): Pool {
+    const connector = connectorOf(client)
+    const pool = pools.get(client) ?? new Pool(client as unknown as Emitter, connector, runtime)
+    pools.set(client, pool)
+    return pool
+  }
+
+  private constructor(client: Emitter, connector: Connector, runtime: Runtime) {
+    this.client = client
+    this.connector = connector
+    this.runtime = runtime
+  }
+
+  async take(): Promise<Connection> {
+    if (this.busy < MOST_CONNECTIONS) this.busy++
+    else await new Promise<void>((resolve) => this.line.push(resolve))
+    try {
+      return this.reuse() ?? (await this.connector.open())
+    } catch (error) {
+      this.next()
+      throw error
+    }
+  }
+
+  /** Takes back a connection that watches nothing. */
+  give(connection: Connection): void {
+    if (connection.usable && this.connector.alive) {
+      connection.idle()
+      if (this.idle.length === 0) this.client.on('end', this.closeIdle)
+      this.idle.push({ connection, sinceMs: this.runtime.nowMs() })
+      this.watchIdle()
+    } else {
+      connection.close()
+    }
+    this.next()
+  }
+
+  /** Closes a connection whose state is not known. */
+  drop(connection: Connection): void {
+    connection.close()
+    this.next()
+  }
+
+  private reuse(): Connection | null {
+    for (;;) {
+      const last = this.idle.pop()
+      if (last === undefined) return null
+      if (this.idle.length === 0) this.forget()
+      if (last.connection.usable) {
+        last.connection.busy()
+        return last.connection
+      }
+      last.connection.close()
+    }
+  }
+
+  private next(): void {
+    const next = this.line.shift()
+    if (next === undefined) this.busy--
+    else next()
+  }
+
+  private watchIdle(): void {
+    const [oldest] = this.idle
+    if (oldest === undefined || this.timer !== null) return
+    const leftMs = oldest.sinceMs + LONGEST_IDLE_MS - this.runtime.nowMs()
+    this.timer = this.runtime.setTimer(this.closeOld, leftMs, true)
+  }
+
+  private readonly closeOld = (): void => {
+    this.timer = null
+    const old = this.runtime.nowMs() - LONGEST_IDLE_MS
+    while (this.idle[0] !== undefined && this.idle[0].sinceMs <= old) this.idle.shift()?.connection.close()
+    if (this.idle.length === 0) this.forget()
+    else this.watchIdle()
+  }
+
+  private readonly closeIdle = (): void => {
+    for (const { connection } of this.idle.splice(0)) connection.close()
+    this.forget()
+  }
+
+  /** Leaves neither a timer nor a listener behind while nothing is idle. */
+  private forget(): void {
+    this.timer?.clear()
+    this.timer = null
+    this.client.off('end', this.closeIdle)
+  }
+}
