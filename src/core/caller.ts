@@ -58,6 +58,7 @@ export class Caller {
       write: (key, value, ttlMs, condition) => ask(() => records.write(key, value, ttlMs, condition)),
       remove: (key, condition) => ask(() => records.remove(key, condition)),
       take: (key, count) => ask(() => records.take(key, count)),
+      trade: (key, deal) => ask(() => records.trade(key, deal)),
     }
   }
 

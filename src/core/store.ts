@@ -1,6 +1,8 @@
 import type {
   Claim,
   ClaimAnswer,
+  Deal,
+  DealAnswer,
   EvictAnswer,
   KeyView,
   Mode,
@@ -51,6 +53,8 @@ export interface Records {
   write(key: string, value: string, ttlMs: number | null, condition: RecordCondition): Soon<WriteAnswer>
   remove(key: string, condition: RecordCondition): Soon<boolean>
   take(key: string, count: number): Soon<TakeAnswer>
+  /** One atomic step on a stock of goods. A store may keep it as a record of that name: no other record may have it. */
+  trade(key: string, deal: Deal): Soon<DealAnswer>
 }
 
 /** For operators; never on the locking path. */

@@ -44,6 +44,7 @@ function faultyRecords(records: Records, faults: Faults): Records {
     write: (key, value, ttlMs, condition) => pass(() => records.write(key, value, ttlMs, condition)),
     remove: (key, condition) => pass(() => records.remove(key, condition)),
     take: (key, count) => pass(() => records.take(key, count)),
+    trade: (key, deal) => pass(() => records.trade(key, deal)),
   }
 }
 

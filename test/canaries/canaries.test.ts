@@ -5,11 +5,12 @@ import type { Canary } from './canary.ts'
 import { holds } from './holds.ts'
 import { line } from './line.ts'
 import { modes } from './modes.ts'
+import { stocks } from './stock.ts'
 import { tokens } from './tokens.ts'
 import { views } from './views.ts'
 import { World } from './world.ts'
 
-const canaries: readonly Canary[] = [...holds, ...line, ...modes, ...tokens, ...views]
+const canaries: readonly Canary[] = [...holds, ...line, ...modes, ...stocks, ...tokens, ...views]
 
 /** The whole suite, all cases side by side, on virtual time. */
 function examine(name: string, Patient: Canary['World']): Promise<ConformanceReport> {

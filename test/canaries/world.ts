@@ -84,6 +84,18 @@ export class World {
           if (next !== null) this.values.set(key, next)
           return answer
         },
+        trade: async (key, deal) => {
+          const record = this.record(key)
+          const { next, answer } = model.trade(
+            record,
+            deal,
+            record?.version ?? 0,
+            this.clock(),
+            this.runtime.wallMs(),
+          )
+          if (next !== null) this.values.set(key, next)
+          return answer
+        },
       },
       close: () => void this.listeners.delete(inbox),
     }

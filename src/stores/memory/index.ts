@@ -11,6 +11,7 @@ import {
   step,
   stepBatch,
   take,
+  trade,
   viewOf,
   written,
 } from '../../model/index.ts'
@@ -130,6 +131,13 @@ function recordsOf(world: MemoryWorld): Records {
     },
     take(key, count) {
       const { next, answer } = take(read(key), count, world.clock())
+      if (next !== null) world.records.set(key, next)
+      return answer
+    },
+    trade(key, deal) {
+      const record = read(key)
+      const clock = world.clock()
+      const { next, answer } = trade(record, deal, record?.version ?? 0, clock, clock.nowMs)
       if (next !== null) world.records.set(key, next)
       return answer
     },

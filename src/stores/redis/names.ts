@@ -1,6 +1,7 @@
 /** Everything of ours in Redis begins with this, so that an ACL can name it: `~holdfast:* &holdfast:*`. */
 const LOCK = 'holdfast:lock:{'
 const RECORD = 'holdfast:record:{'
+const STOCK = ['holdfast:stock:{', 'holdfast:units:{', 'holdfast:holds:{']
 const INBOX = 'holdfast:inbox:'
 const ESCAPED = /[%{}]/
 const ESCAPES: Record<string, string> = { '%': '%25', '{': '%7B', '}': '%7D' }
@@ -12,6 +13,11 @@ export function lockName(key: string): string {
 
 export function recordName(key: string): string {
   return `${RECORD}${escaped(key)}}`
+}
+
+/** The keys of a stock: the stock itself, its named units, and when its holds end. */
+export function stockNames(key: string): string[] {
+  return STOCK.map((start) => `${start}${escaped(key)}}`)
 }
 
 export function inboxChannel(inbox: string): string {

@@ -1,7 +1,15 @@
 import type { Records } from '../../core/store.ts'
-import type { RecordCondition, RecordState, TakeAnswer, WriteAnswer } from '../../model/index.ts'
+import type {
+  Deal,
+  DealAnswer,
+  RecordCondition,
+  RecordState,
+  TakeAnswer,
+  WriteAnswer,
+} from '../../model/index.ts'
 import { lockName, recordName } from './names.ts'
 import type { Scripting } from './scripting.ts'
+import { trade } from './stocks.ts'
 
 export class RedisRecords implements Records {
   private readonly scripting: Scripting
@@ -38,6 +46,10 @@ export class RedisRecords implements Records {
     const [left, version, units] = answer as [unknown, unknown, string]
     if (answer.length === 1) return { kind: 'short', left: Number(left) }
     return { kind: 'taken', units: JSON.parse(units), left: Number(left), version: Number(version) }
+  }
+
+  trade(key: string, deal: Deal): Promise<DealAnswer> {
+    return trade(this.scripting, key, deal)
   }
 }
 

@@ -1837,4 +1837,354 @@ end
 return answers
 `,
   },
+  stockAdd: {
+    sha: '51c7b3917c650431c98f10a13fe255baf36e4367',
+    source: `local call, format = redis.call, string.format
+local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
+local function whole(number) return format('%.0f', number) end
+local function amount(goods) return type(goods) == 'table' and #goods or goods end
+local function nowMs()
+local time = call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function keepEnd(stock, key)
+if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
+end
+local function fetch(order, buyer)
+local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
+if not fields[1] then return nil end
+if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
+return {
+named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
+ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
+}
+end
+local function putBack(stock, goods, buyer)
+if stock.named then
+for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
+keepEnd(stock, UNITS)
+else
+call('HINCRBY', STOCK, 'left', goods)
+end
+if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+end
+local function returnExpired(stock)
+local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
+for _, id in ipairs(expired) do
+local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
+putBack(stock, order[2], order[3])
+call('HINCRBY', STOCK, 'held', -amount(order[2]))
+call('HDEL', STOCK, 'o:' .. id)
+call('ZREM', ENDS, id)
+end
+return #expired > 0
+end
+local function readStock(order, buyer)
+local stock = fetch(order, buyer)
+if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
+return stock
+end
+local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
+local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
+local stock = readStock(ARGV[1], '')
+if not stock or stock.err then return stock end
+local goods = cjson.decode(ARGV[2])
+if (type(goods) == 'table') ~= stock.named then return 'unfit' end
+if not stock.order then
+putBack(stock, goods, nil)
+call('HSET', STOCK, 'o:' .. ARGV[1], orderText('added', 0, nil))
+end
+return 'added'
+`,
+  },
+  stockLook: {
+    sha: 'f78a73f14b3a7375d76d33a8d16f2f0cd039316b',
+    source: `local call, format = redis.call, string.format
+local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
+local function whole(number) return format('%.0f', number) end
+local function amount(goods) return type(goods) == 'table' and #goods or goods end
+local function nowMs()
+local time = call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function keepEnd(stock, key)
+if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
+end
+local function fetch(order, buyer)
+local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
+if not fields[1] then return nil end
+if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
+return {
+named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
+ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
+}
+end
+local function putBack(stock, goods, buyer)
+if stock.named then
+for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
+keepEnd(stock, UNITS)
+else
+call('HINCRBY', STOCK, 'left', goods)
+end
+if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+end
+local function returnExpired(stock)
+local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
+for _, id in ipairs(expired) do
+local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
+putBack(stock, order[2], order[3])
+call('HINCRBY', STOCK, 'held', -amount(order[2]))
+call('HDEL', STOCK, 'o:' .. id)
+call('ZREM', ENDS, id)
+end
+return #expired > 0
+end
+local function readStock(order, buyer)
+local stock = fetch(order, buyer)
+if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
+return stock
+end
+local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
+local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
+local stock = readStock('', '')
+if not stock or stock.err then return stock end
+local answer = { left(stock), stock.held, stock.sold }
+for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '+inf', '+inf')) do
+local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
+answer[#answer + 1] = id
+answer[#answer + 1] = cjson.encode(order[2])
+end
+return answer
+`,
+  },
+  stockOpen: {
+    sha: '0846cff0810435c4d92538822117b76ab2afe364',
+    source: `local call, format = redis.call, string.format
+local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
+local function whole(number) return format('%.0f', number) end
+local function amount(goods) return type(goods) == 'table' and #goods or goods end
+local function nowMs()
+local time = call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function keepEnd(stock, key)
+if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
+end
+local function fetch(order, buyer)
+local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
+if not fields[1] then return nil end
+if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
+return {
+named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
+ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
+}
+end
+local function putBack(stock, goods, buyer)
+if stock.named then
+for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
+keepEnd(stock, UNITS)
+else
+call('HINCRBY', STOCK, 'left', goods)
+end
+if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+end
+local function returnExpired(stock)
+local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
+for _, id in ipairs(expired) do
+local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
+putBack(stock, order[2], order[3])
+call('HINCRBY', STOCK, 'held', -amount(order[2]))
+call('HDEL', STOCK, 'o:' .. id)
+call('ZREM', ENDS, id)
+end
+return #expired > 0
+end
+local function readStock(order, buyer)
+local stock = fetch(order, buyer)
+if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
+return stock
+end
+local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
+local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
+local stock = fetch('', '')
+if stock and stock.err then return stock end
+if stock then return { 0, call('HGET', STOCK, 'opening') } end
+local goods = cjson.decode(ARGV[1])
+local named = type(goods) == 'table'
+local ends = ARGV[2] == '' and '0' or whole(nowMs() + tonumber(ARGV[2]))
+call('HSET', STOCK, 'format', '1', 'named', named and '1' or '0', 'left', named and '0' or ARGV[1], 'held', '0', 'sold', '0',
+'until', ends, 'opening', ARGV[1])
+if named then
+for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
+keepEnd({ ends = ends }, UNITS)
+end
+keepEnd({ ends = ends }, STOCK)
+return { 1, ARGV[1] }
+`,
+  },
+  stockSettle: {
+    sha: '121b23adf9c19d797c855c7abfbaa638e13c386f',
+    source: `local call, format = redis.call, string.format
+local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
+local function whole(number) return format('%.0f', number) end
+local function amount(goods) return type(goods) == 'table' and #goods or goods end
+local function nowMs()
+local time = call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function keepEnd(stock, key)
+if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
+end
+local function fetch(order, buyer)
+local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
+if not fields[1] then return nil end
+if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
+return {
+named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
+ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
+}
+end
+local function putBack(stock, goods, buyer)
+if stock.named then
+for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
+keepEnd(stock, UNITS)
+else
+call('HINCRBY', STOCK, 'left', goods)
+end
+if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+end
+local function returnExpired(stock)
+local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
+for _, id in ipairs(expired) do
+local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
+putBack(stock, order[2], order[3])
+call('HINCRBY', STOCK, 'held', -amount(order[2]))
+call('HDEL', STOCK, 'o:' .. id)
+call('ZREM', ENDS, id)
+end
+return #expired > 0
+end
+local function readStock(order, buyer)
+local stock = fetch(order, buyer)
+if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
+return stock
+end
+local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
+local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
+local id, deal = ARGV[1], ARGV[2]
+local stock = readStock(id, '')
+if not stock or stock.err then return stock end
+if not stock.order then return 'unknown' end
+local state, goods, buyer = stock.order[1], stock.order[2], stock.order[3]
+local function set(next, what) call('HSET', STOCK, 'o:' .. id, orderText(next, what, buyer)) end
+if deal == 'ship' and state == 'moving' then
+call('HDEL', STOCK, 'o:' .. id)
+call('ZREM', ENDS, id)
+return 'settled'
+end
+if deal == 'confirm' and (state == 'held' or state == 'sold') then
+if state == 'held' then
+call('HINCRBY', STOCK, 'held', -amount(goods))
+call('HINCRBY', STOCK, 'sold', amount(goods))
+call('ZREM', ENDS, id)
+set('sold', goods)
+end
+return 'settled'
+end
+if deal == 'giveBack' and (state == 'held' or state == 'sold') then
+call('HINCRBY', STOCK, state, -amount(goods))
+if state == 'held' then call('ZREM', ENDS, id) end
+putBack(stock, goods, buyer)
+set('returned', 0)
+return 'settled'
+end
+if state == 'returned' then return deal == 'giveBack' and 'settled' or 'returned' end
+return 'unknown'
+`,
+  },
+  stockTake: {
+    sha: 'ccb17f76732c6a0d794d000b8bc9926378d74681',
+    source: `local call, format = redis.call, string.format
+local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
+local function whole(number) return format('%.0f', number) end
+local function amount(goods) return type(goods) == 'table' and #goods or goods end
+local function nowMs()
+local time = call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function keepEnd(stock, key)
+if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
+end
+local function fetch(order, buyer)
+local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
+if not fields[1] then return nil end
+if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
+return {
+named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
+ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
+}
+end
+local function putBack(stock, goods, buyer)
+if stock.named then
+for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
+keepEnd(stock, UNITS)
+else
+call('HINCRBY', STOCK, 'left', goods)
+end
+if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+end
+local function returnExpired(stock)
+local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
+for _, id in ipairs(expired) do
+local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
+putBack(stock, order[2], order[3])
+call('HINCRBY', STOCK, 'held', -amount(order[2]))
+call('HDEL', STOCK, 'o:' .. id)
+call('ZREM', ENDS, id)
+end
+return #expired > 0
+end
+local function readStock(order, buyer)
+local stock = fetch(order, buyer)
+if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
+return stock
+end
+local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
+local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
+local order, buyer, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local perBuyer, hold = tonumber(ARGV[4]), tonumber(ARGV[5])
+local stock = readStock(order, buyer)
+if not stock or stock.err then return stock end
+if stock.order then
+if stock.order[1] == 'returned' then return { 'returned' } end
+return { 'taken', cjson.encode(stock.order[2]) }
+end
+if perBuyer and stock.has + count > perBuyer then return { 'limit', stock.has } end
+local available = left(stock)
+if available < count then return { 'short', available } end
+local goods = count
+if stock.named then
+goods = call('LRANGE', UNITS, 0, count - 1)
+call('LTRIM', UNITS, count, -1)
+end
+local state = buyer == '' and 'moving' or hold and 'held' or 'sold'
+local text = orderText(state, goods, buyer ~= '' and buyer or nil)
+local fields = { 'o:' .. order, text }
+local function set(name, value)
+fields[#fields + 1] = name
+fields[#fields + 1] = whole(value)
+end
+if not stock.named then set('left', available - count) end
+if buyer ~= '' then set('b:' .. buyer, stock.has + count) end
+if state == 'sold' then
+set('sold', stock.sold + count)
+else
+if state == 'held' then set('held', stock.held + count) end
+call('ZADD', ENDS, state == 'held' and whole(nowMs() + hold) or '+inf', order)
+keepEnd(stock, ENDS)
+end
+call('HSET', STOCK, unpack(fields))
+return { 'taken', cjson.encode(goods) }
+`,
+  },
 } as const

@@ -19,6 +19,7 @@ export const TOPICS = [
   'adoption',
   'admin',
   'records',
+  'stock',
   'clean-up',
 ] as const
 

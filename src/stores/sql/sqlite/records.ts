@@ -3,10 +3,12 @@ import {
   alive,
   type Clock,
   conditionHolds,
+  type Deal,
   type RecordCondition,
   type RecordState,
   step,
   take,
+  trade,
   written,
 } from '../../../model/index.ts'
 import type { Statement } from './binding.ts'
@@ -82,6 +84,15 @@ export class SqliteRecords implements Records {
     return this.desk.transact((clock) => {
       const { next, answer } = take(this.find(key, clock.nowMs).record, count, clock)
       if (next !== null && answer.kind === 'taken') this.save(key, next, clock.nowMs)
+      return answer
+    })
+  }
+
+  trade(key: string, deal: Deal) {
+    return this.desk.transact((clock) => {
+      const { record, version } = this.find(key, clock.nowMs)
+      const { next, answer } = trade(record, deal, version, clock, this.clock.wallMs())
+      if (next !== null && next !== record) this.save(key, next, clock.nowMs)
       return answer
     })
   }

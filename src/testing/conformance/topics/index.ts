@@ -15,6 +15,7 @@ import { reentry } from './reentry.ts'
 import { renewal } from './renewal.ts'
 import { severalKeys } from './several.ts'
 import { staleRelease } from './stale-release.ts'
+import { stocks } from './stock.ts'
 import { takeover } from './takeover.ts'
 import { unknownOutcomes } from './unknown.ts'
 import { waiting } from './waiting.ts'
@@ -38,5 +39,6 @@ export const CHECKS: Readonly<Record<Topic, readonly Check[]>> = {
   adoption,
   admin,
   records,
+  stock: stocks,
   'clean-up': cleanUp,
 }
