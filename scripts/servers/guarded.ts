@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 
 /**
  * The shell starts the program and waits for the end of its own input, which comes when we close it or when our
@@ -19,6 +20,12 @@ export class Guarded {
     })
     this.shell.unref()
     ;(this.shell.stdin as unknown as { unref(): void }).unref()
+  }
+
+  /** The program's process id: the shell's first child. */
+  get pid(): number {
+    const { pid } = this.shell
+    return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').split(' ')[0])
   }
 
   /** Ends the program if it still runs. */

@@ -10,6 +10,7 @@ const PACKAGES = {
   'redis-sentinel': 'redis-sentinel',
   'redis-cli': 'redis-tools',
   'redis-benchmark': 'redis-tools',
+  etcd: 'etcd-server',
 }
 /** Debian asks this file whether a service may be started; 101 says no. */
 const POLICY = '/usr/sbin/policy-rc.d'

@@ -7,6 +7,8 @@ interface Link {
   readonly client: Socket
   readonly server: Socket
   readonly waiting: Record<Direction, Buffer[]>
+  /** What the client said first: who it is, if its protocol tells. */
+  opening: Buffer | null
   /** Bytes of the stream are missing, so that it can only be cut. */
   torn: boolean
   /** The next reply is thrown away, and the connection with it. */
@@ -26,6 +28,7 @@ export class TcpProxy {
   private readonly timers = new Set<NodeJS.Timeout>()
   private readonly held = new Set<Direction>()
   private readonly dropped = new Set<Direction>()
+  private readonly banned = new Set<string>()
   private readonly traps: { readonly part: Buffer; readonly sprung: () => void }[] = []
   private readonly server: Server
   private refusing = false
@@ -66,6 +69,12 @@ export class TcpProxy {
     this.reset()
   }
 
+  /** Resets the connections of those clients alone that begin with a text that contains `part`, until it heals. */
+  ban(part: string): void {
+    this.banned.add(part)
+    for (const link of this.links) if (link.opening?.includes(part) === true) this.end(link)
+  }
+
   /** A silent partition: connections stay, nothing goes through; what was sent meanwhile arrives when it heals. */
   hold(...directions: Direction[]): void {
     for (const direction of directions.length === 0 ? BOTH : directions) this.held.add(direction)
@@ -93,6 +102,7 @@ export class TcpProxy {
 
   heal(): void {
     this.refusing = false
+    this.banned.clear()
     this.delayMs = 0
     this.held.clear()
     this.dropped.clear()
@@ -117,13 +127,18 @@ export class TcpProxy {
       return
     }
     const server = connect(this.targetPort, '127.0.0.1')
-    const link: Link = { client, server, waiting: { requests: [], replies: [] }, torn: false, doomed: null }
+    const waiting = { requests: [], replies: [] }
+    const link: Link = { client, server, waiting, opening: null, torn: false, doomed: null }
     this.links.add(link)
     for (const socket of [client, server]) {
       socket.setNoDelay(true)
       socket.on('error', ignore)
       socket.on('close', () => this.ended(link))
     }
+    client.once('data', (chunk) => {
+      link.opening = chunk
+      for (const part of this.banned) if (chunk.includes(part)) this.end(link)
+    })
     client.on('data', (chunk) => this.receive(link, 'requests', chunk))
     server.on('data', (chunk) => this.receive(link, 'replies', chunk))
     client.on('end', () => server.end())
@@ -131,6 +146,7 @@ export class TcpProxy {
   }
 
   private receive(link: Link, direction: Direction, chunk: Buffer): void {
+    if (!this.links.has(link)) return
     if (this.delayMs === 0) {
       this.pass(link, direction, chunk)
       return

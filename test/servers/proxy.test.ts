@@ -107,3 +107,18 @@ test('a delay counts in each direction', async () => {
   await expect.poll(() => client.heard, { interval: 1 }).toBe('slow')
   expect(performance.now() - sentAtMs).toBeGreaterThanOrEqual(78)
 })
+
+test('one client is banned by what it says first, the others are served', async () => {
+  const [bad, good] = [await dial(), await call()]
+  bad.socket.write('I am bad')
+  good.socket.write('I am good')
+  await expect.poll(() => [bad.heard, good.heard]).toEqual(['I am bad', 'I am good'])
+  proxy.ban('bad')
+  await bad.closed
+  const again = await call()
+  again.socket.write('bad as ever')
+  await again.closed
+  good.socket.write('!')
+  await expect.poll(() => good.heard).toBe('I am good!')
+  expect(again.heard).toBe('')
+})
