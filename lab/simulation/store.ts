@@ -21,6 +21,8 @@ const TRAITS: Traits = {
   fencing: 'strict',
   ttlStepMs: 1,
   adoption: true,
+  owners: true,
+  lockDelay: true,
   groups: true,
   records: false,
   wakeUp: 'push',

@@ -32,10 +32,19 @@ async function traits(): Promise<string> {
     each.wakeUp === 'push' ? 'by a push' : 'when it looks again',
     each.groups ? 'in one step' : 'one by one, in one order',
   ])
-  const more = ['store', 'a lease can change process', 'records', 'ttl is a multiple of']
+  const more = [
+    'store',
+    'a lease can change process',
+    'named owners',
+    'lock delay',
+    'records',
+    'ttl is a multiple of',
+  ]
   const moreRows = (await allTraits()).map((each) => [
     `\`${each.name}\``,
     each.adoption ? 'yes' : 'no',
+    each.owners ? 'yes' : 'no',
+    each.lockDelay ? 'yes' : 'no',
     each.records ? 'yes' : 'no',
     `${each.ttlStepMs} ms`,
   ])

@@ -267,7 +267,10 @@ export class StoreLocks implements Locks {
     if (!traits.modes.includes(mode.kind)) {
       throw new UnsupportedError(`the ${traits.name} store has no ${mode.kind} mode (key ${quote(key)})`)
     }
-    return requestOf(key, mode, options, this.engine.settings)
+    const request = requestOf(key, mode, options, this.engine.settings)
+    if (request.owner !== null && !traits.owners)
+      throw new UnsupportedError(`the ${traits.name} store has no named owners (key ${quote(key)})`)
+    return request
   }
 
   private storeKey(key: string): string {

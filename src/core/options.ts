@@ -60,6 +60,9 @@ export function settingsOf(options: LocksOptions, store: Store): Settings {
       `the ${store.traits.name} store has no ordered fencing tokens, and requireFencing is set`,
     )
   }
+  const lockDelayMs = durationMs('lockDelay', or(options.lockDelay, 0), { minMs: 0, maxMs: LONGEST_TTL_MS })
+  if (lockDelayMs > 0 && !store.traits.lockDelay)
+    throw new UnsupportedError(`the ${store.traits.name} store cannot keep a key closed after an expiry`)
   return {
     ttlMs: durationMs('ttl', or(options.ttl, Math.min(10_000, maxTtlMs)), {
       minMs: SHORTEST_TTL_MS,
@@ -70,7 +73,7 @@ export function settingsOf(options: LocksOptions, store: Store): Settings {
     prefix: text('prefix', or(options.prefix, ''), 0, LONGEST_NAME_BYTES),
     label: text('label', or(options.label, `${hostname()}:${process.pid}`), 1, LONGEST_NAME_BYTES),
     handover: flag('handover', options.handover, true),
-    lockDelayMs: durationMs('lockDelay', or(options.lockDelay, 0), { minMs: 0, maxMs: LONGEST_TTL_MS }),
+    lockDelayMs,
     callTimeoutMs: durationMs('callTimeout', or(options.callTimeout, 5000), {
       minMs: 10,
       maxMs: LONGEST_TTL_MS,

@@ -34,6 +34,10 @@ export interface Traits {
   readonly ttlStepMs: number
   /** Whether a lease can be handed to another process. */
   readonly adoption: boolean
+  /** Whether claims of one named owner join one hold. */
+  readonly owners: boolean
+  /** Whether a key that was lost by expiry can be kept closed for a while. */
+  readonly lockDelay: boolean
   /** Whether several keys can be granted in one step. */
   readonly groups: boolean
   readonly records: boolean

@@ -32,6 +32,8 @@ export class World {
     fencing: 'strict',
     ttlStepMs: 1,
     adoption: true,
+    owners: true,
+    lockDelay: true,
     groups: true,
     records: true,
     wakeUp: 'push',

@@ -26,6 +26,9 @@ export const fencing: Need = (traits) =>
   traits.fencing === 'none' ? 'the store has no ordered tokens' : null
 export const adopting: Need = ({ adoption }) =>
   adoption ? null : 'the store cannot hand a lease to another process'
+export const owning: Need = ({ owners }) => (owners ? null : 'the store has no named owners')
+export const delaying: Need = ({ lockDelay }) =>
+  lockDelay ? null : 'the store cannot keep a key closed after an expiry'
 export const grouping: Need = ({ groups }) =>
   groups ? null : 'the store cannot grant several keys in one step'
 export const recording: Need = ({ records }) => (records ? null : 'the store keeps no records')

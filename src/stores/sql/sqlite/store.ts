@@ -36,6 +36,8 @@ const TRAITS: Traits = {
   fencing: 'until data loss',
   ttlStepMs: 1,
   adoption: true,
+  owners: true,
+  lockDelay: true,
   groups: true,
   records: true,
   wakeUp: 'push',

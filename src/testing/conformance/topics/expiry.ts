@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { LeaseLostError, StoreError } from '../../../errors.ts'
-import { type Check, check, ordered, sharing } from '../check.ts'
+import { LeaseLostError, StoreError, UnsupportedError } from '../../../errors.ts'
+import { type Check, check, delaying, lacking, ordered, sharing } from '../check.ts'
 import { safe } from '../scene.ts'
 
 /** Clocks that run at different rates, and rounding. */
@@ -154,7 +154,7 @@ export const expiry: readonly Check[] = [
     assert.equal(await a.tryAcquire(key), null)
   }),
 
-  check('a lock delay keeps the key closed after an expiry', async (scene) => {
+  check('a lock delay keeps the key closed after an expiry', delaying, async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()
     const ttlMs = scene.ttlMs(300)
@@ -168,11 +168,17 @@ export const expiry: readonly Check[] = [
     safe(closedMs >= leastMs, `the key was given away after ${closedMs} ms, within its lock delay`)
   }),
 
-  check('a lock delay does not follow a release', async (scene) => {
+  check('a lock delay does not follow a release', delaying, async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()
     const { claim } = await a.take(key, { lockDelayMs: 30_000 })
     assert.equal(await a.release(claim), 'released')
     await b.take(key, {}, 'a key that was released is free at once, whatever its lock delay')
+  }),
+
+  check('a lock delay is refused by a store that has none', lacking(delaying), async (scene) => {
+    const store = await scene.open()
+    scene.onEnd(() => store.close())
+    assert.throws(() => scene.locksOn(store, { lockDelay: 1000 }), UnsupportedError)
   }),
 ]

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
-import { ConflictError } from '../../../errors.ts'
-import { type Check, check, ordered, permitting, sharing } from '../check.ts'
+import { ConflictError, UnsupportedError } from '../../../errors.ts'
+import { type Check, check, lacking, ordered, owning, permitting, sharing } from '../check.ts'
 
 export const reentry: readonly Check[] = [
-  check('a named owner joins its own hold from another process', async (scene) => {
+  check('a named owner joins its own hold from another process', owning, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const owner = 'workflow 7'
@@ -14,7 +14,7 @@ export const reentry: readonly Check[] = [
     await c.block(key, {}, 'a claim without an owner must be blocked')
   }),
 
-  check('a hold lasts until its last claim is released', async (scene) => {
+  check('a hold lasts until its last claim is released', owning, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const owner = 'workflow 7'
@@ -27,7 +27,7 @@ export const reentry: readonly Check[] = [
     await c.take(key, {}, 'the last claim was released')
   }),
 
-  check('the claims of one hold expire one by one', async (scene) => {
+  check('the claims of one hold expire one by one', owning, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const owner = 'workflow 7'
@@ -49,7 +49,7 @@ export const reentry: readonly Check[] = [
     await a.block(key, { actor: 'the same actor' }, 'only a named owner joins a hold')
   }),
 
-  check('an owner joins its hold past the line', ordered, async (scene) => {
+  check('an owner joins its hold past the line', [owning, ordered], async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const owner = 'workflow 7'
@@ -58,13 +58,13 @@ export const reentry: readonly Check[] = [
     await c.take(key, { owner }, 'an owner that waits behind those who wait for it would wait for ever')
   }),
 
-  check('a hold that may be shared has no tokens to give away', async (scene) => {
+  check('a hold that may be shared has no tokens to give away', owning, async (scene) => {
     const a = await scene.party()
     const { spare } = await a.take(scene.key(), { owner: 'workflow 7' })
     assert.equal(spare, 0, 'two processes would give away the same token')
   }),
 
-  check('an owner that reads cannot join as a writer', sharing, async (scene) => {
+  check('an owner that reads cannot join as a writer', [owning, sharing], async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()
     const owner = 'workflow 7'
@@ -75,7 +75,7 @@ export const reentry: readonly Check[] = [
     assert.ok(answer.message.length > 0)
   }),
 
-  check('an owner joins its permits', permitting, async (scene) => {
+  check('an owner joins its permits', [owning, permitting], async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const owner = 'workflow 7'
@@ -86,7 +86,7 @@ export const reentry: readonly Check[] = [
     await c.block(key, { mode: permits(1) })
   }),
 
-  check('an owner does not get more permits for the price of fewer', permitting, async (scene) => {
+  check('an owner does not get more permits for the price of fewer', [owning, permitting], async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()
     const owner = 'workflow 7'
@@ -96,7 +96,7 @@ export const reentry: readonly Check[] = [
     assert.equal(answer.reason, 'upgrade')
   }),
 
-  check('leases of one owner in two processes', async (scene) => {
+  check('leases of one owner in two processes', owning, async (scene) => {
     const [a, b, c] = [await scene.locks(), await scene.locks(), await scene.locks()]
     const key = scene.key()
     const first = await a.acquire(key, { owner: 'workflow 7' })
@@ -111,10 +111,15 @@ export const reentry: readonly Check[] = [
     assert.ok(next?.held)
   }),
 
-  check('a claim for more than the owner has is a ConflictError', sharing, async (scene) => {
+  check('a claim for more than the owner has is a ConflictError', [owning, sharing], async (scene) => {
     const [a, b] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
     await a.rw(key).read.acquire({ owner: 'workflow 7' })
     await assert.rejects(b.rw(key).write.acquire({ owner: 'workflow 7' }), ConflictError)
+  }),
+
+  check('a named owner is refused by a store that has none', lacking(owning), async (scene) => {
+    const a = await scene.locks()
+    await assert.rejects(a.acquire(scene.key(), { owner: 'workflow 7' }), UnsupportedError)
   }),
 ]
