@@ -55,8 +55,8 @@ function printTable(views: readonly KeyView[]): void {
 function rowOf({ key, holders, line, limit }: KeyView): string[] {
   const first = holders[0]
   const others = holders.length > 1 ? ` and ${plural(holders.length - 1, 'other')}` : ''
-  const longest = Math.max(...holders.map((holder) => holder.heldMs))
-  const shortest = Math.min(...holders.map((holder) => holder.expiresInMs))
+  const longest = Math.max(...holders.map((holder) => holder.heldMs ?? Number.NEGATIVE_INFINITY))
+  const shortest = Math.min(...holders.map((holder) => holder.expiresInMs ?? Number.POSITIVE_INFINITY))
   return [
     neutralise(key),
     first === undefined ? '-' : `${neutralise(first.label)}${others}`,

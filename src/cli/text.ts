@@ -43,8 +43,9 @@ export function padStart(text: string, columns: number): string {
   return ' '.repeat(Math.max(0, columns - widthOf(text))) + text
 }
 
-/** A length of time as a person would say it: `340 ms`, `12 s`, `2 min 5 s`, `3 h 10 min`, `4 d 2 h`. */
-export function age(milliseconds: number): string {
+/** A length of time as a person would say it: `340 ms`, `12 s`, `2 min 5 s`, `3 h 10 min`, `4 d 2 h`; `-` if nobody knows. */
+export function age(milliseconds: number | null): string {
+  if (milliseconds === null || !Number.isFinite(milliseconds)) return '-'
   if (milliseconds < 1_000) return `${Math.max(0, Math.round(milliseconds))} ms`
   const seconds = Math.floor(milliseconds / 1_000)
   if (seconds < 60) return `${seconds} s`

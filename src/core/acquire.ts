@@ -103,7 +103,7 @@ export class Pursuit implements NoticeTarget, Alarm {
     if (this.blocked?.holder == null) return this.blocked
     const { label, heldMs } = this.blocked.holder
     const sinceMs = this.engine.runtime.nowMs() - this.blockedSentAtMs
-    return { ...this.blocked, holder: { label, heldMs: heldMs + sinceMs } }
+    return { ...this.blocked, holder: { label, heldMs: heldMs === null ? null : heldMs + sinceMs } }
   }
 
   /** The outage that the wait ends in, if the store did not answer: that is not contention. */

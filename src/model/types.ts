@@ -109,7 +109,11 @@ export interface Blocked {
   /** The store's expiry clock when it answered: what a pushed grant is measured against. */
   readonly storeTimeMs: number
   /** One of those who stand in the way. */
-  readonly holder: { readonly label: string; readonly heldMs: number } | null
+  readonly holder: {
+    readonly label: string
+    /** Null for a holder that others than Holdfast let in. */
+    readonly heldMs: number | null
+  } | null
 }
 
 /** The claim can never be granted as it stands. */

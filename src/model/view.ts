@@ -9,8 +9,10 @@ export interface HolderView {
   readonly mode: Mode['kind']
   readonly weight: number
   readonly token: bigint | null
-  readonly heldMs: number
-  readonly expiresInMs: number
+  /** Null for a holder that others than Holdfast let in. */
+  readonly heldMs: number | null
+  /** Null for a holder that others let in without an end. */
+  readonly expiresInMs: number | null
   readonly meta: string | null
 }
 

@@ -1,21 +1,23 @@
 import type { StoreNotice } from '../../core/store.ts'
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
 import type { RedisClient, Subscription } from './clients/client.ts'
-import { noticeOf } from './letters.ts'
-import { inboxChannel } from './names.ts'
+import { type KeyOf, noticeOf } from './letters.ts'
+import { inboxChannel, keyOfLock } from './names.ts'
 
 /** Where the scripts send what this process must know. One subscription, on a connection of its own. */
 export class Inbox {
   readonly address: string
   private readonly client: RedisClient
+  private readonly keyOf: KeyOf
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
   /** Claims that wait in the line: what was pushed to them while nobody listened is lost. */
   private readonly waiting = new Map<string, string>()
   private subscription: Subscription | null = null
   private begun = false
 
-  constructor(client: RedisClient, address: string) {
+  constructor(client: RedisClient, address: string, keyOf: KeyOf = keyOfLock) {
     this.client = client
+    this.keyOf = keyOf
     this.address = address
   }
 
@@ -53,7 +55,7 @@ export class Inbox {
   }
 
   private receive(message: string): void {
-    const notice = noticeOf(message)
+    const notice = noticeOf(message, this.keyOf)
     if (notice === null) return
     if (notice.kind === 'granted') this.forget(notice.id)
     this.tell(notice)

@@ -1,6 +1,9 @@
+import { show } from '../../core/durations.ts'
 import { nodeRuntime, type Runtime } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
+import { InvalidArgumentError } from '../../errors.ts'
 import { type AnyRedisClient, adapterOf } from './clients/detect.ts'
+import { PlainStore } from './plain/store.ts'
 import { RedisStore } from './store.ts'
 
 export {
@@ -14,6 +17,11 @@ export {
 export type { AnyRedisClient }
 
 export interface RedisOptions {
+  /**
+   * How locks are written. `'plain'` is `SET key id NX PX` on the key itself, as other libraries and scripts do it, so that
+   * both exclude each other: exclusive locks only, without a line. By default `'holdfast'`.
+   */
+  format?: 'holdfast' | 'plain'
   runtime?: Runtime
 }
 
@@ -25,5 +33,9 @@ export interface RedisOptions {
  * Throws an `InvalidArgumentError` for anything else, and an `UnsupportedError` for a cluster client.
  */
 export function redis(client: AnyRedisClient, options: RedisOptions = {}): Store {
-  return new RedisStore(adapterOf(client, false), options.runtime ?? nodeRuntime)
+  const { format = 'holdfast', runtime = nodeRuntime } = options
+  if (format !== 'holdfast' && format !== 'plain')
+    throw new InvalidArgumentError('format', `must be 'holdfast' or 'plain', not ${show(format)}`)
+  const adapter = adapterOf(client, false)
+  return format === 'plain' ? new PlainStore(adapter, runtime) : new RedisStore(adapter, runtime)
 }

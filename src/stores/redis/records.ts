@@ -11,11 +11,21 @@ import { lockName, recordName } from './names.ts'
 import type { Scripting } from './scripting.ts'
 import { trade } from './stocks.ts'
 
+/** Where a lock is kept, and how the scripts are asked whether a claim holds it. */
+export interface LockFormat {
+  readonly nameOf: (key: string) => string
+  readonly held: 'held' | 'plain'
+}
+
+const OWN_FORMAT: LockFormat = { nameOf: lockName, held: 'held' }
+
 export class RedisRecords implements Records {
   private readonly scripting: Scripting
+  private readonly locks: LockFormat
 
-  constructor(scripting: Scripting) {
+  constructor(scripting: Scripting, locks: LockFormat = OWN_FORMAT) {
     this.scripting = scripting
+    this.locks = locks
   }
 
   async read(key: string): Promise<RecordState | null> {
@@ -29,15 +39,15 @@ export class RedisRecords implements Records {
     condition: RecordCondition,
   ): Promise<WriteAnswer> {
     const ttl = ttlMs === null ? '' : String(ttlMs)
-    const args = [value, ttl, condition.kind, detailOf(condition)]
-    const answer = await this.scripting.run('recordWrite', namesOf(key, condition), args)
+    const args = [value, ttl, this.kindOf(condition), detailOf(condition)]
+    const answer = await this.scripting.run('recordWrite', this.namesOf(key, condition), args)
     if (answer === null || Array.isArray(answer)) return { kind: 'refused', current: recordOf(answer) }
     return { kind: 'written', version: Number(answer) }
   }
 
   async remove(key: string, condition: RecordCondition): Promise<boolean> {
-    const args = [condition.kind, detailOf(condition)]
-    return Number(await this.scripting.run('recordRemove', namesOf(key, condition), args)) === 1
+    const args = [this.kindOf(condition), detailOf(condition)]
+    return Number(await this.scripting.run('recordRemove', this.namesOf(key, condition), args)) === 1
   }
 
   async take(key: string, count: number): Promise<TakeAnswer> {
@@ -51,10 +61,14 @@ export class RedisRecords implements Records {
   trade(key: string, deal: Deal): Promise<DealAnswer> {
     return trade(this.scripting, key, deal)
   }
-}
 
-function namesOf(key: string, condition: RecordCondition): string[] {
-  return condition.kind === 'held' ? [recordName(key), lockName(condition.key)] : [recordName(key)]
+  private namesOf(key: string, condition: RecordCondition): string[] {
+    return condition.kind === 'held' ? [recordName(key), this.locks.nameOf(condition.key)] : [recordName(key)]
+  }
+
+  private kindOf({ kind }: RecordCondition): string {
+    return kind === 'held' ? this.locks.held : kind
+  }
 }
 
 function detailOf(condition: RecordCondition): string {

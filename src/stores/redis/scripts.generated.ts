@@ -639,6 +639,412 @@ deliver()
 return labels
 `,
   },
+  plainAttempt: {
+    sha: 'cae8c8b138f9502d844d7ec899f6bd60305404b2',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
+local KEEP = 86400000
+local letters = {}
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function holderOf(key)
+local value = redis.pcall('GET', key)
+if type(value) == 'table' then return nil end
+return value
+end
+local function loadSide(side)
+local value = call('GET', side)
+if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
+if sub(value, 1, 2) ~= '1p' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
+end
+local function saveSide(side, state, ttl)
+local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
+call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+return state.seq
+end
+local function leave(state, id)
+for place, waiter in ipairs(state.waiters) do
+if waiter[2] == id then
+table.remove(state.waiters, place)
+return true
+end
+end
+return false
+end
+local function wake(state, key)
+for _, waiter in ipairs(state.waiters) do
+post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
+end
+state.waiters = {}
+end
+local function tell(state, key, kind, detail)
+if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
+end
+local LOOK = 100
+local function grant(key, side, state, claim)
+leave(state, claim.id)
+call('SET', key, claim.id, 'PX', claim.ttlText)
+takeSeq(state)
+state.id, state.since, state.inbox, state.tail = claim.id, now, claim.inbox, claim.tail
+saveSide(side, state, claim.ttl)
+return #state.waiters > 0 and -state.seq or state.seq
+end
+local function again(key, side, state, claim)
+if state.id ~= claim.id then return grant(key, side, state, claim) end
+if claim.ttl > call('PTTL', key) then
+call('PEXPIRE', key, claim.ttlText)
+call('PEXPIRE', side, format('%.0f', KEEP + claim.ttl))
+end
+return #state.waiters > 0 and -state.seq or state.seq
+end
+local function wait(key, side, state, claim)
+local waiters, known = {}, false
+for _, waiter in ipairs(state.waiters) do
+if waiter[2] == claim.id and waiter[1] > now + claim.ttl / 2 then known = true end
+if waiter[1] > now and (waiter[2] ~= claim.id or known) then waiters[#waiters + 1] = waiter end
+end
+if known then return end
+if #waiters == 0 then tell(state, key, 'contended', '') end
+waiters[#waiters + 1] = { now + claim.ttl, claim.id, claim.inbox }
+state.waiters = waiters
+saveSide(side, state, math.max(claim.ttl, call('PTTL', key)))
+end
+local function block(key, side, state, claim, holder)
+if claim.queue then wait(key, side, state, claim) end
+local life = call('PTTL', key)
+if state.id ~= holder then return { 'blocked', life < 0 and LOOK or math.min(life, LOOK), now } end
+return { 'blocked', life, now, string.match(state.tail, '^[^%z]*'), now - state.since }
+end
+local function claimOne(key, side, claim)
+local holder, state = holderOf(key), loadSide(side)
+if holder == nil then return { 'strange' } end
+if not state then return { 'format' } end
+if holder == claim.id then return again(key, side, state, claim) end
+if claim.replaces ~= '' then
+if holder ~= claim.replaces then return { 'absent' } end
+tell(state, key, 'lost', 'adopted')
+return grant(key, side, state, claim)
+end
+if not holder then return grant(key, side, state, claim) end
+return block(key, side, state, claim, holder)
+end
+local answers = {}
+for index = 1, #ARGV do
+local ttl, id, inbox, queue, replaces, tail =
+string.match(ARGV[index], '^(%d+)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
+local claim = { ttlText = ttl, ttl = tonumber(ttl), id = id, inbox = inbox, queue = queue == '1', replaces = replaces,
+tail = tail }
+answers[index] = claimOne(KEYS[2 * index - 1], KEYS[2 * index], claim)
+end
+deliver()
+return answers
+`,
+  },
+  plainEvict: {
+    sha: '13c7b876f7634d85580e18055649cb78bfa29d71',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
+local KEEP = 86400000
+local letters = {}
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function holderOf(key)
+local value = redis.pcall('GET', key)
+if type(value) == 'table' then return nil end
+return value
+end
+local function loadSide(side)
+local value = call('GET', side)
+if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
+if sub(value, 1, 2) ~= '1p' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
+end
+local function saveSide(side, state, ttl)
+local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
+call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+return state.seq
+end
+local function leave(state, id)
+for place, waiter in ipairs(state.waiters) do
+if waiter[2] == id then
+table.remove(state.waiters, place)
+return true
+end
+end
+return false
+end
+local function wake(state, key)
+for _, waiter in ipairs(state.waiters) do
+post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
+end
+state.waiters = {}
+end
+local function tell(state, key, kind, detail)
+if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
+end
+local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
+local holder, state = holderOf(key), loadSide(side)
+if not state then return -1 end
+if not holder then return {} end
+local ours = state.id == holder
+if seq and not (ours and state.seq == seq) then return {} end
+if not ours and ask then return { '' } end
+local label = ours and string.match(state.tail, '^[^%z]*') or ''
+if ours then tell(state, key, ask and 'revoked' or 'lost', ask and '' or 'evicted') end
+if not ask then
+call('DEL', key)
+takeSeq(state)
+state.id, state.tail, state.inbox = '', '', ''
+wake(state, key)
+saveSide(side, state, 0)
+end
+deliver()
+return { label }
+`,
+  },
+  plainRead: {
+    sha: 'b18d468ad3d087887085448898834673d348014a',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
+local KEEP = 86400000
+local letters = {}
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function holderOf(key)
+local value = redis.pcall('GET', key)
+if type(value) == 'table' then return nil end
+return value
+end
+local function loadSide(side)
+local value = call('GET', side)
+if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
+if sub(value, 1, 2) ~= '1p' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
+end
+local function saveSide(side, state, ttl)
+local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
+call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+return state.seq
+end
+local function leave(state, id)
+for place, waiter in ipairs(state.waiters) do
+if waiter[2] == id then
+table.remove(state.waiters, place)
+return true
+end
+end
+return false
+end
+local function wake(state, key)
+for _, waiter in ipairs(state.waiters) do
+post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
+end
+state.waiters = {}
+end
+local function tell(state, key, kind, detail)
+if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
+end
+local answers = {}
+for index = 1, #KEYS / 2 do
+local key, side = KEYS[2 * index - 1], KEYS[2 * index]
+local holder, state = holderOf(key), loadSide(side)
+if not state then
+answers[index] = -1
+elseif not holder then
+answers[index] = { state.seq }
+elseif state.id == holder then
+answers[index] = { state.seq, call('PTTL', key), now - state.since, state.tail }
+else
+answers[index] = { state.seq, call('PTTL', key) }
+end
+end
+return answers
+`,
+  },
+  plainRelease: {
+    sha: '08ea0158c967527185593bfbd324f6511c0f7062',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
+local KEEP = 86400000
+local letters = {}
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function holderOf(key)
+local value = redis.pcall('GET', key)
+if type(value) == 'table' then return nil end
+return value
+end
+local function loadSide(side)
+local value = call('GET', side)
+if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
+if sub(value, 1, 2) ~= '1p' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
+end
+local function saveSide(side, state, ttl)
+local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
+call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+return state.seq
+end
+local function leave(state, id)
+for place, waiter in ipairs(state.waiters) do
+if waiter[2] == id then
+table.remove(state.waiters, place)
+return true
+end
+end
+return false
+end
+local function wake(state, key)
+for _, waiter in ipairs(state.waiters) do
+post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
+end
+state.waiters = {}
+end
+local function tell(state, key, kind, detail)
+if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
+end
+local function release(key, side, id)
+local holder, state = holderOf(key), loadSide(side)
+if not state then return -1 end
+if holder ~= id then
+if leave(state, id) then saveSide(side, state, math.max(0, call('PTTL', side) - KEEP)) end
+return 0
+end
+call('DEL', key)
+state.id, state.tail, state.inbox = '', '', ''
+wake(state, key)
+saveSide(side, state, 0)
+return 1
+end
+local answers = {}
+for index = 1, #ARGV do
+answers[index] = release(KEYS[2 * index - 1], KEYS[2 * index], ARGV[index])
+end
+deliver()
+return answers
+`,
+  },
+  plainRenew: {
+    sha: '284949744db6fc75ff7b9e31bce1a6a4234c9d68',
+    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
+local stamp, now = tonumber(stampText), tonumber(nowText)
+local KEEP = 86400000
+local letters = {}
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function holderOf(key)
+local value = redis.pcall('GET', key)
+if type(value) == 'table' then return nil end
+return value
+end
+local function loadSide(side)
+local value = call('GET', side)
+if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
+if sub(value, 1, 2) ~= '1p' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
+end
+local function saveSide(side, state, ttl)
+local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
+call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+return state.seq
+end
+local function leave(state, id)
+for place, waiter in ipairs(state.waiters) do
+if waiter[2] == id then
+table.remove(state.waiters, place)
+return true
+end
+end
+return false
+end
+local function wake(state, key)
+for _, waiter in ipairs(state.waiters) do
+post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
+end
+state.waiters = {}
+end
+local function tell(state, key, kind, detail)
+if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
+end
+local function renew(key, side, ttl, id)
+if holderOf(key) ~= id then return 0 end
+local state = loadSide(side)
+if not state then return -1 end
+if tonumber(ttl) > call('PTTL', key) then
+call('PEXPIRE', key, ttl)
+call('PEXPIRE', side, format('%.0f', KEEP + ttl))
+end
+return #state.waiters > 0 and 2 or 1
+end
+local answers = {}
+for index = 1, #ARGV do
+local ttl, id = string.match(ARGV[index], '^(%d+)%z(.*)$')
+answers[index] = renew(KEYS[2 * index - 1], KEYS[2 * index], ttl, id)
+end
+return answers
+`,
+  },
   read: {
     sha: 'dec23a765d62d9c70de3d750a48e3647f455d779',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
@@ -749,7 +1155,7 @@ return show(record)
 `,
   },
   recordRemove: {
-    sha: '49ba3205f27bde7375498e2e31f3f794755c25e0',
+    sha: '67b581413a3dfbf5085eee7bd07be69209911428',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -982,6 +1388,7 @@ end
 local function allows(record, condition, detail)
 if condition == 'absent' then return record == nil end
 if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
+if condition == 'plain' then return call('GET', KEYS[2]) == detail end
 if condition ~= 'held' then return true end
 local state = load(call('GET', KEYS[2]))
 if not state then return false end
@@ -1086,7 +1493,7 @@ return { left, version, taken }
 `,
   },
   recordWrite: {
-    sha: 'c32e8b8d156042aca6946c9cfc6cf535a82492ae',
+    sha: '710a5b085271100fefdb421d1de6b9d342a915ce',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -1319,6 +1726,7 @@ end
 local function allows(record, condition, detail)
 if condition == 'absent' then return record == nil end
 if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
+if condition == 'plain' then return call('GET', KEYS[2]) == detail end
 if condition ~= 'held' then return true end
 local state = load(call('GET', KEYS[2]))
 if not state then return false end

@@ -82,7 +82,7 @@ export const exclusion: Topic = {
       else {
         const labels = learnt.holds.flatMap((hold) => hold.believers.map((one) => one.claim.label))
         assert(labels.includes(holder.label), `${holder.label} does not hold`)
-        assert(holder.heldMs >= 0)
+        assert(holder.heldMs !== null && holder.heldMs >= 0)
       }
     },
   ),

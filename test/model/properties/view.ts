@@ -25,7 +25,7 @@ export const view: Topic = {
 
   'counts times from the grant and from joining the line': atEveryStep(({ state, clock }, model) => {
     const record = model.viewOf('k', state, clock.nowMs)
-    for (const { heldMs } of record.holders) assert(heldMs >= 0)
+    for (const { heldMs } of record.holders) assert(heldMs !== null && heldMs >= 0)
     for (const { waitedMs } of record.line) assert(waitedMs >= 0)
     assert.equal(model.isInUse(record), record.holders.length + record.line.length > 0)
   }),

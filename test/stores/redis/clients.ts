@@ -1,6 +1,6 @@
 import { GlideClient } from '@valkey/valkey-glide'
 import type { Store } from 'holdfast'
-import { type AnyRedisClient, redis } from 'holdfast/redis'
+import { type AnyRedisClient, type RedisOptions, redis } from 'holdfast/redis'
 import { Redis as Ioredis5 } from 'ioredis'
 import { Redis as Ioredis6 } from 'ioredis6'
 import { createClient as createNodeRedis6 } from 'redis'
@@ -33,10 +33,14 @@ export const CLIENTS: Record<string, Bring> = {
 let names = 0
 
 /** A store over a client of its own, which is closed with it; `name` tells its connections in CLIENT LIST. */
-export async function openStore(bring: Bring, port: number): Promise<{ store: Store; name: string }> {
+export async function openStore(
+  bring: Bring,
+  port: number,
+  options: RedisOptions = {},
+): Promise<{ store: Store; name: string }> {
   const name = `test-${++names}`
   const { client, close } = await bring(port, name)
-  const store = redis(client)
+  const store = redis(client, options)
   const closeStore = store.close.bind(store)
   store.close = async () => {
     await closeStore()

@@ -39,7 +39,7 @@ describe.each(files)('%s', (file) => {
     for (const [command, first] of calls) {
       if (command === 'TIME') continue
       if (command === 'PUBLISH') expect(first).toMatch(/^'holdfast:inbox:'/)
-      else expect(first, `${command} ${first}`).toMatch(/^(key|KEYS\[\w+\]|STOCK|UNITS|ENDS)$/)
+      else expect(first, `${command} ${first}`).toMatch(/^(key|side|KEYS\[\w+\]|STOCK|UNITS|ENDS)$/)
     }
     expect(calls.length).toBeGreaterThan(1)
   })

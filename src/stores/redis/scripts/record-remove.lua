@@ -1,7 +1,7 @@
 -- Removes a record if the condition holds.
 -- KEYS[1]: the record
--- KEYS[2]: the lock, for the condition 'held' only
--- ARGV[1]: 'always', 'absent', 'version' or 'held'
+-- KEYS[2]: the lock, for the conditions 'held' and 'plain' only
+-- ARGV[1]: 'always', 'absent', 'version', 'held' or 'plain'
 -- ARGV[2]: the version, or the id of the claim that must hold the lock
 -- Answers: 1 removed, 0 not
 -- @include lib/clock.lua

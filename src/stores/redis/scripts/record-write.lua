@@ -1,9 +1,9 @@
 -- Writes a record if the condition holds.
 -- KEYS[1]: the record
--- KEYS[2]: the lock, for the condition 'held' only
+-- KEYS[2]: the lock, for the conditions 'held' and 'plain' only
 -- ARGV[1]: the value
 -- ARGV[2]: its ttl in milliseconds, empty for a record that stays
--- ARGV[3]: 'always', 'absent', 'version' or 'held'
+-- ARGV[3]: 'always', 'absent', 'version', 'held' or 'plain'
 -- ARGV[4]: the version, or the id of the claim that must hold the lock
 -- Answers: the new version; or, if the condition does not hold, { version, expiresAtMs or 0, value } or nothing
 -- @include lib/clock.lua

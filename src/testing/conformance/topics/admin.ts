@@ -29,10 +29,11 @@ export const admin: readonly Check[] = [
       [holder.label, holder.owner, holder.actor, holder.mode, holder.weight, holder.meta],
       ['host:42', owner, 'request 9', 'exclusive', 1, meta],
     )
-    assert.ok(holder.heldMs >= 0 && holder.heldMs < 20_000, `heldMs is ${holder.heldMs}`)
+    const { heldMs, expiresInMs } = holder
+    assert.ok(heldMs !== null && heldMs >= 0 && heldMs < 20_000, `heldMs is ${heldMs}`)
     assert.ok(
-      holder.expiresInMs > 10_000 && holder.expiresInMs <= ttlMs + 1000,
-      `expiresInMs is ${holder.expiresInMs}`,
+      expiresInMs !== null && expiresInMs > 10_000 && expiresInMs <= ttlMs + 1000,
+      `expiresInMs is ${expiresInMs}`,
     )
   }),
 
