@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
@@ -14,8 +14,10 @@ export class Bundle {
   }
 
   static async of(...programs: readonly URL[]): Promise<Bundle> {
-    // Inside the project, so that the packages they import are found.
-    const folder = mkdtempSync(join(ROOT, 'node_modules', '.holdfast-bundle-'))
+    // Where the packages that they import are found, ours and the other libraries.
+    const packages = join(ROOT, 'bench', 'node_modules')
+    mkdirSync(packages, { recursive: true })
+    const folder = mkdtempSync(join(packages, '.holdfast-bundle-'))
     await build({
       absWorkingDir: ROOT,
       entryPoints: programs.map((program) => fileURLToPath(program)),

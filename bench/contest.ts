@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { nowNs } from './now.ts'
 import { fairness } from './statistics.ts'
 import type { SubjectName } from './subjects.ts'
 
@@ -23,10 +24,10 @@ export type Visit = readonly [askNs: number, enterNs: number, exitNs: number]
 
 export interface Outcome {
   readonly perSecond: number
-  /** From one process leaving to another coming in; one that takes the key again at once hands nothing off. */
+  /** From one place's leaving to another's coming in; one that takes the key again at once hands nothing off. */
   readonly handOffsMs: readonly number[]
   readonly waitsMs: readonly number[]
-  /** The part of all visits that came after one of another process. */
+  /** The part of all visits that came after one of another place. */
   readonly crossing: number
   readonly fairness: number
   readonly overlaps: number
@@ -48,9 +49,13 @@ export async function contend(
   )
   try {
     await Promise.all(children.map((child) => once(child, 'message')))
-    const startNs = Number(process.hrtime.bigint()) + 20 * NANOSECONDS_PER_MS
+    const startNs = nowNs() + 20 * NANOSECONDS_PER_MS
     const start: Start = { startNs, endNs: startNs + lastsMs * NANOSECONDS_PER_MS }
-    return outcomeOf(await Promise.all(children.map((child) => compete(child, start))), start)
+    const visits = await Promise.all(children.map((child) => compete(child, start)))
+    return outcomeOf(
+      visits.map((own, place) => ({ place, visits: own })),
+      start,
+    )
   } finally {
     for (const child of children) child.kill('SIGKILL')
     rmSync(folder, { recursive: true, force: true })
@@ -64,17 +69,23 @@ async function compete(child: ChildProcess, start: Start): Promise<Visit[]> {
   return visits
 }
 
-function outcomeOf(visits: readonly Visit[][], { startNs, endNs }: Start): Outcome {
-  const all = visits.flatMap((own, process) =>
-    own.map(([askNs, enterNs, exitNs]) => ({ process, askNs, enterNs, exitNs })),
+/** One who wants the key, and where: a key that stays in its place is not handed off. */
+export interface Contender {
+  readonly place: number
+  readonly visits: readonly Visit[]
+}
+
+export function outcomeOf(contenders: readonly Contender[], { startNs, endNs }: Start): Outcome {
+  const all = contenders.flatMap(({ place, visits }) =>
+    visits.map(([askNs, enterNs, exitNs]) => ({ place, askNs, enterNs, exitNs })),
   )
   const sorted = all.toSorted((one, other) => one.enterNs - other.enterNs)
   const overlaps = sorted.filter(({ enterNs }, index) => enterNs < (sorted[index - 1]?.exitNs ?? 0)).length
   // When the time is up the others stop coming, so what is still going on then is not contended any more.
   const inTime = sorted.filter(({ exitNs }) => exitNs <= endNs)
-  const handOffsMs = inTime.flatMap(({ process, enterNs }, index) => {
+  const handOffsMs = inTime.flatMap(({ place, enterNs }, index) => {
     const before = inTime[index - 1]
-    const crosses = before !== undefined && before.process !== process
+    const crosses = before !== undefined && before.place !== place
     return crosses ? [(enterNs - before.exitNs) / NANOSECONDS_PER_MS] : []
   })
   return {
@@ -83,7 +94,7 @@ function outcomeOf(visits: readonly Visit[][], { startNs, endNs }: Start): Outco
     // Those who were still waiting when the time was up count too: leaving them out would flatter who starves them.
     waitsMs: sorted.map(({ askNs, enterNs }) => (enterNs - askNs) / NANOSECONDS_PER_MS),
     crossing: handOffsMs.length / inTime.length,
-    fairness: fairness(visits.map((own) => own.length)),
+    fairness: fairness(contenders.map(({ visits }) => visits.length)),
     overlaps,
   }
 }

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { Bundle } from './bundle.ts'
 import type { Context } from './context.ts'
 import { thisMachine } from './machine.ts'
-import { benchRedis, REDIS_PARTS, REDIS_WORKER } from './redis.ts'
+import { benchRedis, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
 import type { Result, Size } from './result.ts'
 import { benchSqlite, CONTENDER, PAIR } from './sqlite.ts'
@@ -59,7 +59,7 @@ async function run(): Promise<void> {
     if (!values.json) console.log(`${text}\n`)
   }
   say(describeMachine(machine))
-  const bundle = await Bundle.of(MEMORY, LEASES, PAIR, CONTENDER, REDIS_WORKER)
+  const bundle = await Bundle.of(MEMORY, LEASES, PAIR, CONTENDER, ...REDIS_PROGRAMS)
   const context: Context = {
     bundle,
     size: values.tiny ? 'tiny' : 'full',

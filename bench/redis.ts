@@ -1,44 +1,50 @@
 import type { Context } from './context.ts'
-import { CATALOGUE } from './redis/catalogue.ts'
+import { installPeers } from './peers.ts'
 import { Session } from './redis/session.ts'
-import { HUNDRED, SEQUENTIAL, THOUSAND, uncontended } from './redis/uncontended.ts'
+import type { Part } from './redis/subject.ts'
+import { targetsOf } from './redis/targets.ts'
+import { PARTS } from './redis/workloads.ts'
 import type { Result } from './result.ts'
 
-export const REDIS_WORKER = new URL('./programs/redis.ts', import.meta.url)
+export const REDIS_PROGRAMS = [
+  new URL('./programs/redis.ts', import.meta.url),
+  new URL('./programs/broker.ts', import.meta.url),
+] as const
 
-const PARTS: Readonly<Record<string, readonly ((session: Session) => Promise<Result>)[]>> = {
-  sequential: [(session) => uncontended(session, SEQUENTIAL)],
-  keys: [(session) => uncontended(session, HUNDRED), (session) => uncontended(session, THOUSAND)],
-}
-
-export const REDIS_PARTS = Object.keys(PARTS)
+export const REDIS_PARTS = Object.keys(PARTS) as Part[]
 
 /** Redis beside the other libraries and the bare client, all on one server that is there for nothing else. */
 export async function benchRedis({ bundle, size, only, profile, progress }: Context): Promise<Result> {
-  const parts = only ?? REDIS_PARTS
-  const unknown = parts.filter((part) => !Object.hasOwn(PARTS, part))
-  if (unknown.length > 0) throw new Error(`--only knows ${REDIS_PARTS.join(', ')}, not ${unknown.join(', ')}`)
+  const parts = partsOf(only)
+  const [program, broker] = REDIS_PROGRAMS
+  // To see that everything runs, what is ours is enough.
+  if (size === 'full') installPeers(progress)
   const session = await Session.start({
-    program: bundle.path(REDIS_WORKER),
+    program: bundle.path(program),
+    broker: size === 'full' ? bundle.path(broker) : null,
     size,
-    subjects: Object.keys(CATALOGUE),
     execArgv: profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`],
   })
   try {
-    const results: Result[] = []
+    const measured = []
     for (const part of parts) {
-      for (const workload of PARTS[part] ?? []) {
-        progress(`redis: ${part}`)
-        results.push(await workload(session))
+      progress(`redis: ${part}`)
+      for (const workload of PARTS[part]) {
+        measured.push(await workload(session))
         await session.counters.clear()
       }
     }
-    return {
-      rows: results.flatMap(({ rows }) => rows),
-      targets: results.flatMap(({ targets }) => targets),
-      overlaps: results.reduce((sum, { overlaps }) => sum + overlaps, 0),
-    }
+    const rows = measured.flatMap((workload) => workload.rows)
+    const overlaps = measured.reduce((sum, workload) => sum + workload.overlaps, 0)
+    return { rows, targets: targetsOf(rows), overlaps }
   } finally {
     await session.end()
   }
+}
+
+function partsOf(only: readonly string[] | undefined): readonly Part[] {
+  if (only === undefined) return REDIS_PARTS
+  const unknown = only.filter((part) => !Object.hasOwn(PARTS, part))
+  if (unknown.length > 0) throw new Error(`--only knows ${REDIS_PARTS.join(', ')}, not ${unknown.join(', ')}`)
+  return only as Part[]
 }

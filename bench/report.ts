@@ -38,6 +38,7 @@ function table(rows: readonly Row[]): string {
 }
 
 function figure(value = Number.NaN): string {
+  if (Number.isNaN(value)) return '–'
   const digits = Math.abs(value) >= 100 ? 0 : 2
   return value.toLocaleString('en', { maximumFractionDigits: digits })
 }

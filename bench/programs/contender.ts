@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Contest, Start, Visit } from '../contest.ts'
+import { nowNs } from '../now.ts'
 import { openSubject } from '../subjects.ts'
 
 /** One of several processes that want the same key, again and again, until the time is up. */
@@ -20,8 +21,3 @@ for (let askNs = nowNs(); askNs < endNs; askNs = nowNs()) {
 }
 await subject.close()
 process.send?.(visits, () => process.disconnect())
-
-/** The machine's monotonic clock, which all processes share; as a number it is exact for some hundred days of uptime. */
-function nowNs(): number {
-  return Number(process.hrtime.bigint())
-}

@@ -1,29 +1,82 @@
 import { oursIoredis, oursNodeRedis } from './ours.ts'
+import {
+  liveMutex,
+  redisSemaphore,
+  redlock4,
+  redlock5,
+  type Settings,
+  sesamecare,
+  universalIoredis,
+  universalNodeRedis,
+  verrou,
+} from './peers.ts'
 import { rawIoredis, rawNodeRedis } from './raw.ts'
-import type { Entry } from './subject.ts'
+import type { Addresses, Entry, RedisSubject } from './subject.ts'
 
 /** What every ratio is to. */
 export const BASE = 'raw ioredis'
+export const OURS = 'holdfast'
+const OURS_NODE_REDIS = 'holdfast (node-redis)'
+export const OURS_BACKGROUND = 'holdfast, background release'
 
-const OURS = ['evalsha', 'eval']
 const RAW = ['set', 'evalsha', 'eval']
+const SCRIPTS = ['evalsha', 'eval']
+
+const PEERS: Readonly<Record<string, Peer>> = {
+  'redlock 4': { sends: SCRIPTS, open: redlock4 },
+  'redlock 5': { sends: SCRIPTS, open: redlock5 },
+  '@sesamecare-oss/redlock': { sends: SCRIPTS, open: sesamecare },
+  'redis-semaphore': { sends: RAW, open: redisSemaphore },
+  '@verrou/core': { sends: RAW, open: verrou },
+  'redlock-universal': { sends: RAW, open: universalIoredis },
+}
+
+interface Peer {
+  readonly sends: readonly string[]
+  open(addresses: Addresses, settings: Settings): Promise<RedisSubject>
+}
 
 /** Everything that is measured, by the name that it has in the tables. */
 export const CATALOGUE: Readonly<Record<string, Entry>> = {
   [BASE]: { role: 'raw', sends: RAW, open: rawIoredis },
   'raw node-redis': { role: 'raw', sends: RAW, open: rawNodeRedis },
-  holdfast: { role: 'ours', sends: OURS, open: (url) => oursIoredis(url) },
-  'holdfast, background release': {
+  [OURS]: { role: 'ours', sends: SCRIPTS, open: oursIoredis },
+  [OURS_NODE_REDIS]: { role: 'ours', sends: SCRIPTS, open: oursNodeRedis },
+  [OURS_BACKGROUND]: {
     role: 'ours',
-    sends: OURS,
-    open: (url) => oursIoredis(url, 'background'),
+    only: 'sequential',
+    sends: SCRIPTS,
+    open: (addresses) => oursIoredis(addresses, 'background'),
   },
-  'holdfast (node-redis)': { role: 'ours', sends: OURS, open: (url) => oursNodeRedis(url) },
-  'holdfast (node-redis), background release': {
+  [`${OURS_NODE_REDIS}, background release`]: {
     role: 'ours',
-    sends: OURS,
-    open: (url) => oursNodeRedis(url, 'background'),
+    only: 'sequential',
+    sends: SCRIPTS,
+    open: (addresses) => oursNodeRedis(addresses, 'background'),
   },
+  ...peers('tuned', (name) => name),
+  'redlock-universal (node-redis)': {
+    role: 'peer',
+    sends: RAW,
+    open: (addresses) => universalNodeRedis(addresses, 'tuned'),
+  },
+  'live-mutex (its own broker)': { role: 'peer', sends: [], open: liveMutex },
+  ...peers('stock', (name) => `${name}, stock`),
+}
+
+/** As they are set up by themselves they give up soon or starve some: one workload is enough to show it. */
+function peers(settings: Settings, nameOf: (name: string) => string): Record<string, Entry> {
+  return Object.fromEntries(
+    Object.entries(PEERS).map(([name, { sends, open }]) => [
+      nameOf(name),
+      {
+        role: 'peer',
+        sends,
+        ...(settings === 'stock' && { only: 'waiters' as const }),
+        open: (addresses) => open(addresses, settings),
+      } satisfies Entry,
+    ]),
+  )
 }
 
 export function entryOf(subject: string): Entry {

@@ -1,31 +1,33 @@
 import { type AcquireOptions, createLocks, type Lease } from 'holdfast'
-import { type AnyRedisClient, redis } from 'holdfast/redis'
+import { type AnyRedisClient, redis as redisStore } from 'holdfast/redis'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { type RedisSubject, TTL_MS } from './subject.ts'
+import { type Addresses, type RedisSubject, TTL_MS } from './subject.ts'
 
-export async function oursIoredis(url: string, release: AcquireOptions['release'] = 'await') {
-  const client = new Redis(url)
+type Release = 'await' | 'background'
+
+export async function oursIoredis({ redis }: Addresses, release: Release = 'await'): Promise<RedisSubject> {
+  const client = new Redis(redis)
   return subjectOver(client as unknown as AnyRedisClient, release, async () => {
     await client.quit()
   })
 }
 
-export async function oursNodeRedis(url: string, release: AcquireOptions['release'] = 'await') {
-  const client = createClient({ url })
+export async function oursNodeRedis({ redis }: Addresses, release: Release = 'await'): Promise<RedisSubject> {
+  const client = createClient({ url: redis })
   await client.connect()
   return subjectOver(client as unknown as AnyRedisClient, release, () => client.close())
 }
 
-function subjectOver(
-  client: AnyRedisClient,
-  release: 'await' | 'background' | undefined,
-  end: () => Promise<void>,
-): RedisSubject {
-  const locks = createLocks({ store: redis(client), ttl: TTL_MS, wait: Number.POSITIVE_INFINITY })
-  const options: AcquireOptions = release === undefined ? {} : { release }
+function subjectOver(client: AnyRedisClient, release: Release, end: () => Promise<void>): RedisSubject {
+  const locks = createLocks({ store: redisStore(client), ttl: TTL_MS, wait: Number.POSITIVE_INFINITY })
+  const options: AcquireOptions = release === 'background' ? { release } : {}
   return {
     run: (key, work) => locks.using(key, options, (lease) => fenced(lease, work)),
+    async hold(key, ttlMs) {
+      const lease = await locks.acquire(key, { ttl: ttlMs })
+      return { isHeld: () => lease.held, release: () => lease.release() }
+    },
     async close() {
       await locks.close()
       await end()

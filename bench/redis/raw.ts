@@ -2,14 +2,11 @@ import { createHash, randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
-import { type RedisSubject, TTL_MS } from './subject.ts'
+import { type Addresses, POLL_MS, type RedisSubject, TTL_MS } from './subject.ts'
 
 /** What everybody writes by hand: the least that a lock in Redis can cost. */
 const RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 const RELEASE_HASH = createHash('sha1').update(RELEASE).digest('hex')
-
-/** About as often as others are told to look again. */
-const POLL_MS = 5
 
 interface RawClient {
   set(key: string, id: string): Promise<unknown>
@@ -17,8 +14,8 @@ interface RawClient {
   close(): Promise<void>
 }
 
-export async function rawIoredis(url: string): Promise<RedisSubject> {
-  const client = new Redis(url)
+export async function rawIoredis({ redis }: Addresses): Promise<RedisSubject> {
+  const client = new Redis(redis)
   await client.script('LOAD', RELEASE)
   return polling({
     set: (key, id) => client.set(key, id, 'PX', TTL_MS, 'NX'),
@@ -29,8 +26,8 @@ export async function rawIoredis(url: string): Promise<RedisSubject> {
   })
 }
 
-export async function rawNodeRedis(url: string): Promise<RedisSubject> {
-  const client = createClient({ url })
+export async function rawNodeRedis({ redis }: Addresses): Promise<RedisSubject> {
+  const client = createClient({ url: redis })
   await client.connect()
   await client.scriptLoad(RELEASE)
   return polling({

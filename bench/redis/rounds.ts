@@ -1,5 +1,12 @@
+import type { Row } from '../result.ts'
 import { median } from '../statistics.ts'
 import { BASE } from './catalogue.ts'
+
+/** What a workload found. */
+export interface Measured {
+  readonly rows: readonly Row[]
+  readonly overlaps: number
+}
 
 /** Rounds of all in turn, each time another one first, so that whatever else the machine does meets them all. */
 export async function inTurn<T>(

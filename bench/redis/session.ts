@@ -1,61 +1,84 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { freePort } from '../../scripts/servers/ports.ts'
 import { type RedisServer, startRedis } from '../../scripts/servers/redis.ts'
 import type { Size } from '../result.ts'
-import { entryOf } from './catalogue.ts'
+import { CATALOGUE, entryOf } from './catalogue.ts'
 import { Counters } from './counters.ts'
+import type { Addresses, Part } from './subject.ts'
 import { Worker } from './worker.ts'
 
-/** One server, and a process for every subject that was asked for: they take turns, so none runs beside another. */
-export class Session {
-  readonly counters: Counters
+export interface SessionOptions {
+  /** The program of the workers, and that of the broker when the other libraries are measured, too. */
+  readonly program: string
+  readonly broker: string | null
   readonly size: Size
-  /** What is measured, in the order of the tables. */
-  readonly subjects: readonly string[]
+  readonly execArgv: readonly string[]
+}
+
+/** One server, and a process for every subject: they take turns, so that none runs beside another. */
+export class Session {
+  readonly size: Size
+  readonly counters: Counters
+  readonly addresses: Addresses
   private readonly server: RedisServer
-  private readonly program: string
-  private readonly execArgv: readonly string[]
+  private readonly broker: ChildProcess | null
+  private readonly options: SessionOptions
   private readonly workers = new Map<string, Worker>()
 
-  private constructor(server: RedisServer, options: SessionOptions) {
+  private constructor(
+    server: RedisServer,
+    broker: ChildProcess | null,
+    port: number,
+    options: SessionOptions,
+  ) {
     this.server = server
-    this.counters = new Counters(server.url)
+    this.broker = broker
+    this.options = options
     this.size = options.size
-    this.subjects = options.subjects
-    this.program = options.program
-    this.execArgv = options.execArgv
+    this.addresses = { redis: server.url, brokerPort: port }
+    this.counters = new Counters(server.url)
   }
 
   static async start(options: SessionOptions): Promise<Session> {
-    return new Session(await startRedis(), options)
+    const port = await freePort()
+    const broker =
+      options.broker === null ? null : fork(options.broker, [String(port)], { execArgv: [], silent: true })
+    if (broker !== null) await once(broker, 'message')
+    return new Session(await startRedis(), broker, port, options)
   }
 
   get port(): number {
     return this.server.port
   }
 
-  /** The process of that name, which is the subject's own unless many are needed. */
-  worker(name: string): Worker {
-    const known = this.workers.get(name)
-    if (known !== undefined) return known
-    const worker = new Worker(this.program, this.server.url, this.execArgv)
+  /** Who takes part, in the order of the tables. */
+  subjects(part: Part): string[] {
+    return Object.entries(CATALOGUE)
+      .filter(([, { role }]) => role !== 'peer' || this.broker !== null)
+      .filter(([, { only }]) => only === undefined || only === part)
+      .map(([name]) => name)
+  }
+
+  /** A process of that name, with the subject opened in it. */
+  async worker(name: string, subject: string): Promise<Worker> {
+    const worker =
+      this.workers.get(name) ?? new Worker(this.options.program, this.addresses, this.options.execArgv)
     this.workers.set(name, worker)
+    await worker.tell('open', { subject })
     return worker
   }
 
-  /** Commands that the clients of a subject sent, for each acquisition. */
+  /** How many commands the clients of a subject sent; those inside a script are not theirs. NaN where there is no Redis. */
   commands(subject: string, calls: Readonly<Record<string, number>>): number {
-    return entryOf(subject).sends.reduce((sum, command) => sum + (calls[command] ?? 0), 0)
+    const { sends } = entryOf(subject)
+    return sends.length === 0 ? Number.NaN : sends.reduce((sum, command) => sum + (calls[command] ?? 0), 0)
   }
 
   async end(): Promise<void> {
     await Promise.all([...this.workers.values()].map((worker) => worker.end()))
+    this.broker?.disconnect()
     await this.counters.close()
     await this.server.stop()
   }
-}
-
-export interface SessionOptions {
-  readonly program: string
-  readonly size: Size
-  readonly subjects: readonly string[]
-  readonly execArgv: readonly string[]
 }

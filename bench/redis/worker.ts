@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import type { Kind, Message, Orders } from './orders.ts'
+import type { Addresses } from './subject.ts'
 
 const END_MS = 2_000
 
@@ -8,8 +9,11 @@ const END_MS = 2_000
 export class Worker {
   private readonly child: ChildProcess
 
-  constructor(program: string, url: string, execArgv: readonly string[]) {
-    this.child = fork(program, [url], { execArgv: [...execArgv], serialization: 'advanced' })
+  constructor(program: string, addresses: Addresses, execArgv: readonly string[]) {
+    this.child = fork(program, [JSON.stringify(addresses)], {
+      execArgv: [...execArgv],
+      serialization: 'advanced',
+    })
   }
 
   tell<K extends Kind>(kind: K, order: Orders[K]['order']): Promise<Orders[K]['answer']> {

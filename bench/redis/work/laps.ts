@@ -1,5 +1,6 @@
-import type { Laps, LapsDone } from './orders.ts'
-import type { RedisSubject } from './subject.ts'
+import type { Laps, LapsDone } from '../orders.ts'
+import type { RedisSubject } from '../subject.ts'
+import { keyOf } from './keys.ts'
 
 /** Keys that nobody else wants: what a lock and its release cost, alone or many at once. */
 export async function runLaps(subject: RedisSubject, order: Laps): Promise<LapsDone> {
@@ -30,9 +31,4 @@ export async function runLaps(subject: RedisSubject, order: Laps): Promise<LapsD
   }
   const { user, system } = process.cpuUsage(cpu)
   return { done, tookMs, cpuMicroseconds: user + system, overlaps }
-}
-
-/** Subjects share a server, and some of them the way they use a key. */
-function keyOf(subject: string, index: number): string {
-  return `${subject}:${index}`
 }
