@@ -11,7 +11,10 @@ const PACKAGES = {
   'redis-cli': 'redis-tools',
   'redis-benchmark': 'redis-tools',
   etcd: 'etcd-server',
+  java: 'default-jre-headless',
 }
+/** What is not a program: ZooKeeper comes as a library, which Java starts. */
+const FILES = { '/usr/share/java/zookeeper.jar': 'libzookeeper-java' }
 /** Debian asks this file whether a service may be started; 101 says no. */
 const POLICY = '/usr/sbin/policy-rc.d'
 
@@ -30,9 +33,12 @@ export function findProgram(name) {
 }
 
 export function installServers() {
-  const missing = Object.keys(PACKAGES).filter((name) => findProgram(name) === null)
+  const missing = [
+    ...Object.keys(PACKAGES).filter((name) => findProgram(name) === null),
+    ...Object.keys(FILES).filter((file) => !existsSync(file)),
+  ]
   if (missing.length === 0) return
-  const packages = [...new Set(missing.map((name) => PACKAGES[name]))]
+  const packages = [...new Set(missing.map((name) => PACKAGES[name] ?? FILES[name]))]
   const advice = `The tests need ${missing.join(', ')}: install ${packages.join(', ')}`
   if (findProgram('apt-get') === null) throw new Error(`${advice} (there is no apt-get here to do it)`)
   if (process.getuid?.() !== 0) throw new Error(`${advice} (only root may do it with apt-get)`)

@@ -88,6 +88,14 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a mailbox that was replaced is read a little longer, for letters that were on their way',
   },
+  'src/stores/zookeeper/wire/session.ts': {
+    uses: 'setTimer',
+    why: 'a session is kept by pings, and a server that is silent or gone is replaced by another',
+  },
+  'src/stores/zookeeper/wire/waiters.ts': {
+    uses: 'setTimer',
+    why: 'who waits for a connection does so for a while only',
+  },
   'src/stores/redis/transaction/index.ts': {
     uses: 'setTimer',
     why: 'a server that does not let go of watched keys in time loses the connection',

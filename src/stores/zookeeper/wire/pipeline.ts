@@ -1,0 +1,112 @@
+import type { Runtime } from '../../../core/runtime.ts'
+import { answerError, connectionLost, type WireError } from './errors.ts'
+import { type JuteReader, JuteWriter } from './jute.ts'
+
+/** One request and what is done with its answer. */
+export interface Request<T> {
+  readonly operation: number
+  /** Shown in errors: the path that it is about. */
+  readonly about: string
+  readonly write: (writer: JuteWriter) => void
+  /** Called before the next packet is looked at, so that a watch is in place when its event follows at once. */
+  readonly read: (reader: JuteReader) => T
+  /** An error that is an answer, too: its value, or undefined to reject. */
+  readonly excuse?: (error: WireError) => T | undefined
+}
+
+interface Pending {
+  readonly xid: number
+  readonly answer: (code: number, reader: JuteReader) => void
+  readonly reject: (error: WireError) => void
+  readonly about: string
+}
+
+/** Where packets go to, as long as there is a connection. */
+export interface Wire {
+  write(bytes: Buffer): void
+  /** Whether the process stays alive for an answer. */
+  keepAlive(wanted: boolean): void
+}
+
+/** Requests on one connection: those of one turn travel together, and answers come in the order of the requests. */
+export class Pipeline {
+  /** When something was sent last. */
+  sentAtMs = 0
+  private readonly runtime: Runtime
+  private readonly wire: Wire
+  private readonly writer = new JuteWriter()
+  private pending: Pending[] = []
+  private answered = 0
+  private xid = 0
+  private flushing = false
+
+  constructor(runtime: Runtime, wire: Wire) {
+    this.runtime = runtime
+    this.wire = wire
+  }
+
+  request<T>({ operation, about, write, read, excuse }: Request<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      // Numbers below zero are those of packets that answer no request.
+      this.xid = (this.xid + 1) & 0x7fffffff
+      const answer = (code: number, reader: JuteReader): void => {
+        if (code === 0) {
+          // An answer that cannot be read ends the connection, and nobody else would tell this request.
+          try {
+            resolve(read(reader))
+          } catch (error) {
+            reject(connectionLost(`its answer cannot be read (${about})`))
+            throw error
+          }
+          return
+        }
+        const error = answerError(code, about)
+        const value = excuse?.(error)
+        if (value === undefined) reject(error)
+        else resolve(value)
+      }
+      if (this.pending.length === this.answered) this.wire.keepAlive(true)
+      this.pending.push({ xid: this.xid, about, answer, reject })
+      this.post(this.xid, operation, write)
+    })
+  }
+
+  post(xid: number, operation: number, write: (writer: JuteWriter) => void): void {
+    const packet = this.writer.begin()
+    this.writer.int(xid)
+    this.writer.int(operation)
+    write(this.writer)
+    this.writer.end(packet)
+    this.sentAtMs = this.runtime.nowMs()
+    if (this.flushing) return
+    this.flushing = true
+    this.runtime.defer(this.flush)
+  }
+
+  /** The answer to the oldest request; another one means that the stream is broken. */
+  settle(xid: number, code: number, reader: JuteReader): void {
+    const request = this.pending[this.answered]
+    if (request?.xid !== xid) throw new RangeError(`an answer to request ${xid}, which was not the next`)
+    this.answered++
+    if (this.answered === this.pending.length) {
+      this.pending = []
+      this.answered = 0
+      this.wire.keepAlive(false)
+    }
+    request.answer(code, reader)
+  }
+
+  /** The connection is gone: whatever was not answered never will be. */
+  abandon(errorOf: (about: string) => WireError): void {
+    const lost = this.pending.slice(this.answered)
+    this.pending = []
+    this.answered = 0
+    this.writer.clear()
+    for (const { about, reject } of lost) reject(errorOf(about))
+  }
+
+  private readonly flush = (): void => {
+    this.flushing = false
+    if (this.writer.size > 0) this.wire.write(this.writer.take())
+  }
+}
