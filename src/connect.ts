@@ -1,7 +1,7 @@
-import type { Locks, LocksOptions } from './core/api.ts'
-import { StoreLocks } from './core/locks.ts'
+import type { LocksOptions } from './core/api.ts'
 import type { Store } from './core/store.ts'
 import { InvalidArgumentError, UnsupportedError } from './errors.ts'
+import { type Locks, toolkit } from './toolkit.ts'
 
 type Open = (url: string) => Promise<Store>
 
@@ -29,7 +29,7 @@ export async function connect(url: string, options: Omit<LocksOptions, 'store'> 
   }
   const store = await open(url)
   try {
-    return new StoreLocks(store, options)
+    return toolkit(store, options)
   } catch (error) {
     await store.close()
     throw error

@@ -1,6 +1,6 @@
-import type { Locks, LocksOptions } from './core/api.ts'
-import { StoreLocks } from './core/locks.ts'
+import type { LocksOptions } from './core/api.ts'
 import { memory } from './stores/memory/index.ts'
+import { type Locks, toolkit } from './toolkit.ts'
 
 export { connect } from './connect.ts'
 export type {
@@ -11,7 +11,6 @@ export type {
   Lease,
   LeaseJson,
   LocalView,
-  Locks,
   LocksOptions,
   Mutex,
   PermitOptions,
@@ -39,11 +38,21 @@ export {
   TransactionError,
   UnsupportedError,
 } from './errors.ts'
-export type { HolderView, KeyView, WaiterView } from './model/index.ts'
+export type { Goods, HolderView, KeyView, WaiterView } from './model/index.ts'
+export type { CachedOptions } from './recipes/cached.ts'
+export { idempotent, locked } from './recipes/decorators.ts'
+export type { Election, ElectionEvents, ElectionOptions, Leader } from './recipes/election.ts'
+export type { Recipes } from './recipes/index.ts'
+export type { Inventory, InventoryOptions, Taken, TakeOptions } from './recipes/inventory.ts'
+export type { JobOptions } from './recipes/job.ts'
+export type { OnceOptions, OnDuplicate } from './recipes/once.ts'
+export type { UpdateOptions } from './recipes/optimistic.ts'
+export type { Striped } from './recipes/striped.ts'
+export type { Locks } from './toolkit.ts'
 
 /** Locks over a store; without one, over a memory store of their own. */
 export function createLocks(options: LocksOptions = {}): Locks {
-  return new StoreLocks(
+  return toolkit(
     options.store ?? memory(options.runtime === undefined ? {} : { runtime: options.runtime }),
     options,
   )

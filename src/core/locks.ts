@@ -22,6 +22,7 @@ import { acquireAll } from './group.ts'
 import type { StoreLease } from './lease.ts'
 import { EXCLUSIVE, permitsOf, type Request, requestOf, SHARED, settingsOf, storeKeyOf } from './options.ts'
 import { NestedLease, Reentry } from './reentry.ts'
+import type { Runtime } from './runtime.ts'
 import { releaseOnSignal } from './shutdown.ts'
 import { Soloists } from './solo.ts'
 import type { Records, Soon, Store, Traits } from './store.ts'
@@ -52,6 +53,10 @@ export class StoreLocks implements Locks {
 
   get traits(): Traits {
     return this.engine.store.traits
+  }
+
+  get runtime(): Runtime {
+    return this.engine.runtime
   }
 
   get records(): Records | null {
@@ -273,7 +278,8 @@ export class StoreLocks implements Locks {
     return request
   }
 
-  private storeKey(key: string): string {
+  /** The name of a key in the store. */
+  storeKey(key: string): string {
     this.assertOpen()
     return storeKeyOf(key, this.engine.settings.prefix)
   }

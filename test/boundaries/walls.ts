@@ -30,13 +30,21 @@ export const ROOMS: readonly Room[] = [
   { inside: 'src/stores/*/', may: [...CONTRACT, 'node:'] },
   {
     inside: 'src/recipes/',
-    may: ['src/core/api.ts', 'src/core/store.ts', 'src/model/index.ts', 'src/errors.ts'],
+    may: [
+      'src/core/api.ts',
+      'src/core/durations.ts',
+      'src/core/runtime.ts',
+      'src/core/store.ts',
+      'src/model/index.ts',
+      'src/errors.ts',
+    ],
   },
   { inside: 'src/observe/', may: [...PUBLIC, 'node:'] },
   { inside: 'src/cli/', may: [...PUBLIC, 'package.json', 'node:'] },
   { inside: 'src/testing/', may: [...PUBLIC, ...CONTRACT, 'node:'] },
   // Where the parts are put together.
-  { inside: 'src/connect.ts', may: ['src/core/', 'src/stores/', 'src/errors.ts'] },
+  { inside: 'src/toolkit.ts', may: ['src/core/', 'src/recipes/index.ts'] },
+  { inside: 'src/connect.ts', may: ['src/core/', 'src/stores/', 'src/errors.ts', 'src/toolkit.ts'] },
   {
     inside: 'src/index.ts',
     may: [
@@ -46,6 +54,7 @@ export const ROOMS: readonly Room[] = [
       'src/model/index.ts',
       'src/errors.ts',
       'src/connect.ts',
+      'src/toolkit.ts',
     ],
   },
 ]

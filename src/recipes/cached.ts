@@ -1,0 +1,151 @@
+import type { Duration, Lease } from '../core/api.ts'
+import { durationMs } from '../core/durations.ts'
+import { LeaseLostError } from '../errors.ts'
+import { functionOf, type Kit, keepMs, packed, recordsOf, unpacked, wholeNumber, writeUnder } from './kit.ts'
+
+export interface CachedOptions {
+  /** How long a value is fresh in the store. */
+  ttl: Duration
+  /** How long a copy is served by this process without asking the store: a tenth of `ttl`, at most one second, by default. */
+  local?: Duration
+  /** How much longer an old value is served while one process loads the new one. */
+  stale?: Duration
+  /** How long to wait for the process that loads. */
+  wait?: Duration
+  /** Larger values are refused: 1 MiB of JSON by default. */
+  maxBytes?: number
+}
+
+export type Load<T> = () => Promise<T> | T
+
+interface Copy {
+  readonly value: unknown
+  readonly untilMs: number
+}
+
+interface Checked {
+  readonly ttlMs: number
+  readonly localMs: number
+  readonly staleMs: number
+  readonly wait: Duration | undefined
+  readonly maxBytes: number
+}
+
+const MOST_COPIES = 10_000
+
+/** Values by key: a copy of this process first, then the store's, then one loader across all processes. */
+export class Cache {
+  private readonly kit: Kit
+  private readonly copies = new Map<string, Copy>()
+  /** What is being fetched by this process: later callers join in. */
+  private readonly flights = new Map<string, Promise<unknown>>()
+
+  constructor(kit: Kit) {
+    this.kit = kit
+  }
+
+  async get<T>(key: string, options: CachedOptions, load: Load<T>): Promise<T> {
+    functionOf('load', load)
+    const checked = checkedOf(options)
+    const copy = this.copies.get(key)
+    if (copy !== undefined && copy.untilMs > this.kit.runtime.nowMs()) return copy.value as T
+    return (await this.joined(key, () => this.fetch(key, checked, load))) as T
+  }
+
+  private async joined(key: string, start: () => Promise<unknown>): Promise<unknown> {
+    const running = this.flights.get(key)
+    if (running !== undefined) return running
+    const flight = start().finally(() => this.flights.delete(key))
+    this.flights.set(key, flight)
+    return flight
+  }
+
+  private async fetch(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
+    const records = recordsOf(this.kit, 'cached')
+    const name = this.kit.nameOf(lockOf(key))
+    const found = await records.read(name)
+    if (found === null) return this.load(key, checked, load)
+    const fresh = checked.staleMs === 0 || (await records.read(this.kit.nameOf(freshOf(key)))) !== null
+    if (!fresh) this.refresh(key, checked, load)
+    return this.keep(key, unpacked(found.value), fresh ? checked.localMs : 0)
+  }
+
+  /** One caller of one process loads; those that waited for it find its value. */
+  private async load(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
+    const { wait } = checked
+    const options = wait === undefined ? {} : { wait }
+    try {
+      return await this.kit.locks.using(lockOf(key), options, async (lease) => {
+        const found = await recordsOf(this.kit, 'cached').read(this.kit.nameOf(lockOf(key)))
+        if (found !== null) return this.keep(key, unpacked(found.value), checked.localMs)
+        return this.loadUnder(lease, key, checked, load)
+      })
+    } catch (error) {
+      // The value is as good as it was; it only could not be kept for others.
+      if (error instanceof LeaseLostError && error.result !== undefined) return error.result
+      throw error
+    }
+  }
+
+  /** In the background, by whoever gets the lock; a failure leaves the old value until it ends. */
+  private refresh(key: string, checked: Checked, load: Load<unknown>): void {
+    const refreshed = async (): Promise<void> => {
+      const lease = await this.kit.locks.tryAcquire(lockOf(key))
+      if (lease === null) return
+      try {
+        const fresh = await recordsOf(this.kit, 'cached').read(this.kit.nameOf(freshOf(key)))
+        if (fresh === null) await this.loadUnder(lease, key, checked, load)
+      } finally {
+        await lease[Symbol.asyncDispose]()
+      }
+    }
+    const flight = `refresh ${key}`
+    if (!this.flights.has(flight)) void this.joined(flight, refreshed).catch(() => undefined)
+  }
+
+  private async loadUnder(
+    lease: Lease,
+    key: string,
+    checked: Checked,
+    load: Load<unknown>,
+  ): Promise<unknown> {
+    const { ttlMs, staleMs, localMs, maxBytes } = checked
+    const value = await load()
+    await writeUnder(this.kit, lease, packed('the loaded value', value, maxBytes), ttlMs + staleMs)
+    if (staleMs > 0) {
+      const records = recordsOf(this.kit, 'cached')
+      await records.write(this.kit.nameOf(freshOf(key)), '', ttlMs, { kind: 'always' })
+    }
+    return this.keep(key, value, localMs)
+  }
+
+  private keep(key: string, value: unknown, localMs: number): unknown {
+    this.copies.delete(key)
+    if (localMs > 0) {
+      this.copies.set(key, { value, untilMs: this.kit.runtime.nowMs() + localMs })
+      const [oldest] = this.copies.keys()
+      if (this.copies.size > MOST_COPIES && oldest !== undefined) this.copies.delete(oldest)
+    }
+    return value
+  }
+}
+
+function lockOf(key: string): string {
+  return `cached:${key}`
+}
+
+/** Its record is there as long as the value is fresh: the store's clock decides, not ours. */
+function freshOf(key: string): string {
+  return `fresh:${key}`
+}
+
+function checkedOf({ ttl, local, stale, wait, maxBytes = 1024 * 1024 }: CachedOptions): Checked {
+  const ttlMs = keepMs('ttl', ttl)
+  const localMs =
+    local === undefined
+      ? Math.min(Math.floor(ttlMs / 10), 1000)
+      : durationMs('local', local, { minMs: 0, maxMs: ttlMs })
+  const staleMs = stale === undefined ? 0 : durationMs('stale', stale, { minMs: 0, maxMs: 31_536_000_000 })
+  wholeNumber('maxBytes', maxBytes, 2, 16 * 1024 * 1024)
+  return { ttlMs, localMs, staleMs, wait, maxBytes }
+}

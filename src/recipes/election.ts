@@ -1,0 +1,153 @@
+import type { AcquireOptions, Duration, Lease } from '../core/api.ts'
+import { durationMs } from '../core/durations.ts'
+import { ConflictError, quote } from '../errors.ts'
+import { functionOf, type Kit, pause } from './kit.ts'
+
+export interface ElectionOptions {
+  /** Time to live of the leadership: how long the others wait when the leader dies. */
+  ttl?: Duration
+  /** Shown to those who ask who leads. */
+  meta?: unknown
+}
+
+export interface Leader {
+  readonly label: string
+  readonly meta: unknown
+  readonly token: bigint | null
+  readonly leadsForMs: number
+}
+
+export interface ElectionEvents {
+  /** This process leads. */
+  elected: { token: bigint | null }
+  /** This process lost the leadership against its will. */
+  lost: { token: bigint | null }
+  /** This process gave the leadership back. */
+  resigned: { token: bigint | null }
+}
+
+/** `signal` fires when the leadership is lost and when it is to be given back: stop then. */
+export type LeaderWork<T> = (lease: Lease, signal: AbortSignal) => Promise<T> | T
+
+type Listener<N extends keyof ElectionEvents> = (event: ElectionEvents[N]) => void
+
+/** One leader among those who campaign for the same name. */
+export class Election {
+  private readonly kit: Kit
+  private readonly name: string
+  private readonly options: AcquireOptions
+  private readonly listeners = new Map<keyof ElectionEvents, Set<Listener<never>>>()
+  private term: { readonly resigning: AbortController; over: Promise<unknown> } | null = null
+
+  constructor(kit: Kit, name: string, { ttl, meta }: ElectionOptions = {}) {
+    this.kit = kit
+    this.name = name
+    kit.nameOf(this.key)
+    this.options = {
+      wait: Number.POSITIVE_INFINITY,
+      ...(ttl === undefined ? {} : { ttl }),
+      ...(meta === undefined ? {} : { meta }),
+    }
+  }
+
+  /**
+   * Waits to be elected, then runs the work. Resolves with its result; a leadership that is lost ends the work by its
+   * signal and begins a new campaign. `signal` ends the campaign, with its reason, or the work.
+   */
+  async lead<T>(work: LeaderWork<T>, options: { signal?: AbortSignal } = {}): Promise<T | undefined> {
+    functionOf('work', work)
+    if (this.term !== null) throw new ConflictError(`this object campaigns for ${quote(this.name)} already`)
+    const resigning = new AbortController()
+    const stop =
+      options.signal === undefined ? resigning.signal : AbortSignal.any([options.signal, resigning.signal])
+    const over = this.campaign(work, stop, resigning.signal)
+    this.term = { resigning, over }
+    try {
+      return await over
+    } finally {
+      this.term = null
+    }
+  }
+
+  /** Gives the leadership back, or ends the campaign; resolves when the work has ended and the next may lead. */
+  async resign(): Promise<void> {
+    const { term } = this
+    if (term === null) return
+    term.resigning.abort(new ConflictError(`the leadership of ${quote(this.name)} is given back`))
+    await term.over.catch(() => undefined)
+  }
+
+  /** Who leads right now, or null. */
+  async leader(): Promise<Leader | null> {
+    const [holder] = (await this.kit.locks.read(this.key)).holders
+    if (holder === undefined) return null
+    const { label, meta, token, heldMs } = holder
+    return { label, meta: meta === null ? null : JSON.parse(meta), token, leadsForMs: heldMs }
+  }
+
+  /** Tells who leads: at once, and whenever that changes. Looks every second unless told otherwise. */
+  async *observe(options: { every?: Duration; signal?: AbortSignal } = {}): AsyncIterable<Leader | null> {
+    const everyMs = durationMs('every', options.every ?? 1000, { minMs: 10, maxMs: 3_600_000 })
+    let last: Leader | null | undefined
+    while (options.signal?.aborted !== true) {
+      const leader = await this.leader()
+      if (last === undefined || last?.token !== leader?.token || last?.label !== leader?.label) yield leader
+      last = leader
+      try {
+        await pause(this.kit, everyMs, options.signal)
+      } catch {
+        return
+      }
+    }
+  }
+
+  on<N extends keyof ElectionEvents>(event: N, listener: Listener<N>): () => void {
+    const set = this.listeners.get(event) ?? new Set()
+    this.listeners.set(event, set)
+    set.add(listener as Listener<never>)
+    return () => set.delete(listener as Listener<never>)
+  }
+
+  private get key(): string {
+    return `election:${this.name}`
+  }
+
+  private async campaign<T>(
+    work: LeaderWork<T>,
+    stop: AbortSignal,
+    resigned: AbortSignal,
+  ): Promise<T | undefined> {
+    for (;;) {
+      const lease = await this.elected(stop, resigned)
+      if (lease === null) return undefined
+      const { token } = lease
+      this.emit('elected', { token })
+      try {
+        const result = await work(lease, AbortSignal.any([lease.signal, stop]))
+        if (lease.held || stop.aborted) return result
+      } catch (error) {
+        if (!lease.signal.aborted && !resigned.aborted) throw error
+      } finally {
+        const wasLost = lease.signal.aborted
+        await lease[Symbol.asyncDispose]()
+        this.emit(wasLost ? 'lost' : 'resigned', { token })
+      }
+      if (resigned.aborted) return undefined
+    }
+  }
+
+  /** The lease of the leadership; null when `resign` ended the campaign. */
+  private async elected(stop: AbortSignal, resigned: AbortSignal): Promise<Lease | null> {
+    try {
+      return await this.kit.locks.acquire(this.key, { ...this.options, signal: stop })
+    } catch (error) {
+      if (resigned.aborted) return null
+      throw error
+    }
+  }
+
+  private emit<N extends keyof ElectionEvents>(name: N, event: ElectionEvents[N]): void {
+    for (const listener of this.listeners.get(name) ?? [])
+      this.kit.runtime.defer(() => (listener as Listener<N>)(event))
+  }
+}

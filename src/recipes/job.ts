@@ -1,0 +1,51 @@
+import type { Duration, Lease, Work } from '../core/api.ts'
+import { durationMs } from '../core/durations.ts'
+import { functionOf, type Kit, keepMs, recordsOf, writeUnder } from './kit.ts'
+
+export interface JobOptions {
+  /** Nobody runs the job again before this time after its start, however short the work was. */
+  atLeast?: Duration
+  /** The lease is not renewed beyond this time after the start: its signal fires, and another may run the job. */
+  atMost?: Duration
+  /** Time to live of the lease: what a crash of the process costs. */
+  ttl?: Duration
+  meta?: unknown
+}
+
+/** Runs the work on one replica; `skipped` on those that came while it ran, or within `atLeast` of its start. */
+export async function job(
+  kit: Kit,
+  name: string,
+  options: JobOptions,
+  work: Work<unknown>,
+): Promise<'ran' | 'skipped'> {
+  functionOf('work', work)
+  const { atLeast, atMost, ttl, meta } = options
+  const atLeastMs = atLeast === undefined ? 0 : keepMs('atLeast', atLeast)
+  if (atMost !== undefined)
+    durationMs('atMost', atMost, { minMs: Math.max(1, atLeastMs), maxMs: Number.MAX_SAFE_INTEGER })
+  const key = `job:${name}`
+  const records = atLeastMs === 0 ? null : recordsOf(kit, 'a job with atLeast')
+  const lease = await kit.locks.tryAcquire(key, {
+    ...(atMost === undefined ? {} : { maxHold: atMost }),
+    ...(ttl === undefined ? {} : { ttl }),
+    ...(meta === undefined ? {} : { meta }),
+  })
+  if (lease === null) return 'skipped'
+  try {
+    if (records !== null) {
+      if ((await records.read(kit.nameOf(key))) !== null) return 'skipped'
+      // Before the work, so that the time counts although the process may die in the middle.
+      await writeUnder(kit, lease, lease.acquiredAt.toISOString(), atLeastMs)
+    }
+    await ranUnder(lease, work)
+    return 'ran'
+  } finally {
+    await lease[Symbol.asyncDispose]()
+  }
+}
+
+async function ranUnder(lease: Lease, work: Work<unknown>): Promise<void> {
+  await work(lease)
+  lease.assertHeld()
+}

@@ -1,0 +1,99 @@
+import type { Lease, Locks } from '../core/api.ts'
+import { type Duration, durationMs, show } from '../core/durations.ts'
+import type { Runtime } from '../core/runtime.ts'
+import type { Records } from '../core/store.ts'
+import { InvalidArgumentError, LeaseLostError, StoreError, UnsupportedError } from '../errors.ts'
+
+/** What recipes are made from. */
+export interface Kit {
+  readonly locks: Locks
+  readonly runtime: Runtime
+  /** The name of a key in the store; throws when it is too long. */
+  nameOf(key: string): string
+}
+
+const DAY_MS = 86_400_000
+const LONGEST_KEPT_MS = 365 * DAY_MS
+/** How often the mark of finished work is sent again when the store does not answer. */
+const PAUSE_MS = 50
+
+/** The records of the store, or an error that says which recipe needs them. */
+export function recordsOf({ locks }: Kit, recipe: string): Records {
+  if (locks.records !== null) return locks.records
+  throw new UnsupportedError(
+    `${recipe} needs records, and the ${locks.traits.name} store has none: ` +
+      'memory, SQLite, Redis, PostgreSQL, MySQL, etcd and ZooKeeper have them',
+  )
+}
+
+/** How long something is kept in the store. */
+export function keepMs(argument: string, value: Duration): number {
+  return durationMs(argument, value, { minMs: 1, maxMs: LONGEST_KEPT_MS })
+}
+
+export function wholeNumber(argument: string, value: number, min: number, max: number): number {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return value
+  throw new InvalidArgumentError(argument, `must be a whole number from ${min} to ${max}, not ${show(value)}`)
+}
+
+export function functionOf<F>(argument: string, value: F): F {
+  if (typeof value === 'function') return value
+  throw new InvalidArgumentError(argument, `must be a function, not ${show(value)}`)
+}
+
+/** A value as it is kept; `undefined` is kept too, JSON has no word for it. */
+export function packed(argument: string, value: unknown, maxBytes: number): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(value === undefined ? {} : { value })
+  } catch (error) {
+    throw new InvalidArgumentError(argument, `cannot be written as JSON: ${String(error)}`)
+  }
+  const bytes = Buffer.byteLength(text)
+  if (bytes <= maxBytes) return text
+  throw new InvalidArgumentError(argument, `must have at most ${maxBytes} bytes as JSON, not ${bytes}`)
+}
+
+export function unpacked<T>(text: string): T {
+  return (JSON.parse(text) as { value: T }).value
+}
+
+/** Rejects with the signal's reason as soon as it fires. */
+export function pause({ runtime }: Kit, delayMs: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal?.aborted === true) return reject(signal.reason)
+    const stop = () => {
+      timer.clear()
+      reject(signal?.reason)
+    }
+    const timer = runtime.setTimer(
+      () => {
+        signal?.removeEventListener('abort', stop)
+        resolve()
+      },
+      delayMs,
+      false,
+    )
+    signal?.addEventListener('abort', stop, { once: true })
+  })
+}
+
+/**
+ * Writes the record of the same name as the lease's key, only while the lease is held: checked by the store in the
+ * same step. An unknown outcome is tried again as long as the lease lives, since a repeated write changes nothing.
+ */
+export async function writeUnder(kit: Kit, lease: Lease, value: string, ttlMs: number | null): Promise<void> {
+  const records = recordsOf(kit, 'a write under a lease')
+  const name = kit.nameOf(lease.key)
+  for (;;) {
+    try {
+      const answer = await records.write(name, value, ttlMs, { kind: 'held', key: name, id: lease.id })
+      if (answer.kind === 'written') return
+      lease.assertHeld()
+      throw new LeaseLostError(lease.key, 'the store does not know it any more')
+    } catch (error) {
+      if (!(error instanceof StoreError) || lease.remainingMs() <= PAUSE_MS) throw error
+    }
+    await pause(kit, PAUSE_MS)
+  }
+}

@@ -1,0 +1,50 @@
+import type { Duration } from '../core/api.ts'
+import { ConflictError, quote } from '../errors.ts'
+import type { RecordCondition } from '../model/index.ts'
+import { functionOf, type Kit, keepMs, packed, pause, recordsOf, unpacked, wholeNumber } from './kit.ts'
+
+export interface UpdateOptions {
+  /** How long the value is kept after this change; for ever by default. */
+  ttl?: Duration
+  /** How often the change is tried before `ConflictError`: 25 by default. */
+  tries?: number
+  /** Ends the tries with the signal's reason. */
+  signal?: AbortSignal
+  /** Larger values are refused: 65,536 bytes of JSON by default. */
+  maxBytes?: number
+}
+
+/** Called with the value, undefined when there is none; returning undefined leaves it as it is. */
+export type Change<T> = (value: T | undefined) => T | undefined | Promise<T | undefined>
+
+const LONGEST_PAUSE_MS = 100
+
+/** Reads, changes and writes back if nobody else wrote in between; else begins again after a random pause. */
+export async function update<T>(
+  kit: Kit,
+  key: string,
+  change: Change<T>,
+  options: UpdateOptions = {},
+): Promise<T | undefined> {
+  functionOf('change', change)
+  const { ttl, tries = 25, signal, maxBytes = 65_536 } = options
+  const ttlMs = ttl === undefined ? null : keepMs('ttl', ttl)
+  wholeNumber('tries', tries, 1, 10_000)
+  const records = recordsOf(kit, 'update')
+  const name = kit.nameOf(`value:${key}`)
+  let current = await records.read(name)
+  for (let tried = 1; ; tried++) {
+    signal?.throwIfAborted()
+    const value = current === null ? undefined : unpacked<T>(current.value)
+    const next = await change(value)
+    if (next === undefined) return value
+    const condition: RecordCondition =
+      current === null ? { kind: 'absent' } : { kind: 'version', version: current.version }
+    const answer = await records.write(name, packed('the new value', next, maxBytes), ttlMs, condition)
+    if (answer.kind === 'written') return next
+    if (tried === tries)
+      throw new ConflictError(`${quote(key)} was changed by others at each of ${tries} tries`, tries)
+    await pause(kit, kit.runtime.random() * Math.min(2 ** tried, LONGEST_PAUSE_MS), signal)
+    current = await records.read(name)
+  }
+}

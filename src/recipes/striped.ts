@@ -1,0 +1,81 @@
+import type { AcquireOptions, Lease, Mutex, Work } from '../core/api.ts'
+import { type Kit, wholeNumber } from './kit.ts'
+
+/** A fixed number of locks for many ids: ids that fall on the same stripe wait for each other. */
+export interface Striped {
+  readonly size: number
+  /** The lock of the stripe that an id falls on, the same in every process. */
+  for(id: string): Mutex
+  /** Runs the work under any stripe that is free; waits for the first one when none is. */
+  any<T>(work: Work<T>): Promise<T>
+  any<T>(options: AcquireOptions, work: Work<T>): Promise<T>
+}
+
+const MOST_STRIPES = 1024
+
+export function striped(kit: Kit, name: string, size: number, defaults: AcquireOptions = {}): Striped {
+  wholeNumber('size', size, 1, MOST_STRIPES)
+  const keyOf = (stripe: number) => `${name}:${stripe}`
+  kit.nameOf(keyOf(size - 1))
+  return {
+    size,
+    for: (id) => kit.locks.mutex(keyOf(stripeOf(id, size)), defaults),
+    any: <T>(...rest: [Work<T>] | [AcquireOptions, Work<T>]) => {
+      const [options, work] = rest.length === 1 ? [defaults, rest[0]] : [{ ...defaults, ...rest[0] }, rest[1]]
+      const first = Math.floor(kit.runtime.random() * size)
+      const keys = Array.from({ length: size }, (_, step) => keyOf((first + step) % size))
+      return usingAny(kit, keys, options, work)
+    },
+  }
+}
+
+/** FNV-1a over UTF-8: the same stripe in every process and every version. */
+export function stripeOf(id: string, size: number): number {
+  let hash = 0x811c9dc5
+  for (const byte of Buffer.from(id)) hash = Math.imul(hash ^ byte, 0x01000193)
+  return (hash >>> 0) % size
+}
+
+async function usingAny<T>(
+  kit: Kit,
+  keys: readonly string[],
+  options: AcquireOptions,
+  work: Work<T>,
+): Promise<T> {
+  for (const key of keys) {
+    const lease = await kit.locks.tryAcquire(key, options)
+    if (lease !== null) return run(lease, work)
+  }
+  return run(await firstOf(kit, keys, options), work)
+}
+
+/** Waits in every line at once; what comes after the first is let go. */
+async function firstOf(kit: Kit, keys: readonly string[], options: AcquireOptions): Promise<Lease> {
+  const enough = new AbortController()
+  const signal =
+    options.signal === undefined ? enough.signal : AbortSignal.any([options.signal, enough.signal])
+  const claims = keys.map((key) => kit.locks.acquire(key, { ...options, signal }))
+  try {
+    const [lease, winner] = await Promise.any(
+      claims.map(async (claim, index) => [await claim, index] as const),
+    )
+    for (const [index, claim] of claims.entries()) {
+      if (index !== winner) void claim.then((late) => late[Symbol.asyncDispose]()).catch(() => undefined)
+    }
+    return lease
+  } catch (error) {
+    throw error instanceof AggregateError ? error.errors[0] : error
+  } finally {
+    enough.abort()
+  }
+}
+
+async function run<T>(lease: Lease, work: Work<T>): Promise<T> {
+  try {
+    const result = await work(lease)
+    lease.assertHeld()
+    return result
+  } finally {
+    await lease[Symbol.asyncDispose]()
+  }
+}

@@ -1,0 +1,79 @@
+import { amount, type Deal, type DealAnswer, type Move } from '../model/index.ts'
+
+type Trade = (stripe: number, deal: Deal) => Promise<DealAnswer>
+type Take = Deal & { readonly kind: 'take' }
+
+interface Sight {
+  readonly stripe: number
+  readonly left: number
+  readonly moving: readonly Move[]
+}
+
+/** Others may be faster to what was moved; after so many rounds the buyer is told what is left. */
+const ROUNDS = 8
+
+/**
+ * Takes from a stripe that has too little, after goods of the others were moved there. A move is three steps, each of
+ * which has its effect once: out of the giver, into the taker, and forgotten by the giver. Goods on their way belong to
+ * nobody and are seen by everyone, so whoever comes next finishes a move that its starter did not: the total is exact.
+ */
+export async function gather(
+  trade: Trade,
+  stripes: number,
+  home: number,
+  take: Take,
+  newId: () => string,
+): Promise<DealAnswer> {
+  let answer: DealAnswer = { kind: 'short', left: 0 }
+  for (let round = 0; round < ROUNDS; round++) {
+    const sights = await Promise.all(Array.from({ length: stripes }, (_, stripe) => sightOf(trade, stripe)))
+    for (const { stripe, moving } of sights) for (const move of moving) await finish(trade, stripe, move)
+    const total = sights.reduce((sum, sight) => sum + sight.left + onTheWay(sight.moving), 0)
+    if (total < take.count) return { kind: 'short', left: total }
+    const needed = take.count - (sights[home]?.left ?? 0)
+    await fetchGoods(trade, home, needed, sights, newId)
+    answer = await trade(home, take)
+    if (answer.kind !== 'short') return answer
+  }
+  return answer
+}
+
+async function fetchGoods(
+  trade: Trade,
+  home: number,
+  needed: number,
+  sights: readonly Sight[],
+  newId: () => string,
+): Promise<void> {
+  const givers = sights
+    .filter(({ stripe, left }) => stripe !== home && left > 0)
+    .sort((a, b) => b.left - a.left)
+  let missing = needed
+  for (const { stripe, left } of givers) {
+    if (missing <= 0) return
+    // Half of what a rich stripe has, so that the next buyers need not move again.
+    const count = Math.min(left, Math.max(missing, Math.floor(left / 2)))
+    const order = `move.${home}.${newId()}`
+    const out = await trade(stripe, { kind: 'take', order, buyer: null, count, perBuyer: null, holdMs: null })
+    if (out.kind !== 'taken') continue
+    await finish(trade, stripe, { order, goods: out.goods })
+    missing -= count
+  }
+}
+
+async function finish(trade: Trade, giver: number, { order, goods }: Move): Promise<void> {
+  const taker = Number(order.split('.')[1])
+  await trade(taker, { kind: 'add', order, goods })
+  await trade(giver, { kind: 'ship', order })
+}
+
+async function sightOf(trade: Trade, stripe: number): Promise<Sight> {
+  const answer = await trade(stripe, { kind: 'look' })
+  return answer.kind === 'stock'
+    ? { stripe, left: answer.left, moving: answer.moving }
+    : { stripe, left: 0, moving: [] }
+}
+
+function onTheWay(moving: readonly Move[]): number {
+  return moving.reduce((sum, { goods }) => sum + amount(goods), 0)
+}

@@ -1,0 +1,14 @@
+import type { Locks as CoreLocks, LocksOptions } from './core/api.ts'
+import { StoreLocks } from './core/locks.ts'
+import type { Store } from './core/store.ts'
+import { type Recipes, recipesOf } from './recipes/index.ts'
+
+/** Locks over one store, and what is made from them. */
+export interface Locks extends CoreLocks, Recipes {}
+
+/** Where the locks and the recipes are put together. */
+export function toolkit(store: Store, options: LocksOptions): Locks {
+  const locks = new StoreLocks(store, options)
+  const { runtime } = locks
+  return Object.assign(locks, recipesOf({ locks, runtime, nameOf: (key) => locks.storeKey(key) }))
+}
