@@ -1,7 +1,17 @@
 import type { Duration, Lease } from '../core/api.ts'
 import { durationMs } from '../core/durations.ts'
 import { LeaseLostError } from '../errors.ts'
-import { functionOf, type Kit, keepMs, packed, recordsOf, unpacked, wholeNumber, writeUnder } from './kit.ts'
+import {
+  functionOf,
+  type Kit,
+  keepMs,
+  keyFor,
+  packed,
+  recordsOf,
+  unpacked,
+  wholeNumber,
+  writeUnder,
+} from './kit.ts'
 
 export interface CachedOptions {
   /** How long a value is fresh in the store. */
@@ -81,8 +91,7 @@ export class Cache {
         return this.loadUnder(lease, key, checked, load)
       })
     } catch (error) {
-      // The value is as good as it was; it only could not be kept for others.
-      if (error instanceof LeaseLostError && error.result !== undefined) return error.result
+      if (error instanceof LeaseLostError) return error.result
       throw error
     }
   }
@@ -111,7 +120,14 @@ export class Cache {
   ): Promise<unknown> {
     const { ttlMs, staleMs, localMs, maxBytes } = checked
     const value = await load()
-    await writeUnder(this.kit, lease, packed('the loaded value', value, maxBytes), ttlMs + staleMs)
+    const text = packed('the loaded value', value, maxBytes)
+    try {
+      await writeUnder(this.kit, lease, text, ttlMs + staleMs)
+    } catch (error) {
+      // Another process may load by now. The value is as good as it was; it only is not kept for others.
+      if (error instanceof LeaseLostError) return value
+      throw error
+    }
     if (staleMs > 0) {
       const records = recordsOf(this.kit, 'cached')
       await records.write(this.kit.nameOf(freshOf(key)), '', ttlMs, { kind: 'always' })
@@ -131,7 +147,7 @@ export class Cache {
 }
 
 function lockOf(key: string): string {
-  return `cached:${key}`
+  return keyFor('cached', 'key', key)
 }
 
 /** Its record is there as long as the value is fresh: the store's clock decides, not ours. */

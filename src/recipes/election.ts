@@ -1,7 +1,7 @@
 import type { AcquireOptions, Duration, Lease } from '../core/api.ts'
 import { durationMs } from '../core/durations.ts'
 import { ConflictError, quote } from '../errors.ts'
-import { functionOf, type Kit, pause } from './kit.ts'
+import { functionOf, type Kit, keyFor, pause } from './kit.ts'
 
 export interface ElectionOptions {
   /** Time to live of the leadership: how long the others wait when the leader dies. */
@@ -109,7 +109,7 @@ export class Election {
   }
 
   private get key(): string {
-    return `election:${this.name}`
+    return keyFor('election', 'name', this.name)
   }
 
   private async campaign<T>(
@@ -128,9 +128,8 @@ export class Election {
       } catch (error) {
         if (!lease.signal.aborted && !resigned.aborted) throw error
       } finally {
-        const wasLost = lease.signal.aborted
+        this.emit(lease.signal.aborted ? 'lost' : 'resigned', { token })
         await lease[Symbol.asyncDispose]()
-        this.emit(wasLost ? 'lost' : 'resigned', { token })
       }
       if (resigned.aborted) return undefined
     }

@@ -3,7 +3,7 @@ import { show } from '../core/durations.ts'
 import type { Records } from '../core/store.ts'
 import { ConflictError, InvalidArgumentError, quote } from '../errors.ts'
 import { amount, type Deal, type DealAnswer, type Goods } from '../model/index.ts'
-import { type Kit, keepMs, recordsOf, wholeNumber } from './kit.ts'
+import { type Kit, keepMs, keyFor, recordsOf, wholeNumber } from './kit.ts'
 import { stripeOf } from './striped.ts'
 import { gather } from './stripes.ts'
 
@@ -57,7 +57,7 @@ export class Inventory {
     this.perBuyer = perBuyer === undefined ? null : wholeNumber('perBuyer', perBuyer, 1, MOST_GOODS)
     this.holdMs = hold === undefined ? null : keepMs('hold', hold)
     wholeNumber('stripes', stripes, 1, MOST_STRIPES)
-    const key = `inventory:${name}`
+    const key = keyFor('inventory', 'name', name)
     this.stripes = Array.from({ length: stripes }, (_, stripe) =>
       kit.nameOf(stripes === 1 ? key : `${key}:${stripes}:${stripe}`),
     )

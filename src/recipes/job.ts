@@ -1,6 +1,6 @@
 import type { Duration, Lease, Work } from '../core/api.ts'
 import { durationMs } from '../core/durations.ts'
-import { functionOf, type Kit, keepMs, recordsOf, writeUnder } from './kit.ts'
+import { functionOf, type Kit, keepMs, keyFor, recordsOf, writeUnder } from './kit.ts'
 
 export interface JobOptions {
   /** Nobody runs the job again before this time after its start, however short the work was. */
@@ -24,7 +24,7 @@ export async function job(
   const atLeastMs = atLeast === undefined ? 0 : keepMs('atLeast', atLeast)
   if (atMost !== undefined)
     durationMs('atMost', atMost, { minMs: Math.max(1, atLeastMs), maxMs: Number.MAX_SAFE_INTEGER })
-  const key = `job:${name}`
+  const key = keyFor('job', 'name', name)
   const records = atLeastMs === 0 ? null : recordsOf(kit, 'a job with atLeast')
   const lease = await kit.locks.tryAcquire(key, {
     ...(atMost === undefined ? {} : { maxHold: atMost }),

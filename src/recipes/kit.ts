@@ -26,6 +26,12 @@ export function recordsOf({ locks }: Kit, recipe: string): Records {
   )
 }
 
+/** The key of what a recipe keeps under a name that the user gave it. */
+export function keyFor(recipe: string, argument: string, name: string): string {
+  if (typeof name === 'string' && name !== '') return `${recipe}:${name}`
+  throw new InvalidArgumentError(argument, `must be a text of at least one letter, not ${show(name)}`)
+}
+
 /** How long something is kept in the store. */
 export function keepMs(argument: string, value: Duration): number {
   return durationMs(argument, value, { minMs: 1, maxMs: LONGEST_KEPT_MS })

@@ -1,7 +1,17 @@
 import type { Duration, Lease } from '../core/api.ts'
 import { show } from '../core/durations.ts'
 import { ConflictError, InvalidArgumentError, quote } from '../errors.ts'
-import { functionOf, type Kit, keepMs, packed, recordsOf, unpacked, wholeNumber, writeUnder } from './kit.ts'
+import {
+  functionOf,
+  type Kit,
+  keepMs,
+  keyFor,
+  packed,
+  recordsOf,
+  unpacked,
+  wholeNumber,
+  writeUnder,
+} from './kit.ts'
 
 /** What a second caller with the same id gets. */
 export type OnDuplicate = 'wait' | 'replay' | 'skip' | 'error'
@@ -53,7 +63,7 @@ export async function once<T>(
       `must be one of ${CHOICES.join(', ')}, not ${show(onDuplicate)}`,
     )
   const records = recordsOf(kit, 'once')
-  const key = `once:${id}`
+  const key = keyFor('once', 'id', id)
   const name = kit.nameOf(key)
 
   const found = await records.read(name)

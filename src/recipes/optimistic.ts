@@ -1,7 +1,17 @@
 import type { Duration } from '../core/api.ts'
 import { ConflictError, quote } from '../errors.ts'
 import type { RecordCondition } from '../model/index.ts'
-import { functionOf, type Kit, keepMs, packed, pause, recordsOf, unpacked, wholeNumber } from './kit.ts'
+import {
+  functionOf,
+  type Kit,
+  keepMs,
+  keyFor,
+  packed,
+  pause,
+  recordsOf,
+  unpacked,
+  wholeNumber,
+} from './kit.ts'
 
 export interface UpdateOptions {
   /** How long the value is kept after this change; for ever by default. */
@@ -31,7 +41,7 @@ export async function update<T>(
   const ttlMs = ttl === undefined ? null : keepMs('ttl', ttl)
   wholeNumber('tries', tries, 1, 10_000)
   const records = recordsOf(kit, 'update')
-  const name = kit.nameOf(`value:${key}`)
+  const name = kit.nameOf(keyFor('value', 'key', key))
   let current = await records.read(name)
   for (let tried = 1; ; tried++) {
     signal?.throwIfAborted()
