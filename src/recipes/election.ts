@@ -14,7 +14,8 @@ export interface Leader {
   readonly label: string
   readonly meta: unknown
   readonly token: bigint | null
-  readonly leadsForMs: number
+  /** Null where the store does not know. */
+  readonly leadsForMs: number | null
 }
 
 export interface ElectionEvents {
