@@ -10,7 +10,7 @@ export interface Machine {
   readonly packages: Readonly<Record<string, string>>
 }
 
-const PACKAGES = ['async-mutex', 'proper-lockfile', '@photostructure/sqlite']
+const PACKAGES = ['async-mutex', 'proper-lockfile', '@photostructure/sqlite', 'ioredis', 'redis']
 
 export function thisMachine(): Machine {
   return {

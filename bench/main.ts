@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Bundle } from './bundle.ts'
 import type { Context } from './context.ts'
-import { thisMachine } from './machine.ts'
+import { type Machine, thisMachine } from './machine.ts'
 import { benchRedis, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
 import type { Result, Size } from './result.ts'
@@ -45,8 +45,14 @@ const { values, positionals } = parseArgs({
 })
 const names = positionals.length === 0 ? Object.keys(BENCHES) : positionals
 const unknown = names.filter((name) => !Object.hasOwn(BENCHES, name))
-if (values.help || unknown.length > 0) {
-  console.log(unknown.length > 0 ? `Unknown: ${unknown.join(', ')}.\n${USAGE}` : USAGE)
+const wrong =
+  unknown.length > 0
+    ? `Unknown: ${unknown.join(', ')}.`
+    : values.write && values.only !== undefined
+      ? 'What is kept is the whole of a benchmark: --write and --only exclude each other.'
+      : null
+if (values.help || wrong !== null) {
+  console.log(wrong === null ? USAGE : `${wrong}\n${USAGE}`)
   process.exitCode = values.help ? 0 : 64
 } else {
   await run()
@@ -71,9 +77,10 @@ async function run(): Promise<void> {
     for (const name of names) {
       const result = await BENCHES[name]?.(context)
       if (result === undefined) continue
-      results[name] = result
+      const { svg: _, ...figures } = result
+      results[name] = figures
       say(describeResult(result))
-      if (values.write) keep(name, { machine, ...result })
+      if (values.write) keep(name, machine, result)
       if (result.overlaps > 0) process.exitCode = 1
     }
   } finally {
@@ -82,8 +89,9 @@ async function run(): Promise<void> {
   if (values.json) console.log(JSON.stringify({ machine, results }, null, 2))
 }
 
-function keep(name: string, content: object): void {
+function keep(name: string, machine: Machine, { svg, ...result }: Result): void {
   const folder = new URL('./results/', import.meta.url)
   mkdirSync(folder, { recursive: true })
-  writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify(content, null, 2)}\n`)
+  writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify({ machine, ...result }, null, 2)}\n`)
+  if (svg !== undefined) writeFileSync(new URL(`${name}.svg`, folder), svg)
 }

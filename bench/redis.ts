@@ -1,5 +1,8 @@
 import type { Context } from './context.ts'
-import { installPeers } from './peers.ts'
+import { thisMachine } from './machine.ts'
+import { installPeers, peerVersions } from './peers.ts'
+import { plot } from './plot.ts'
+import { panelsOf } from './redis/panels.ts'
 import { Session } from './redis/session.ts'
 import type { Part } from './redis/subject.ts'
 import { targetsOf } from './redis/targets.ts'
@@ -36,7 +39,12 @@ export async function benchRedis({ bundle, size, only, profile, progress }: Cont
     }
     const rows = measured.flatMap((workload) => workload.rows)
     const overlaps = measured.reduce((sum, workload) => sum + workload.overlaps, 0)
-    return { rows, targets: targetsOf(rows), overlaps }
+    const server = await session.counters.version()
+    const versions = { 'redis-server': server, ...(size === 'full' && peerVersions()) }
+    const { cpu, cores, node } = thisMachine()
+    const note = `Redis ${server} beside the clients on ${cores} cores (${cpu}), Node ${node}: npm run bench -- redis`
+    const svg = plot(panelsOf(rows), note)
+    return { rows, targets: targetsOf(rows), overlaps, versions, svg }
   } finally {
     await session.end()
   }

@@ -2,15 +2,25 @@ import type { Machine } from './machine.ts'
 import { isMet, type Result, type Row, type Target } from './result.ts'
 
 export function describeMachine({ cpu, cores, system, node, packages }: Machine): string {
-  const versions = Object.entries(packages).map(([name, version]) => `${name} ${version}`)
-  return `${cpu}, ${cores} cores, ${system}, Node ${node}\n${versions.join(', ')}`
+  return `${cpu}, ${cores} cores, ${system}, Node ${node}\n${describeVersions(packages)}`
+}
+
+function describeVersions(versions: Readonly<Record<string, string>>): string {
+  return Object.entries(versions)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(', ')
 }
 
 /** A table for each workload, then what was to be shown. */
-export function describeResult({ rows, targets, overlaps }: Result): string {
+export function describeResult({ rows, targets, overlaps, versions = {} }: Result): string {
   const workloads = [...new Set(rows.map((row) => row.workload))]
   const tables = workloads.map((workload) => table(rows.filter((row) => row.workload === workload)))
-  return [...tables, targets.map(describeTarget).join('\n'), `overlaps seen: ${overlaps}`]
+  return [
+    describeVersions(versions),
+    ...tables,
+    targets.map(describeTarget).join('\n'),
+    `overlaps seen: ${overlaps}`,
+  ]
     .filter((part) => part !== '')
     .join('\n\n')
 }

@@ -18,6 +18,10 @@ export interface Result {
   readonly targets: readonly Target[]
   /** How often two were inside at once; anything but 0 makes every figure worthless. */
   readonly overlaps: number
+  /** Of what only this benchmark needs: servers and other libraries. */
+  readonly versions?: Readonly<Record<string, string>>
+  /** The rows as a picture. */
+  readonly svg?: string
 }
 
 /** How much of everything a run does: `tiny` only shows that it works. */

@@ -1,0 +1,46 @@
+import type { Bar, Panel } from '../plot.ts'
+import type { Row } from '../result.ts'
+import { entryOf } from './catalogue.ts'
+import { NAMES } from './workloads.ts'
+
+const RATIO = 'rate, times the raw ioredis client: longer is better'
+
+/** What a reader should see first. */
+const WANTED: readonly { workload: string; title: string; unit: string; figure: string }[] = [
+  { workload: NAMES.sequential, title: 'One lock after the other', unit: RATIO, figure: 'times raw' },
+  { workload: NAMES.hundred, title: '100 keys at once', unit: RATIO, figure: 'times raw' },
+  { workload: NAMES.thousand, title: '1,000 keys at once', unit: RATIO, figure: 'times raw' },
+  { workload: NAMES.waiters, title: '50 waiters of one process', unit: RATIO, figure: 'times raw' },
+  {
+    workload: NAMES.crowds,
+    title: '8 processes × 4 waiters, 1 ms of work',
+    unit: 'wait p99, ms: shorter is better',
+    figure: 'wait p99 ms',
+  },
+  {
+    workload: NAMES.leases,
+    title: '10,000 leases kept',
+    unit: 'CPU of the process, ms per second: shorter is better',
+    figure: 'CPU ms/s above idle',
+  },
+]
+
+export function panelsOf(rows: readonly Row[]): Panel[] {
+  return WANTED.flatMap(({ workload, title, unit, figure }) => {
+    const bars = rows.filter((row) => row.workload === workload && isDrawn(row.subject)).map(barOf(figure))
+    return bars.length === 0 ? [] : [{ title, unit, bars }]
+  })
+}
+
+/** Stock settings fail or starve, so their figures do not compare. */
+function isDrawn(subject: string): boolean {
+  return entryOf(subject).only !== 'waiters'
+}
+
+function barOf(figure: string): (row: Row) => Bar {
+  return ({ subject, figures }) => ({
+    name: subject.replace(/ \(its own broker\)/, '').replace(' release', ''),
+    value: figures[figure] ?? Number.NaN,
+    kind: entryOf(subject).role,
+  })
+}
