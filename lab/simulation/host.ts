@@ -98,6 +98,7 @@ export class HostRuntime implements Runtime {
         event.cancelled = true
         this.pending.delete(timer)
       },
+      keepAlive: () => {},
     }
     this.pending.add(timer)
     return timer

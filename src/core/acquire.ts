@@ -1,6 +1,7 @@
 import { ConflictError, LeaseLostError, LockError, StoreError } from '../errors.ts'
 import type { Blocked, Claim, ClaimAnswer, Granted, Refused } from '../model/index.ts'
 import type { Alarm } from './alarms.ts'
+import type { Receiver } from './caller.ts'
 import type { Engine, NoticeTarget } from './engine.ts'
 import { driftMs, type Grant } from './hold.ts'
 import type { Request } from './options.ts'
@@ -25,7 +26,7 @@ const EXPIRY_SLACK_MS = 2
 
 type Asked = Soon<readonly ClaimAnswer[]> | LockError
 
-/** One attempt; an error at once is an answer, too. */
+/** One attempt at a store that answers at once; an error at once is an answer, too. */
 export function ask(engine: Engine, claim: Claim): Asked {
   try {
     return engine.courier.attempt([claim])
@@ -56,7 +57,7 @@ function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: number)
 }
 
 /** One claim on its way to being held: attempt, wait, attempt, until it is granted, refused or given up. */
-export class Pursuit implements NoticeTarget, Alarm {
+export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   readonly claim: Claim
   readonly request: Request
   dueMs = 0
@@ -67,6 +68,8 @@ export class Pursuit implements NoticeTarget, Alarm {
   private blocked: Blocked | null = null
   /** Why the store could not be asked, if the last attempt failed. */
   private outage: StoreError | null = null
+  /** When the attempt that is under way was sent; there is one at a time. */
+  private sentAtMs = 0
   private blockedSentAtMs = 0
   private failures = 0
   /** A grant that was pushed while an attempt was under way: the answer may have been given before it. */
@@ -81,21 +84,44 @@ export class Pursuit implements NoticeTarget, Alarm {
 
   /** Makes an attempt. What is known at once is returned; else null, and the pursuer will be told. */
   begin(sentAtMs: number): Grant | Blocked | null {
-    return this.follow(ask(this.engine, this.claim), sentAtMs)
+    const { courier, targets } = this.engine
+    if (courier.immediate) return this.follow(ask(this.engine, this.claim), sentAtMs)
+    this.sentAtMs = sentAtMs
+    targets.set(this.claim.id, this)
+    courier.postAttempt(this.claim, this)
+    return null
   }
 
   /** Goes on from an attempt that was made already. */
   follow(answers: Asked, sentAtMs: number): Grant | Blocked | null {
+    this.sentAtMs = sentAtMs
     if (answers instanceof LockError) {
       this.afterError(answers)
       return null
     }
     if (answers instanceof Promise) {
       this.engine.targets.set(this.claim.id, this)
-      this.listen(answers, sentAtMs)
+      answers.then(
+        ([answer]) => this.answered(answer as ClaimAnswer),
+        (error) => this.failed(error),
+      )
       return null
     }
     return this.consider(answers[0] as ClaimAnswer, sentAtMs)
+  }
+
+  answered(answer: ClaimAnswer): void {
+    if (this.phase === 'over') {
+      this.engine.abandoned.release(this.claim)
+      return
+    }
+    const known = this.consider(answer, this.sentAtMs)
+    if (known !== null) this.conclude(known)
+  }
+
+  failed(error: LockError): void {
+    if (this.phase === 'over') this.engine.abandoned.release(this.claim)
+    else this.afterError(error)
   }
 
   /** The last answer that was `blocked`, as it would read if it were given now. */
@@ -142,23 +168,6 @@ export class Pursuit implements NoticeTarget, Alarm {
     this.phase = 'asking'
     const known = this.begin(this.engine.runtime.nowMs())
     if (known !== null) this.conclude(known)
-  }
-
-  private listen(answers: Promise<readonly ClaimAnswer[]>, sentAtMs: number): void {
-    answers.then(
-      ([answer]) => {
-        if (this.phase === 'over') {
-          this.engine.abandoned.release(this.claim)
-          return
-        }
-        const known = this.consider(answer as ClaimAnswer, sentAtMs)
-        if (known !== null) this.conclude(known)
-      },
-      (error) => {
-        if (this.phase === 'over') this.engine.abandoned.release(this.claim)
-        else this.afterError(error)
-      },
-    )
   }
 
   private consider(answer: ClaimAnswer, sentAtMs: number): Grant | Blocked | null {

@@ -38,6 +38,7 @@ export class Alarms {
   /** Sets an alarm, or moves one that is set already. */
   set(alarm: Alarm, dueMs: number): void {
     alarm.dueMs = dueMs
+    if (this.heap.length === 0 && !this.background) this.timer?.keepAlive(true)
     if (alarm.place < 0) {
       alarm.place = this.heap.length
       this.heap.push(alarm)
@@ -56,8 +57,8 @@ export class Alarms {
       last.place = place
       this.sink(this.rise(place))
     }
-    // A background timer that finds nothing to do is cheaper than one more set and cleared per lease.
-    if (this.heap.length === 0 && !this.background) this.disarm()
+    // A timer that finds nothing to do is cheaper than one that is set and cleared for every lease.
+    if (this.heap.length === 0 && !this.background) this.timer?.keepAlive(false)
   }
 
   clear(): void {

@@ -1,113 +1,119 @@
+import type { LockError } from '../errors.ts'
 import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../model/index.ts'
-import type { Caller } from './caller.ts'
+import type { Caller, Receiver } from './caller.ts'
 import type { Runtime } from './runtime.ts'
 import type { Soon, Store } from './store.ts'
 
-interface Answers {
-  readonly attempt: ClaimAnswer
-  readonly release: ReleaseAnswer
-}
-
-interface Parcel<A> {
-  readonly claims: readonly Claim[]
-  readonly resolve: (answers: readonly A[]) => void
-  readonly reject: (error: unknown) => void
-}
-
-/** A release that overtook its own claim would leave a hold that nobody knows of. */
-function split<R extends Parcel<ReleaseAnswer>>(
-  releases: R[],
-  attempts: Parcel<ClaimAnswer>[],
-): [own: R[], others: R[]] {
-  const asked = new Set(attempts.flatMap(({ claims }) => claims.map((claim) => claim.id)))
-  const isOwn = ({ claims }: R) => claims.some((claim) => asked.has(claim.id))
-  return [releases.filter(isOwn), releases.filter((release) => !isOwn(release))]
-}
-
 /** Carries claims to the store: those of one tick travel as one call. An error means that the outcome is unknown. */
 export class Courier {
+  /** The store answers in the same turn, so nothing is collected. */
+  readonly immediate: boolean
   private readonly store: Store
   private readonly runtime: Runtime
   private readonly caller: Caller
-  private readonly attempts: Parcel<ClaimAnswer>[] = []
-  private readonly releases: Parcel<ReleaseAnswer>[] = []
+  private attempts = new Load<ClaimAnswer>()
+  private releases = new Load<ReleaseAnswer>()
   private scheduled = false
 
   constructor(store: Store, runtime: Runtime, caller: Caller) {
     this.store = store
     this.runtime = runtime
     this.caller = caller
+    this.immediate = store.traits.immediate
   }
 
   attempt(claims: readonly Claim[]): Soon<readonly ClaimAnswer[]> {
-    if (this.store.traits.immediate) return this.send('attempt', claims)
-    return this.post(this.attempts, claims)
+    if (this.immediate) return this.caller.call('attempt', claims.length, () => this.store.attempt(claims))
+    return gather(claims, (claim, receiver) => this.postAttempt(claim, receiver))
   }
 
   release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]> {
-    if (this.store.traits.immediate) return this.send('release', claims)
-    return this.post(this.releases, claims)
+    if (this.immediate) return this.caller.call('release', claims.length, () => this.store.release(claims))
+    return gather(claims, (claim, receiver) => this.postRelease(claim, receiver))
   }
 
   renew(claims: readonly Claim[], timeoutMs: number): Soon<readonly RenewAnswer[]> {
     return this.caller.call('renew', claims.length, () => this.store.renew(claims), timeoutMs)
   }
 
-  private post<A>(parcels: Parcel<A>[], claims: readonly Claim[]): Promise<readonly A[]> {
-    return new Promise((resolve, reject) => {
-      parcels.push({ claims, resolve, reject })
-      if (this.scheduled) return
-      this.scheduled = true
-      this.runtime.defer(this.flush)
-    })
+  /** Sends a claim with the others of this tick. No promise is made for it: there may be thousands in a tick. */
+  postAttempt(claim: Claim, receiver: Receiver<ClaimAnswer>): void {
+    this.attempts.add(claim, receiver)
+    this.schedule()
+  }
+
+  postRelease(claim: Claim, receiver: Receiver<ReleaseAnswer>): void {
+    this.releases.add(claim, receiver)
+    this.schedule()
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    this.runtime.defer(this.flush)
   }
 
   /** Releases go first: what they free may be what the attempts of the same tick ask for. */
   private readonly flush = (): void => {
     this.scheduled = false
-    const attempts = this.attempts.splice(0)
-    const releases = this.releases.splice(0)
-    const [own, others] =
-      attempts.length === 0 || releases.length === 0 ? [[], releases] : split(releases, attempts)
-    this.dispatch('release', others)
-    this.dispatch('attempt', attempts)
-    this.dispatch('release', own)
+    const { attempts, releases } = this
+    if (attempts.claims.length > 0) this.attempts = new Load()
+    if (releases.claims.length > 0) this.releases = new Load()
+    const [others, own] = attempts.claims.length === 0 ? [releases, null] : releases.apartFrom(attempts)
+    this.sendReleases(others)
+    if (attempts.claims.length > 0)
+      this.caller.send('attempt', attempts.claims.length, () => this.store.attempt(attempts.claims), attempts)
+    if (own !== null) this.sendReleases(own)
   }
 
-  private dispatch<C extends 'attempt' | 'release'>(call: C, parcels: Parcel<Answers[C]>[]): void {
-    if (parcels.length === 0) return
-    const claims =
-      parcels.length === 1
-        ? (parcels[0] as Parcel<Answers[C]>).claims
-        : parcels.flatMap((parcel) => parcel.claims)
-    const deliver = (answers: readonly Answers[C][]): void => {
-      let from = 0
-      for (const parcel of parcels) {
-        const to = from + parcel.claims.length
-        parcel.resolve(answers.slice(from, to))
-        from = to
-      }
-    }
-    const fail = (error: unknown): void => {
-      for (const parcel of parcels) parcel.reject(error)
-    }
-    try {
-      const answers = this.send(call, claims)
-      if (answers instanceof Promise) answers.then(deliver, fail)
-      else deliver(answers)
-    } catch (error) {
-      fail(error)
-    }
+  private sendReleases(load: Load<ReleaseAnswer>): void {
+    if (load.claims.length === 0) return
+    this.caller.send('release', load.claims.length, () => this.store.release(load.claims), load)
+  }
+}
+
+/** The claims of one call, and who is told about each. */
+class Load<A> implements Receiver<readonly A[]> {
+  readonly claims: Claim[] = []
+  private readonly receivers: Receiver<A>[] = []
+
+  add(claim: Claim, receiver: Receiver<A>): void {
+    this.claims.push(claim)
+    this.receivers.push(receiver)
   }
 
-  private send<C extends 'attempt' | 'release'>(
-    call: C,
-    claims: readonly Claim[],
-  ): Soon<readonly Answers[C][]> {
-    return this.caller.call(
-      call,
-      claims.length,
-      () => this.store[call](claims) as Soon<readonly Answers[C][]>,
-    )
+  answered(answers: readonly A[]): void {
+    for (let place = 0; place < this.receivers.length; place++)
+      (this.receivers[place] as Receiver<A>).answered(answers[place] as A)
   }
+
+  failed(error: LockError): void {
+    for (const receiver of this.receivers) receiver.failed(error)
+  }
+
+  /** A release that overtook its own claim would leave a hold that nobody knows of: those come apart. */
+  apartFrom(attempts: Load<unknown>): [others: Load<A>, own: Load<A> | null] {
+    if (this.claims.length === 0) return [this, null]
+    const asked = new Set(attempts.claims.map((claim) => claim.id))
+    if (!this.claims.some((claim) => asked.has(claim.id))) return [this, null]
+    const others = new Load<A>()
+    const own = new Load<A>()
+    for (const [place, claim] of this.claims.entries())
+      (asked.has(claim.id) ? own : others).add(claim, this.receivers[place] as Receiver<A>)
+    return [others, own]
+  }
+}
+
+/** One promise for the answers to several claims, which travel side by side. */
+function gather<A>(
+  claims: readonly Claim[],
+  post: (claim: Claim, receiver: Receiver<A>) => void,
+): Promise<readonly A[]> {
+  return new Promise((resolve, reject) => {
+    const answers: A[] = []
+    const answered = (answer: A): void => {
+      if (answers.push(answer) === claims.length) resolve(answers)
+    }
+    for (const claim of claims) post(claim, { answered, failed: reject })
+  })
 }

@@ -6,8 +6,9 @@ import { Courier } from './courier.ts'
 import { Events } from './events.ts'
 import { type EndCause, type Grant, Hold, type HoldKeeper } from './hold.ts'
 import type { Request, Settings } from './options.ts'
+import { type Outcome, Releasing } from './release.ts'
 import type { Runtime } from './runtime.ts'
-import type { Soon, Store, StoreNotice } from './store.ts'
+import type { Store, StoreNotice } from './store.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** Whoever waits for a push about a claim. */
@@ -30,7 +31,8 @@ export class Engine implements HoldKeeper {
   /** Who is told about a claim, by its id. The holds of the turnstile are found by their key instead. */
   readonly targets = new Map<string, NoticeTarget>()
   closing = false
-  private readonly releasing = new Set<Promise<void>>()
+  /** Closing waits for releases that are under way, as it waits for those that it makes itself. */
+  readonly releasing = new Set<Releasing>()
   turnstile: NoticeTarget | null = null
   private readonly stopNotices: () => void
 
@@ -82,13 +84,15 @@ export class Engine implements HoldKeeper {
   }
 
   /** Stops renewing, waits for a renewal under way, then compares and deletes. */
-  letGo(hold: Hold): Soon<'released' | 'expired'> {
+  letGo(hold: Hold): Outcome | Releasing {
     this.watchdog.unwatch(hold)
     if (hold.listed) this.targets.delete(hold.claim.id)
-    const released =
-      hold.renewing === null ? this.sendRelease(hold) : hold.renewing.then(() => this.sendRelease(hold))
-    if (released instanceof Promise) this.follow(released)
-    return released
+    const { renewing } = hold
+    if (renewing === null && this.courier.immediate) return this.releaseNow(hold)
+    const releasing = new Releasing(this, hold)
+    if (renewing === null) this.courier.postRelease(hold.claim, releasing)
+    else releasing.follow(renewing.then(() => this.courier.release([hold.claim])))
+    return releasing
   }
 
   async close(): Promise<void> {
@@ -96,7 +100,7 @@ export class Engine implements HoldKeeper {
     this.watchdog.stop()
     this.waits.clear()
     this.targets.clear()
-    await Promise.all(this.releasing)
+    await Promise.allSettled([...this.releasing].map(({ promise }) => promise))
     await this.abandoned.close()
     this.caller.close()
     await this.store.close()
@@ -114,16 +118,7 @@ export class Engine implements HoldKeeper {
     else if (notice.kind === 'lost') this.noticeLost(hold, notice.cause)
   }
 
-  /** Closing waits for releases that are under way, as it waits for those that it makes itself. */
-  private follow(released: Promise<unknown>): void {
-    const settled: Promise<void> = released.then(
-      () => void this.releasing.delete(settled),
-      () => void this.releasing.delete(settled),
-    )
-    this.releasing.add(settled)
-  }
-
-  private sendRelease(hold: Hold): Soon<'released' | 'expired'> {
+  private releaseNow(hold: Hold): Outcome | Releasing {
     let answers: ReturnType<Courier['release']>
     try {
       answers = this.courier.release([hold.claim])
@@ -132,13 +127,7 @@ export class Engine implements HoldKeeper {
       throw error
     }
     if (!(answers instanceof Promise)) return answers[0]?.kind === 'released' ? 'released' : 'expired'
-    return answers.then(
-      ([answer]) => (answer?.kind === 'released' ? 'released' : 'expired'),
-      (error) => {
-        this.abandoned.release(hold.claim)
-        throw error
-      },
-    )
+    return new Releasing(this, hold).follow(answers)
   }
 
   /** A hold that ended by our own deadline may live on in the store until its ttl there: free it sooner. */

@@ -5,13 +5,12 @@ import { durationMs } from './durations.ts'
 import type { Engine } from './engine.ts'
 import { driftMs, type EndCause, type Hold, type HoldUser, lostError } from './hold.ts'
 import { type Request, SHARED, SHORTEST_TTL_MS } from './options.ts'
+import { type Outcome, Releasing } from './release.ts'
 import type { Soon } from './store.ts'
-
-type Outcome = 'released' | 'expired'
 
 /** Where a lease goes back to: the turnstile, or straight to the store. */
 export interface LeaseHome {
-  release(lease: StoreLease): Soon<Outcome>
+  release(lease: StoreLease): Soon<Outcome> | Releasing
   /** The hold is over or no longer exclusive; the next in line may go for the key. */
   leave(lease: StoreLease): void
 }
@@ -213,22 +212,35 @@ export class StoreLease implements WriteLease, HoldUser {
     if (this.state === 'lost') return 'expired'
     if (this.failure !== null) throw this.failure
     this.state = 'released'
+    let outcome: Soon<Outcome> | Releasing
     try {
-      const outcome = this.home === null ? this.engine.letGo(this.hold) : this.home.release(this)
-      if (outcome instanceof Promise) {
-        this.outcome = outcome.then(
-          (known) => this.tell(known),
-          (error) => this.tellFailed(error),
-        )
-        return this.outcome
-      }
-      return this.tell(outcome)
+      outcome = this.home === null ? this.engine.letGo(this.hold) : this.home.release(this)
     } catch (error) {
-      return this.tellFailed(error)
+      this.tellFailed(error)
+      throw error
     }
+    if (outcome instanceof Releasing) {
+      outcome.releaser = this
+      this.outcome = outcome.promise
+    } else if (outcome instanceof Promise) {
+      this.outcome = outcome.then(
+        (known) => {
+          this.tell(known)
+          return known
+        },
+        (error) => {
+          this.tellFailed(error)
+          throw error
+        },
+      )
+    } else {
+      this.tell(outcome)
+      return outcome
+    }
+    return this.outcome
   }
 
-  private tell(outcome: Outcome): Outcome {
+  tell(outcome: Outcome): void {
     this.outcome = outcome
     // A release that was answered after the deadline says nothing about the time of the work.
     this.goneAtRelease = outcome === 'expired' && this.engine.runtime.nowMs() < this.hold.validUntilMs
@@ -236,13 +248,11 @@ export class StoreLease implements WriteLease, HoldUser {
       const heldMs = this.engine.runtime.nowMs() - this.grantedAtMs
       this.engine.events.emit('released', { key: this.key, token: this.token, heldMs, outcome })
     }
-    return outcome
   }
 
-  private tellFailed(error: unknown): never {
+  tellFailed(error: unknown): void {
     this.failure = error
     this.engine.events.emit('releaseFailed', { key: this.key, token: this.token, error })
-    throw error
   }
 
   private detach(): void {

@@ -6,6 +6,8 @@ const { performance } = globalThis
 /** A timer that was set; `clear` may be called more than once. */
 export interface Timer {
   clear(): void
+  /** Whether the process lives on for this timer, from now on. */
+  keepAlive(on: boolean): void
 }
 
 /** The one door through which time and chance come in. */
@@ -45,7 +47,7 @@ function newId(): string {
 
 class NodeTimer implements Timer {
   private readonly task: () => void
-  private readonly background: boolean
+  private background: boolean
   private readonly dueMs: number
   private handle: NodeJS.Timeout
 
@@ -58,6 +60,12 @@ class NodeTimer implements Timer {
 
   clear(): void {
     clearTimeout(this.handle)
+  }
+
+  keepAlive(on: boolean): void {
+    this.background = !on
+    if (on) this.handle.ref()
+    else this.handle.unref()
   }
 
   private arm(delayMs: number): NodeJS.Timeout {

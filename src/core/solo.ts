@@ -6,7 +6,7 @@ import type { Grant } from './hold.ts'
 import { StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
 import type { Soon } from './store.ts'
-import { Busy, detailsOf, Ticket } from './ticket.ts'
+import { Busy, detailsOf, Ticket, type TicketHome } from './ticket.ts'
 
 /** Claims that go to the store one by one: shared, permits, named owners, members of a group, adoptions. */
 export class Soloists {
@@ -47,7 +47,7 @@ export class Soloists {
   }
 }
 
-class Soloist implements Pursuer {
+class Soloist implements Pursuer, TicketHome {
   private readonly engine: Engine
   private readonly open: Set<Soloist>
   private pursuit: Pursuit | null = null
@@ -66,7 +66,7 @@ class Soloist implements Pursuer {
     if (this.failure !== null) throw this.failure
     if (known === null) {
       this.open.add(this)
-      this.ticket = new Ticket(this.engine, request, sinceMs, (ticket) => this.abandon(ticket))
+      this.ticket = new Ticket(this.engine, request, sinceMs, this)
       return this.ticket.promise
     }
     if ('kind' in known && known.kind === 'blocked') return new Busy(detailsOf(request, 0, known))
@@ -97,7 +97,7 @@ class Soloist implements Pursuer {
     if (!quietly) this.ticket?.fail(new ClosedError())
   }
 
-  private abandon(ticket: Ticket): StoreError | TimeoutDetails {
+  abandon(ticket: Ticket): StoreError | TimeoutDetails {
     this.open.delete(this)
     const pursuit = this.pursuit as Pursuit
     const unanswered = pursuit.unanswered()

@@ -25,6 +25,12 @@ export function detailsOf(
   return { key: request.key, waitedMs, holder: label, heldMs, position: (blocked?.position ?? 0) + ahead }
 }
 
+/** The line that a ticket stands in. */
+export interface TicketHome {
+  /** Takes the ticket out of the line and says what it waited for, or which outage it waited out. */
+  abandon(ticket: Ticket): StoreError | TimeoutDetails
+}
+
 /** One caller's wait: it ends with a lease, at its deadline, by the caller's signal, or with an error. */
 export class Ticket implements Alarm {
   readonly request: Request
@@ -33,22 +39,16 @@ export class Ticket implements Alarm {
   dueMs = 0
   place = -1
   private readonly engine: Engine
-  private readonly onLeave: (ticket: Ticket) => StoreError | TimeoutDetails
+  private readonly home: TicketHome
   private resolve!: (result: StoreLease | Busy) => void
   private reject!: (error: unknown) => void
   private settled = false
 
-  /** `onLeave` takes the ticket out of its line and says what it waited for, or which outage it waited out. */
-  constructor(
-    engine: Engine,
-    request: Request,
-    sinceMs: number,
-    onLeave: (ticket: Ticket) => StoreError | TimeoutDetails,
-  ) {
+  constructor(engine: Engine, request: Request, sinceMs: number, home: TicketHome) {
     this.engine = engine
     this.request = request
     this.sinceMs = sinceMs
-    this.onLeave = onLeave
+    this.home = home
     this.promise = new Promise((resolve, reject) => {
       this.resolve = resolve
       this.reject = reject
@@ -81,14 +81,14 @@ export class Ticket implements Alarm {
   /** The deadline. */
   ring(): void {
     if (this.settled) return
-    const why = this.onLeave(this)
+    const why = this.home.abandon(this)
     if (why instanceof StoreError) this.fail(why)
     else this.turnAway(why)
   }
 
   private readonly onAbort = (): void => {
     if (this.settled) return
-    this.onLeave(this)
+    this.home.abandon(this)
     this.settle()
     this.reject(this.request.signal?.reason)
   }

@@ -5,8 +5,9 @@ import type { Engine, NoticeTarget } from './engine.ts'
 import type { Grant, Hold } from './hold.ts'
 import { type LeaseHome, StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
+import { type Outcome, Releasing } from './release.ts'
 import type { Soon, StoreNotice } from './store.ts'
-import { Busy, detailsOf, Ticket } from './ticket.ts'
+import { Busy, detailsOf, Ticket, type TicketHome } from './ticket.ts'
 
 /** How often, and for how long, a claim is handed over while others wait for the key in the store's line. */
 const HANDOVERS_WHEN_CONTENDED = 16
@@ -58,7 +59,7 @@ export class Turnstile {
   }
 }
 
-class Gate implements Pursuer, LeaseHome, NoticeTarget {
+class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
   private readonly engine: Engine
   private readonly tickets: Ticket[] = []
   private pursuit: Pursuit | null = null
@@ -86,14 +87,20 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
     const { engine } = this
     const claim = engine.claimOf(request)
     const sinceMs = engine.runtime.nowMs()
-    const answers = ask(engine, claim)
-    const nowMs = engine.runtime.nowMs()
-    const grant = grantedAtOnce(answers, claim, sinceMs, nowMs)
-    if (grant !== null) return this.admit(claim, request, grant, sinceMs, nowMs)
-    this.pursuit = new Pursuit(engine, claim, request, this)
-    this.refusal = null
-    const known = this.pursuit.follow(answers, sinceMs)
-    if (this.refusal !== null) throw this.refusal
+    let known: Grant | Blocked | null
+    if (engine.courier.immediate) {
+      const answers = ask(engine, claim)
+      const nowMs = engine.runtime.nowMs()
+      const grant = grantedAtOnce(answers, claim, sinceMs, nowMs)
+      if (grant !== null) return this.admit(claim, request, grant, sinceMs, nowMs)
+      this.pursuit = new Pursuit(engine, claim, request, this)
+      this.refusal = null
+      known = this.pursuit.follow(answers, sinceMs)
+      if (this.refusal !== null) throw this.refusal
+    } else {
+      this.pursuit = new Pursuit(engine, claim, request, this)
+      known = this.pursuit.begin(sinceMs)
+    }
     if (known === null) return this.line(request, sinceMs).promise
     this.pursuit = null
     return new Busy(detailsOf(request, 0, known as Blocked))
@@ -135,13 +142,13 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
     this.next()
   }
 
-  release(lease: StoreLease): Soon<'released' | 'expired'> {
+  release(lease: StoreLease): Soon<Outcome> | Releasing {
     const { hold } = lease
     const next = this.tickets[0]
     if (next !== undefined && lease === this.lease && this.mayHandOver(lease, next.request)) {
       if (this.isFresh(hold)) return this.handOver(hold)
       const renewed = this.engine.watchdog.renewNow(hold)
-      if (renewed instanceof Promise) return renewed.then(() => this.passOn(lease))
+      if (renewed instanceof Promise) return renewed.then(() => Releasing.settled(this.passOn(lease)))
     }
     return this.passOn(lease)
   }
@@ -159,7 +166,7 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
   }
 
   /** After a renewal that was needed first, or when nobody can take over: hand over if it may be, else give the key back. */
-  private passOn(lease: StoreLease): Soon<'released' | 'expired'> {
+  private passOn(lease: StoreLease): Soon<Outcome> | Releasing {
     const { hold } = lease
     if (hold.ended) {
       this.leave(lease)
@@ -224,13 +231,13 @@ class Gate implements Pursuer, LeaseHome, NoticeTarget {
   }
 
   private line(request: Request, sinceMs: number): Ticket {
-    const ticket = new Ticket(this.engine, request, sinceMs, (leaving) => this.abandon(leaving))
+    const ticket = new Ticket(this.engine, request, sinceMs, this)
     this.tickets.push(ticket)
     return ticket
   }
 
   /** A waiter leaves; its place in the store's line is kept for the next local one, if that wants the same. */
-  private abandon(leaving: Ticket): StoreError | TimeoutDetails {
+  abandon(leaving: Ticket): StoreError | TimeoutDetails {
     const place = this.tickets.indexOf(leaving)
     const why = this.pursuit?.unanswered() ?? this.details(leaving.request, leaving.waitedMs, place)
     this.tickets.splice(place, 1)

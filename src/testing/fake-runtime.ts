@@ -44,6 +44,7 @@ export class FakeRuntime implements Runtime {
         const at = this.alarms.indexOf(alarm)
         if (at >= 0) this.alarms.splice(at, 1)
       },
+      keepAlive: () => {},
     }
   }
 
