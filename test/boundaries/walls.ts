@@ -28,6 +28,15 @@ export const ROOMS: readonly Room[] = [
   { inside: 'src/stores/sql/*/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'node:'] },
   { inside: 'src/stores/sql/*.ts', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
   { inside: 'src/stores/*/', may: [...CONTRACT, 'node:'] },
+  // What speaks to resources and frameworks, on real time: nothing of it runs under a simulated clock.
+  {
+    inside: 'src/recipes/guard/',
+    may: ['src/core/durations.ts', 'src/errors.ts', 'node:'],
+  },
+  {
+    inside: 'src/recipes/http/',
+    may: ['src/core/durations.ts', 'src/errors.ts', 'src/recipes/*.ts', 'node:'],
+  },
   {
     inside: 'src/recipes/',
     may: [
@@ -72,6 +81,10 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
   'src/core/runtime.ts': {
     uses: ['performance', 'setTimeout', 'Date.now', 'Math.random', 'queueMicrotask', 'node:crypto'],
     why: 'the one door',
+  },
+  'src/recipes/http/keys.ts': {
+    uses: ['node:crypto'],
+    why: 'a hash of the request; nothing in it is left to chance',
   },
   'src/stores/sql/sqlite/boot.ts': {
     uses: ['process.hrtime'],

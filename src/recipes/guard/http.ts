@@ -1,0 +1,56 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { StaleTokenError } from '../../errors.ts'
+import type { Guard } from './memory.ts'
+
+/** A guard that may ask somebody else, as the one of Redis does. */
+export interface SoonGuard {
+  check(resource: string, token: bigint): void | Promise<void>
+}
+
+export interface FenceOptions<Request> {
+  /** What the token is for: the path by default. */
+  resource?: (request: Request) => string
+  /** Whether a request without a token is refused with 428: true by default. */
+  required?: boolean
+}
+
+type Next = (error?: unknown) => void
+
+/**
+ * Middleware for `node:http`, Express and their kin that reads `Fencing-Token`: 400 for one that is no token, 428 when it
+ * is missing, 412 when a higher one was seen.
+ */
+export function fencingToken<Request extends IncomingMessage>(
+  guard: Guard | SoonGuard,
+  options: FenceOptions<Request> = {},
+) {
+  const { required = true, resource = pathOf } = options
+  return (request: Request, response: ServerResponse, next: Next): void => {
+    const header = request.headers['fencing-token']
+    if (header === undefined) {
+      if (required) refuse(response, 428, 'Fencing-Token is missing')
+      else next()
+      return
+    }
+    if (typeof header !== 'string' || !/^\d{1,19}$/.test(header)) {
+      refuse(response, 400, 'Fencing-Token must be a whole number')
+      return
+    }
+    Promise.resolve()
+      .then(() => guard.check(resource(request), BigInt(header)))
+      .then(
+        () => next(),
+        (error) => (error instanceof StaleTokenError ? refuse(response, 412, error.message) : next(error)),
+      )
+  }
+}
+
+function pathOf(request: IncomingMessage & { originalUrl?: string }): string {
+  return (request.originalUrl ?? request.url ?? '/').split('?')[0] as string
+}
+
+function refuse(response: ServerResponse, status: number, detail: string): void {
+  response.statusCode = status
+  response.setHeader('Content-Type', 'application/problem+json')
+  response.end(JSON.stringify({ type: 'about:blank', status, detail }))
+}

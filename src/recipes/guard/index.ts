@@ -1,0 +1,4 @@
+export { type FenceOptions, fencingToken, type SoonGuard } from './http.ts'
+export { type Guard, memoryGuard } from './memory.ts'
+export { type RedisGuard, type RedisLike, redisGuard } from './redis.ts'
+export { type FencedUpdate, type MysqlLike, type PgLike, updateFencedMysql, updateFencedPg } from './sql.ts'

@@ -1,0 +1,36 @@
+import { InvalidArgumentError, StaleTokenError } from '../../errors.ts'
+
+/** Remembers the highest token of each resource. */
+export interface Guard {
+  /** Throws `StaleTokenError` for a token below the highest one seen; the same token is welcome again. */
+  check(resource: string, token: bigint | null): void
+}
+
+const MOST_RESOURCES = 100_000
+
+/** A guard for a resource that lives in this process alone. The oldest of very many resources are forgotten. */
+export function memoryGuard(options: { maxResources?: number } = {}): Guard {
+  const { maxResources = MOST_RESOURCES } = options
+  const highest = new Map<string, bigint>()
+  return {
+    check(resource, token) {
+      const wanted = tokenOf(token)
+      const seen = highest.get(resource)
+      if (seen !== undefined && wanted < seen) throw stale(resource, wanted, seen)
+      highest.delete(resource)
+      highest.set(resource, wanted)
+      const [oldest] = highest.keys()
+      if (highest.size > maxResources && oldest !== undefined) highest.delete(oldest)
+    },
+  }
+}
+
+/** A token as an argument: those of a store without ordered tokens are null and guard nothing. */
+export function tokenOf(token: bigint | null): bigint {
+  if (typeof token === 'bigint' && token >= 0n && token < 2n ** 63n) return token
+  throw new InvalidArgumentError('token', `must be a bigint from 0 to 2^63 - 1, not ${String(token)}`)
+}
+
+export function stale(resource: string, token: bigint, seen: bigint | string): StaleTokenError {
+  return new StaleTokenError(`${resource} has seen token ${seen}; a write with token ${token} comes too late`)
+}
