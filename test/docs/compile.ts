@@ -7,18 +7,25 @@ import { ROOT } from '../../scripts/docs/files.ts'
 /** What the pages take for granted, so that each piece of code can be read, and checked, by itself. */
 const GIVEN = `
 import type { Lease, Locks, WriteLease } from 'holdfast'
+import type { PgLike, RedisLike } from 'holdfast/guard'
 import type { AnyRedisClient } from 'holdfast/redis'
 
 declare global {
   const locks: Locks
   const lease: Lease
   const writeLease: WriteLease
-  const client: AnyRedisClient
+  const client: AnyRedisClient & RedisLike
+  const pool: PgLike
+  const app: { use(middleware: unknown): void }
   const createLocks: typeof import('holdfast').createLocks
   const redis: typeof import('holdfast/redis').redis
   const text: string
   const url: string
   const order: { id: number }
+  const id: string
+  function charge(order?: unknown): Promise<string>
+  function load(): Promise<object>
+  function round(token: bigint | null): Promise<void>
   function work(): Promise<void>
   function save(order: { id: number }, token: bigint | null): Promise<void>
   function log(...what: unknown[]): void
