@@ -28,3 +28,19 @@ export const FILES = { database: 'locks.db', counter: 'counter.json', socket: 'w
 export type FromPaused =
   | { readonly kind: 'write'; readonly token: string; readonly knowing: 'held' | 'lost' }
   | { readonly kind: 'aborted'; readonly code: string }
+
+/** What a process that buys is told. */
+export interface ShopOrder {
+  readonly url: string
+  readonly from: number
+  readonly to: number
+}
+
+/** What a process that handles a payment callback is told. */
+export interface PayOrder {
+  readonly url: string
+  readonly name: string
+  readonly deliveries: number
+  /** The file to which every charge adds a line. */
+  readonly effects: string
+}
