@@ -1,37 +1,35 @@
-// Writes src/stores/redis/scripts.generated.ts from the scripts beside it, each with its includes and its hash.
-// With --check it writes nothing and fails when the file is stale.
+// Writes scripts.generated.ts of each store that has scripts, from the files beside it: each with its includes and its hash.
+// With --check it writes nothing and fails when one of them is stale.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-export const folder = fileURLToPath(new URL('../src/stores/redis/scripts/', import.meta.url))
-const target = fileURLToPath(new URL('../src/stores/redis/scripts.generated.ts', import.meta.url))
+const stores = ['src/stores/redis', 'src/stores/quorum']
 
-/** The names of the scripts that are called; those in lib/ are parts of them. */
-export function scriptNames() {
-  return readdirSync(folder)
+/** The file that is written for a store, and what must stand in it. */
+export function generated(store) {
+  const folder = fileURLToPath(new URL(`../${store}/scripts/`, import.meta.url))
+  const names = readdirSync(folder)
     .filter((file) => file.endsWith('.lua'))
     .map((file) => file.slice(0, -4))
     .sort()
+  const entries = names.map((name) => {
+    const source = scriptSource(resolve(folder, `${name}.lua`))
+    const sha = createHash('sha1').update(source).digest('hex')
+    return `  ${camel(name)}: {\n    sha: '${sha}',\n    source: ${literal(source)},\n  },`
+  })
+  const text = `// Written by scripts/lua.mjs from scripts/*.lua; do not edit.\nexport const SCRIPTS = {\n${entries.join('\n')}\n} as const\n`
+  return { file: resolve(folder, '../scripts.generated.ts'), text }
 }
 
 /** A script with its includes and without its comments. */
-export function scriptSource(name) {
-  const lines = expand(resolve(folder, `${name}.lua`), new Set())
+function scriptSource(file) {
+  const lines = expand(file, new Set())
   return `${lines
     .map((line) => line.trim())
     .filter((line) => line !== '' && !line.startsWith('--'))
     .join('\n')}\n`
-}
-
-export function generated() {
-  const entries = scriptNames().map((name) => {
-    const source = scriptSource(name)
-    const sha = createHash('sha1').update(source).digest('hex')
-    return `  ${camel(name)}: {\n    sha: '${sha}',\n    source: ${literal(source)},\n  },`
-  })
-  return `// Written by scripts/lua.mjs from scripts/*.lua; do not edit.\nexport const SCRIPTS = {\n${entries.join('\n')}\n} as const\n`
 }
 
 /** A part that is included twice is written once. */
@@ -55,11 +53,13 @@ function literal(text) {
 }
 
 function main() {
-  const text = generated()
-  if (!process.argv.includes('--check')) writeFileSync(target, text)
-  else if (readFileSync(target, 'utf8') !== text) {
-    console.error('src/stores/redis/scripts.generated.ts is stale: run `npm run lua`')
-    process.exitCode = 1
+  for (const store of stores) {
+    const { file, text } = generated(store)
+    if (!process.argv.includes('--check')) writeFileSync(file, text)
+    else if (readFileSync(file, 'utf8') !== text) {
+      console.error(`${store}/scripts.generated.ts is stale: run \`npm run lua\``)
+      process.exitCode = 1
+    }
   }
 }
 

@@ -12,6 +12,7 @@ const SCHEMES: Record<string, Open> = {
   'file:': openSqlite,
   'redis:': openRedis,
   'rediss:': openRedis,
+  'redlock:': openQuorum,
 }
 
 /** Locks over the store that a URL names. */
@@ -44,5 +45,10 @@ async function openSqlite(url: string): Promise<Store> {
 
 async function openRedis(url: string): Promise<Store> {
   const { openRedis: open } = await import('./stores/redis/open.ts')
+  return open(url)
+}
+
+async function openQuorum(url: string): Promise<Store> {
+  const { openQuorum: open } = await import('./stores/quorum/open.ts')
   return open(url)
 }

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { nodeRuntime } from '../../src/core/runtime.ts'
 import type { Store, Traits } from '../../src/core/store.ts'
 import { memory } from '../../src/stores/memory/index.ts'
+import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
 import { sqlite } from '../../src/stores/sql/sqlite/index.ts'
 
@@ -14,6 +15,7 @@ const STORES: readonly ((folder: string) => Store)[] = [
   // A store says the same of itself whatever its server, so there need not be one.
   () =>
     new RedisStore({ keyPrefix: '', send: absent, subscribe: absent, close: async () => {} }, nodeRuntime),
+  () => new QuorumStore([], nodeRuntime, () => 1),
 ]
 
 /** What the stores say of themselves. */

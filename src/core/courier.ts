@@ -1,8 +1,8 @@
 import type { LockError } from '../errors.ts'
-import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../model/index.ts'
+import type { Claim, ClaimAnswer, ReleaseAnswer } from '../model/index.ts'
 import type { Caller, Receiver } from './caller.ts'
 import type { Runtime } from './runtime.ts'
-import type { Soon, Store } from './store.ts'
+import type { RenewReply, Soon, Store } from './store.ts'
 
 /** Carries claims to the store: those of one tick travel as one call. An error means that the outcome is unknown. */
 export class Courier {
@@ -32,7 +32,7 @@ export class Courier {
     return gather(claims, (claim, receiver) => this.postRelease(claim, receiver))
   }
 
-  renew(claims: readonly Claim[], timeoutMs: number): Soon<readonly RenewAnswer[]> {
+  renew(claims: readonly Claim[], timeoutMs: number): Soon<readonly RenewReply[]> {
     return this.caller.call('renew', claims.length, () => this.store.renew(claims), timeoutMs)
   }
 

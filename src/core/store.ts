@@ -18,6 +18,9 @@ import type {
 /** An answer that may be there at once. A store in this process answers without a turn of the event loop. */
 export type Soon<T> = T | Promise<T>
 
+/** What became of one renewal; of several, one may be unknown although the others are known. */
+export type RenewReply = RenewAnswer | { readonly kind: 'unknown'; readonly error: Error }
+
 /** What a store adds to a notice: the key it is about. */
 export type StoreNotice = Notice & { readonly key: string }
 
@@ -43,7 +46,7 @@ export interface Traits {
   readonly records: boolean
   /** `push`: a waiter is told. `poll`: it looks again by itself. */
   readonly wakeUp: 'push' | 'poll'
-  /** The store answers in the same turn of the event loop, so nothing is gained by collecting claims. */
+  /** Nothing is gained by collecting the claims of a tick: the store answers in the same turn, or collects them itself. */
   readonly immediate: boolean
   /** Who can share a lock through this store, one sentence. */
   readonly scope: string
@@ -79,7 +82,7 @@ export interface Store {
   readonly traits: Traits
   attempt(claims: readonly Claim[]): Soon<readonly ClaimAnswer[]>
   /** Holds and places in the line; never creates either. */
-  renew(claims: readonly Claim[]): Soon<readonly RenewAnswer[]>
+  renew(claims: readonly Claim[]): Soon<readonly RenewReply[]>
   /** A hold or a place in the line. */
   release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]>
   /** What the store learns by itself. Hints: a notice may be lost, late or doubled. Returns the way to stop. */

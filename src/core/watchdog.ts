@@ -1,10 +1,9 @@
-import type { RenewAnswer } from '../model/index.ts'
 import { Alarms } from './alarms.ts'
 import type { Courier } from './courier.ts'
 import type { Events } from './events.ts'
 import { driftMs, type EndCause, type Hold, lostError } from './hold.ts'
 import type { Runtime } from './runtime.ts'
-import type { Soon } from './store.ts'
+import type { RenewReply, Soon } from './store.ts'
 
 /** A timer this late means that the event loop stood still. */
 const STALL_MS = 250
@@ -114,7 +113,7 @@ export class Watchdog {
     const sentAtMs = this.runtime.nowMs()
     let timeoutMs = Number.POSITIVE_INFINITY
     for (const hold of holds) timeoutMs = Math.min(timeoutMs, hold.lifeMs / 3)
-    let answers: Soon<readonly RenewAnswer[]>
+    let answers: Soon<readonly RenewReply[]>
     try {
       answers = this.courier.renew(
         holds.map((hold) => hold.claim),
@@ -140,12 +139,16 @@ export class Watchdog {
     return settled
   }
 
-  private settle(holds: readonly Hold[], answers: readonly RenewAnswer[], sentAtMs: number): void {
+  private settle(holds: readonly Hold[], answers: readonly RenewReply[], sentAtMs: number): void {
     const nowMs = this.runtime.nowMs()
     const told = this.events.has('renewed')
     for (let index = 0; index < holds.length; index++) {
       const hold = holds[index] as Hold
-      const answer = answers[index] as RenewAnswer
+      const answer = answers[index] as RenewReply
+      if (answer.kind === 'unknown') {
+        this.unknown([hold], answer.error)
+        continue
+      }
       hold.renewing = null
       hold.renewError = null
       if (hold.ended) continue

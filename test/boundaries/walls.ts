@@ -27,6 +27,16 @@ export const ROOMS: readonly Room[] = [
   // A family of stores shares its folder's own files; its members do not know each other.
   { inside: 'src/stores/sql/*/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'node:'] },
   { inside: 'src/stores/sql/*.ts', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
+  // The nodes of a quorum are Redis servers, reached through the same clients.
+  {
+    inside: 'src/stores/quorum/',
+    may: [
+      ...CONTRACT,
+      'src/stores/redis/clients/',
+      'src/stores/redis/open.ts',
+      'src/stores/redis/scripting.ts',
+    ],
+  },
   { inside: 'src/stores/*/', may: [...CONTRACT, 'node:'] },
   // What speaks to resources and frameworks, on real time: nothing of it runs under a simulated clock.
   {
@@ -71,6 +81,7 @@ export const ROOMS: readonly Room[] = [
 /** Where the clients of servers are loaded when a URL asks for them; elsewhere a user brings one. */
 export const LOADERS: Readonly<Record<string, readonly string[]>> = {
   'src/stores/redis/open.ts': ['ioredis', 'redis'],
+  'src/stores/quorum/open.ts': ['ioredis', 'redis'],
 }
 
 /** The rooms in which everything runs under a simulated clock. */
@@ -129,5 +140,29 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   'src/stores/redis/transaction/pool.ts': {
     uses: 'setTimer',
     why: 'connections that nobody uses are closed after a while',
+  },
+  'src/stores/quorum/assembly.ts': {
+    uses: 'setTimer',
+    why: 'a node is not waited for longer than its own deadline, which is shorter than that of the call',
+  },
+  'src/stores/quorum/election.ts': {
+    uses: 'setTimer',
+    why: 'a split vote, which only several nodes can have, is repeated after a random delay',
+  },
+  'src/stores/quorum/waiting.ts': {
+    uses: 'setTimer',
+    why: 'the calls of several nodes about one release are gathered before the waiter is told',
+  },
+  'src/stores/quorum/identities.ts': {
+    uses: 'setTimer',
+    why: 'the first claim does not wait long for nodes that are away',
+  },
+  'src/stores/quorum/admin.ts': {
+    uses: 'setTimer',
+    why: 'the nodes that answer are shown without waiting for one that does not',
+  },
+  'src/stores/quorum/open.ts': {
+    uses: 'setTimer',
+    why: 'a majority is connected without waiting long for the others',
   },
 }

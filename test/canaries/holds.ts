@@ -1,14 +1,6 @@
 import type { Store } from 'holdfast'
-import type {
-  Answer,
-  Claim,
-  ClaimAnswer,
-  Clock,
-  Event,
-  KeyState,
-  Outcome,
-  RenewAnswer,
-} from '../../src/model/index.ts'
+import type { RenewReply } from '../../src/core/store.ts'
+import type { Answer, Claim, ClaimAnswer, Clock, Event, KeyState, Outcome } from '../../src/model/index.ts'
 import { type Canary, holdOf, leaving } from './canary.ts'
 import { World } from './world.ts'
 
@@ -50,7 +42,7 @@ export const holds: readonly Canary[] = [
     World: class extends World {
       override open(): Store {
         const store = super.open()
-        const renew = async (claims: readonly Claim[]): Promise<readonly RenewAnswer[]> => {
+        const renew = async (claims: readonly Claim[]): Promise<readonly RenewReply[]> => {
           await store.attempt(claims.map((claim) => ({ ...claim, queue: false })))
           return store.renew(claims)
         }

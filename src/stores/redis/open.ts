@@ -49,7 +49,7 @@ async function openNodeRedis(url: string): Promise<RedisClient | null> {
 }
 
 /** Null when the library is not installed; any other failure to load it is the user's to see. */
-async function optional<T>(load: () => Promise<T>): Promise<T | null> {
+export async function optional<T>(load: () => Promise<T>): Promise<T | null> {
   try {
     return await load()
   } catch (error) {

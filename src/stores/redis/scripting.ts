@@ -22,13 +22,22 @@ export class Scripting {
     args: readonly string[],
     meaning: (answer: unknown) => A,
   ): Promise<A> {
-    const { sha, source } = SCRIPTS[name]
-    const rest = [String(keys.length), ...keys, ...args]
-    return this.client.send('EVALSHA', [sha, ...rest]).then(meaning, (error) => {
-      if (!isNoScript(error)) throw error
-      return this.client.send('EVAL', [source, ...rest]).then(meaning)
-    })
+    return runScript(this.client, SCRIPTS[name], keys, args, meaning)
   }
+}
+
+export function runScript<A>(
+  client: RedisClient,
+  { sha, source }: { readonly sha: string; readonly source: string },
+  keys: readonly string[],
+  args: readonly string[],
+  meaning: (answer: unknown) => A,
+): Promise<A> {
+  const rest = [String(keys.length), ...keys, ...args]
+  return client.send('EVALSHA', [sha, ...rest]).then(meaning, (error) => {
+    if (!isNoScript(error)) throw error
+    return client.send('EVAL', [source, ...rest]).then(meaning)
+  })
 }
 
 /** The clients hand the server's words on, one of them in its own spelling. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Store, StoreNotice } from '../../core/store.ts'
-import type { Claim, ClaimAnswer, Granted, ReleaseAnswer, RenewAnswer } from '../../model/index.ts'
+import type { RenewReply, Store, StoreNotice } from '../../core/store.ts'
+import type { Claim, ClaimAnswer, Granted, ReleaseAnswer } from '../../model/index.ts'
 import type { Scene } from './scene.ts'
 
 export type ClaimChanges = Partial<Omit<Claim, 'key'>>
@@ -58,14 +58,14 @@ export class Party {
     return (await this.attemptAll([claim]))[0] as ClaimAnswer
   }
 
-  async renewAll(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+  async renewAll(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
     const answers = await this.store.renew(claims)
     assert.equal(answers.length, claims.length, 'renew must answer every claim, in their order')
     return answers
   }
 
-  async renew(claim: Claim): Promise<RenewAnswer['kind']> {
-    return ((await this.renewAll([claim]))[0] as RenewAnswer).kind
+  async renew(claim: Claim): Promise<RenewReply['kind']> {
+    return ((await this.renewAll([claim]))[0] as RenewReply).kind
   }
 
   async releaseAll(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {

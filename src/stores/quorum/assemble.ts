@@ -1,0 +1,39 @@
+import { nodeRuntime, type Runtime } from '../../core/runtime.ts'
+import { InvalidArgumentError } from '../../errors.ts'
+import type { QuorumNode } from './protocol.ts'
+import { QuorumStore } from './store.ts'
+import { majorityOf } from './tally.ts'
+
+export interface QuorumOptions {
+  /** How long one node is waited for, in milliseconds: a twentieth of the ttl by default, from 50 to 500. */
+  nodeTimeoutMs?: number
+  runtime?: Runtime
+}
+
+const SHORTEST_TIMEOUT_MS = 100
+const LONGEST_TIMEOUT_MS = 500
+const PART_OF_TTL = 0.05
+
+/** A store over nodes, with a warning when their number makes little sense. */
+export function assemble(nodes: readonly QuorumNode[], options: QuorumOptions): QuorumStore {
+  const { nodeTimeoutMs, runtime = nodeRuntime } = options
+  if (nodeTimeoutMs !== undefined && !(Number.isSafeInteger(nodeTimeoutMs) && nodeTimeoutMs >= 1))
+    throw new InvalidArgumentError('nodeTimeoutMs', 'must be a whole number of milliseconds, at least 1')
+  warn(nodes.length)
+  return new QuorumStore(nodes, runtime, nodeTimeoutMs === undefined ? timeoutMs : () => nodeTimeoutMs)
+}
+
+/** Small against the ttl, because what it takes is lost to the lease; but a busy machine must not look like a dead one. */
+function timeoutMs(ttlMs: number): number {
+  return Math.min(Math.max(ttlMs * PART_OF_TTL, SHORTEST_TIMEOUT_MS), LONGEST_TIMEOUT_MS)
+}
+
+function warn(nodes: number): void {
+  if (nodes >= 3 && nodes % 2 === 1) return
+  const spare = nodes - majorityOf(nodes)
+  const why =
+    nodes < 3
+      ? `a quorum of ${nodes} survives no failure: take at least 3 servers`
+      : `a quorum of ${nodes} survives ${spare} failures, no more than one of ${nodes - 1} would`
+  process.emitWarning(why, 'HoldfastWarning')
+}

@@ -1,0 +1,94 @@
+import type { Runtime, Timer } from '../../core/runtime.ts'
+import { Lane } from './lane.ts'
+import type { Question, QuorumNode } from './protocol.ts'
+import { Round } from './round.ts'
+
+/** After its deadline a round gives what has already arrived a turn of the event loop to be read. */
+const GRACE_MS = 1
+
+/** The nodes together: rounds of questions, each with a deadline, and the ways to every node. */
+export class Assembly {
+  readonly lanes: readonly Lane[]
+  private readonly runtime: Runtime
+  private readonly timers = new Set<Timer>()
+
+  constructor(
+    nodes: readonly QuorumNode[],
+    runtime: Runtime,
+    heard: (node: number, stampUs: number) => void,
+  ) {
+    this.runtime = runtime
+    this.lanes = nodes.map((node, place) => new Lane(node, place, runtime, heard))
+  }
+
+  get size(): number {
+    return this.lanes.length
+  }
+
+  /** Asks every node. Whoever does not answer within `timeoutMs` has failed, and is not asked again before it answers. */
+  ask(question: Question, needed: number, timeoutMs: number): Round {
+    const round = new Round(question, this.size, needed)
+    const askedAtMs = this.runtime.nowMs()
+    for (const lane of this.lanes) round.parcels.push(lane.ask(question, round))
+    const expire = (): void => {
+      for (const [place, lane] of this.lanes.entries()) {
+        if (!round.isOpen(place)) continue
+        round.fail(place, new Error(`no answer within ${Math.round(timeoutMs)} ms`))
+        lane.suspect(askedAtMs)
+      }
+    }
+    // A process that stood still finds its timers due before it finds the answers that came meanwhile.
+    let timer = this.timer(() => {
+      if (round.open > 0) timer = this.timer(expire, GRACE_MS)
+    }, timeoutMs)
+    round.whenComplete = () => {
+      timer.clear()
+      this.timers.delete(timer)
+    }
+    return round
+  }
+
+  /** Asks one node, for nobody in particular. */
+  tell(node: number, question: Question): void {
+    this.lanes[node]?.ask(question, null)
+  }
+
+  /** Takes back what a round may have got from any node; those that said no have nothing to give back. */
+  rollBack({ parcels, votes, question }: Round, ballot: number): void {
+    const release: Question = { kind: 'release', claim: question.claim, ballot }
+    for (const [place, parcel] of parcels.entries()) {
+      const vote = votes[place]
+      if (vote !== undefined && vote.kind !== 'granted') continue
+      if (parcel.state === 'waiting') parcel.state = 'withdrawn'
+      else if (parcel.state === 'sent') this.tell(place, release)
+    }
+  }
+
+  /** Lets what is under way arrive, but not for longer than `timeoutMs`. */
+  async settle(timeoutMs: number): Promise<void> {
+    let timer: Timer | null = null
+    const late = new Promise<void>((resolve) => {
+      timer = this.runtime.setTimer(resolve, timeoutMs, false)
+    })
+    await Promise.race([late, Promise.all(this.lanes.map((lane) => lane.idle()))])
+    ;(timer as Timer | null)?.clear()
+  }
+
+  stop(): void {
+    for (const timer of this.timers) timer.clear()
+    this.timers.clear()
+  }
+
+  private timer(task: () => void, delayMs: number): Timer {
+    const timer = this.runtime.setTimer(
+      () => {
+        this.timers.delete(timer)
+        task()
+      },
+      delayMs,
+      true,
+    )
+    this.timers.add(timer)
+    return timer
+  }
+}

@@ -1,0 +1,23 @@
+import type { Blocked } from '../../model/index.ts'
+import type { Round } from './round.ts'
+
+/** What the nodes that said no tell together. After a split vote the claim is asked for again soon. */
+export function blockedOf({ votes, needed }: Round, splitPauseMs: number | null): Blocked {
+  const blocks = votes.filter((vote): vote is Blocked => vote?.kind === 'blocked')
+  const positions = blocks.map(({ position }) => position).filter((position) => position > 0)
+  const first = blocks.find(({ holder }) => holder !== null) ?? blocks[0]
+  return {
+    kind: 'blocked',
+    position: splitPauseMs === null ? Math.min(...positions, positions.length === 0 ? 0 : Infinity) : 1,
+    retryAfterMs: splitPauseMs ?? retryAfterMs(blocks, needed),
+    storeTimeMs: Math.max(0, ...blocks.map(({ storeTimeMs }) => storeTimeMs)),
+    holder: first?.holder ?? null,
+  }
+}
+
+/** When enough of the nodes can be free for a majority, if time alone frees them. */
+function retryAfterMs(blocks: readonly Blocked[], needed: number): number | null {
+  const waits = blocks.map((block) => block.retryAfterMs ?? Number.POSITIVE_INFINITY).sort((a, b) => a - b)
+  const enough = waits[Math.min(needed, waits.length) - 1] ?? Number.POSITIVE_INFINITY
+  return enough === Number.POSITIVE_INFINITY ? null : enough
+}

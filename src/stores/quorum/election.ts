@@ -1,0 +1,118 @@
+import type { Runtime } from '../../core/runtime.ts'
+import { type Claim, type ClaimAnswer, type Refused, SPARE_TOKENS, tokenOf } from '../../model/index.ts'
+import type { Assembly } from './assembly.ts'
+import { blockedOf } from './blocked.ts'
+import { outage } from './failures.ts'
+import type { Question, Vote, VoteGranted } from './protocol.ts'
+import type { Round } from './round.ts'
+import { votesNeeded } from './tally.ts'
+import type { NodeTimes } from './times.ts'
+import type { Waiting } from './waiting.ts'
+
+/** How often a claim that does not wait asks again after a split vote, in which nobody may have won. */
+const MOST_REPEATS = 6
+const SHORTEST_PAUSE_MS = 2
+const LONGEST_PAUSE_MS = 500
+
+/** How claims get their votes: rounds, roll-back of what was not enough, write-back of the token. */
+export class Elections {
+  private readonly assembly: Assembly
+  private readonly runtime: Runtime
+  private readonly times: NodeTimes
+  private readonly waiting: Waiting
+  private readonly inbox: string
+  private readonly timeoutMs: (ttlMs: number) => number
+
+  constructor(
+    assembly: Assembly,
+    runtime: Runtime,
+    times: NodeTimes,
+    waiting: Waiting,
+    inbox: string,
+    timeoutMs: (ttlMs: number) => number,
+  ) {
+    this.assembly = assembly
+    this.runtime = runtime
+    this.times = times
+    this.waiting = waiting
+    this.inbox = inbox
+    this.timeoutMs = timeoutMs
+  }
+
+  async hold(claim: Claim, repeats = 0): Promise<ClaimAnswer> {
+    const { runtime, assembly } = this
+    const ballot = this.times.propose()
+    const needed = votesNeeded(claim.mode, assembly.size)
+    const ticket = this.waiting.asks(claim, ballot, needed)
+    const question: Question = { kind: 'claim', claim, inbox: this.inbox, ballot, ticket }
+    const askedAtMs = runtime.nowMs()
+    const round = assembly.ask(question, needed, this.timeoutMs(claim.ttlMs))
+    const verdict = await round.decided
+    if (verdict === 'met') {
+      const seq = await this.agree(claim, round)
+      if (seq !== null) {
+        this.waiting.forget(claim.id)
+        return this.granted(claim, round, seq)
+      }
+    }
+    assembly.rollBack(round, ballot)
+    const split = round.yes > 0
+    const pauseMs = this.pauseMs(runtime.nowMs() - askedAtMs, repeats + this.waiting.splits(claim.id))
+    const refusal = refusalOf(round)
+    if (!round.outage && refusal === null && split && !claim.queue && repeats < MOST_REPEATS) {
+      await this.pause(pauseMs)
+      return this.hold(claim, repeats + 1)
+    }
+    if (refusal !== null) this.waiting.forget(claim.id)
+    else this.waiting.waits(claim.id, split)
+    if (round.outage) throw outage(round, assembly.lanes)
+    return refusal ?? blockedOf(round, split ? pauseMs : null)
+  }
+
+  /** The sequence number that a majority keeps for the claim; null when they could not be brought to one. */
+  private async agree(claim: Claim, round: Round): Promise<number | null> {
+    const seqs = grantsOf(round).map(({ seq }) => seq)
+    const highest = Math.max(...seqs)
+    if (seqs.every((seq) => seq === highest)) {
+      this.settleLate(claim, round, highest)
+      return highest
+    }
+    const question: Question = { kind: 'renew', claim, seq: highest }
+    const written = this.assembly.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
+    return (await written.decided) === 'met' ? highest : null
+  }
+
+  /** A node that granted later may have another number: its hold takes over that of the lease. */
+  private settleLate(claim: Claim, round: Round, seq: number): void {
+    round.late = (node, vote) => {
+      if (vote.kind === 'granted' && vote.seq !== seq) this.assembly.tell(node, { kind: 'renew', claim, seq })
+    }
+  }
+
+  private granted({ owner }: Claim, round: Round, seq: number): ClaimAnswer {
+    const contended = grantsOf(round).some((vote) => vote.contended)
+    return { kind: 'granted', token: tokenOf(seq), spare: owner === null ? SPARE_TOKENS : 0, contended }
+  }
+
+  /** By chance, so that those who split the vote do not meet again; several rounds long, and longer each time. */
+  private pauseMs(roundMs: number, splits: number): number {
+    const spreadMs = Math.min((4 * roundMs + SHORTEST_PAUSE_MS) * 2 ** Math.min(splits, 10), LONGEST_PAUSE_MS)
+    return SHORTEST_PAUSE_MS + this.runtime.random() * spreadMs
+  }
+
+  private pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.runtime.setTimer(resolve, delayMs, false)
+    })
+  }
+}
+
+function grantsOf({ votes }: Round): VoteGranted[] {
+  return votes.filter((vote): vote is VoteGranted => vote?.kind === 'granted')
+}
+
+/** A refusal counts when those who refuse are enough to prevent a majority. */
+function refusalOf({ votes, nodes, needed }: Round): Refused | null {
+  const refusals = votes.filter((vote: Vote | undefined) => vote?.kind === 'refused') as Refused[]
+  return refusals.length > nodes - needed ? (refusals[0] as Refused) : null
+}

@@ -1,0 +1,65 @@
+import type { Runtime, Timer } from '../../core/runtime.ts'
+import { InvalidArgumentError } from '../../errors.ts'
+import type { QuorumNode } from './protocol.ts'
+
+/** How long the first claim waits for nodes that do not answer yet. */
+const BEGIN_MS = 1000
+
+/** Who the nodes are: one server that counted twice would be a majority that is none. */
+export class Identities {
+  private readonly nodes: readonly QuorumNode[]
+  private readonly runtime: Runtime
+  private readonly known: (string | null)[]
+  private conflict: InvalidArgumentError | null = null
+  private timer: Timer | null = null
+  private end: () => void = () => {}
+  /** Null once every node was asked, or had its time. */
+  beginning: Promise<void> | null
+
+  constructor(nodes: readonly QuorumNode[], runtime: Runtime) {
+    this.nodes = nodes
+    this.runtime = runtime
+    this.known = nodes.map(() => null)
+    this.beginning = null
+  }
+
+  /** The first claims wait until the nodes were asked and their calls are heard, but not for long. */
+  begin(listening: readonly Promise<void>[]): void {
+    const asked = Promise.all([...listening, ...this.nodes.map((_, place) => this.look(place))])
+    this.beginning = new Promise((resolve) => {
+      this.end = () => {
+        this.timer?.clear()
+        this.beginning = null
+        resolve()
+      }
+      this.timer = this.runtime.setTimer(this.end, BEGIN_MS, true)
+      void asked.then(this.end)
+    })
+  }
+
+  async look(place: number): Promise<void> {
+    const node = this.nodes[place] as QuorumNode
+    try {
+      this.known[place] = await node.identify()
+    } catch {
+      return
+    }
+    const name = this.known[place]
+    const twin = this.known.findIndex((other, index) => index !== place && other === name)
+    if (name === null || twin < 0) return
+    const names = `${(this.nodes[twin] as QuorumNode).name} and ${node.name}`
+    this.conflict = new InvalidArgumentError(
+      'nodes',
+      `must be independent servers, but ${names} are the same one`,
+    )
+  }
+
+  /** Throws when two of the nodes were found to be the same server. */
+  require(): void {
+    if (this.conflict !== null) throw this.conflict
+  }
+
+  close(): void {
+    this.end()
+  }
+}

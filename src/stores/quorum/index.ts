@@ -1,0 +1,28 @@
+import type { Store } from '../../core/store.ts'
+import { InvalidArgumentError } from '../../errors.ts'
+import { type AnyRedisClient, adapterOf } from '../redis/clients/detect.ts'
+import { assemble, type QuorumOptions } from './assemble.ts'
+import { addressOf } from './redis/address.ts'
+import { RedisNode } from './redis/node.ts'
+
+export type { AnyRedisClient, QuorumOptions }
+
+/**
+ * A store over several independent Redis or Valkey servers, through clients that you already have: a majority of them
+ * decides, a minority may fail. Three, five or seven servers are usual. The clients stay yours; the store opens one
+ * more connection to each server.
+ *
+ * Throws an `InvalidArgumentError` for anything but clients of servers, and so do the first claims if two of the
+ * clients turn out to be connected to the same server.
+ */
+export function quorum(clients: readonly AnyRedisClient[], options: QuorumOptions = {}): Store {
+  if (!Array.isArray(clients) || clients.length === 0)
+    throw new InvalidArgumentError('clients', 'must be a list of Redis clients, one for each server')
+  if (new Set(clients).size < clients.length)
+    throw new InvalidArgumentError('clients', 'must not name a client twice')
+  const nodes = clients.map((client, index) => {
+    const adapter = adapterOf(client, false)
+    return new RedisNode(addressOf(client) ?? `node ${index + 1}`, adapter)
+  })
+  return assemble(nodes, options)
+}

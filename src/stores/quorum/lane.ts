@@ -1,0 +1,183 @@
+import type { Runtime } from '../../core/runtime.ts'
+import { Debts } from './debts.ts'
+import type { Question, QuorumNode } from './protocol.ts'
+import type { Round } from './round.ts'
+
+/** Calls under way to one node; what is asked meanwhile is collected and travels with the next. */
+const MOST_CALLS = 8
+const MOST_QUESTIONS_PER_CALL = 500
+const FIRST_PROBE_MS = 250
+const LONGEST_PROBE_MS = 2000
+
+/** A question on its way to one node. */
+export interface Parcel {
+  readonly question: Question
+  /** Null when nobody waits for the vote. */
+  readonly round: Round | null
+  state: 'waiting' | 'sent' | 'withdrawn'
+}
+
+/**
+ * The way to one node. Questions go in their order, those of one tick together. A node that answers nothing is not asked
+ * any more, so that a stopped server does not collect commands: only probes are sent, and releases of what it may
+ * have. Whatever it answers brings it back.
+ */
+export class Lane {
+  readonly node: QuorumNode
+  private readonly place: number
+  private readonly runtime: Runtime
+  private readonly heard: (place: number, stampUs: number) => void
+  private outbox: Parcel[] = []
+  private sent = 0
+  /** The latest call that was answered; answers come in the order of the calls, so what is before it is over. */
+  private over = 0
+  private scheduled = false
+  private lastHeardMs = Number.NEGATIVE_INFINITY
+  private silentSinceMs: number | null = null
+  private probeAtMs = 0
+  private probeMs = FIRST_PROBE_MS
+  /** Claims that were sent and not released since: the node may keep something of them. */
+  private readonly kept = new Set<string>()
+  private readonly debts: Debts
+  private whenIdle: (() => void) | null = null
+
+  constructor(
+    node: QuorumNode,
+    place: number,
+    runtime: Runtime,
+    heard: (place: number, stampUs: number) => void,
+  ) {
+    this.node = node
+    this.place = place
+    this.runtime = runtime
+    this.heard = heard
+    this.debts = new Debts(runtime)
+  }
+
+  ask(question: Question, round: Round | null): Parcel {
+    const parcel: Parcel = { question, round, state: 'waiting' }
+    if (this.silentSinceMs !== null && !this.passes(question, this.silentSinceMs)) {
+      parcel.state = 'withdrawn'
+      round?.fail(this.place, silent(this.runtime.nowMs() - this.silentSinceMs))
+      return parcel
+    }
+    this.outbox.push(parcel)
+    this.schedule()
+    return parcel
+  }
+
+  /** The node was asked at `askedAtMs` and did not answer in time. */
+  suspect(askedAtMs: number): void {
+    if (this.lastHeardMs >= askedAtMs || this.silentSinceMs !== null) return
+    const nowMs = this.runtime.nowMs()
+    this.silentSinceMs = askedAtMs
+    this.probeMs = FIRST_PROBE_MS
+    this.probeAtMs = nowMs + this.probeMs
+    const waiting = this.outbox
+    this.outbox = []
+    for (const parcel of waiting) {
+      if (parcel.question.kind === 'release' && this.kept.has(parcel.question.claim.id))
+        this.outbox.push(parcel)
+      else this.drop(parcel, silent(nowMs - askedAtMs))
+    }
+    this.flush()
+  }
+
+  /** The node can be reached, for the first time or again: its clock is read, and it gets what it is owed. */
+  async greet(): Promise<void> {
+    try {
+      const { stampUs } = await this.node.send([])
+      this.answered(stampUs)
+    } catch {
+      // It will be asked again when there is something to ask.
+    }
+  }
+
+  private settleDebts(): void {
+    if (this.debts.size === 0) return
+    for (const question of this.debts.take()) this.outbox.push({ question, round: null, state: 'waiting' })
+    this.schedule()
+  }
+
+  /** Settles when nothing is under way; a silent node is not waited for. */
+  idle(): Promise<void> {
+    if (this.silentSinceMs !== null || (this.calls === 0 && this.outbox.length === 0))
+      return Promise.resolve()
+    return new Promise((resolve) => {
+      this.whenIdle = resolve
+    })
+  }
+
+  private get calls(): number {
+    return this.sent - this.over
+  }
+
+  private passes({ kind, claim }: Question, silentSinceMs: number): boolean {
+    if (kind === 'release' && this.kept.has(claim.id)) return true
+    const nowMs = this.runtime.nowMs()
+    if (nowMs < this.probeAtMs || silentSinceMs > nowMs) return false
+    this.probeMs = Math.min(this.probeMs * 2, LONGEST_PROBE_MS)
+    this.probeAtMs = nowMs + this.probeMs
+    return true
+  }
+
+  private schedule(): void {
+    if (this.scheduled) return
+    this.scheduled = true
+    this.runtime.defer(this.flush)
+  }
+
+  private readonly flush = (): void => {
+    this.scheduled = false
+    while (this.outbox.length > 0 && (this.calls < MOST_CALLS || this.silentSinceMs !== null)) {
+      const parcels = this.outbox
+        .splice(0, MOST_QUESTIONS_PER_CALL)
+        .filter(({ state }) => state === 'waiting')
+      if (parcels.length > 0) this.send(parcels)
+    }
+    if (this.calls === 0 && this.outbox.length === 0) this.whenIdle?.()
+  }
+
+  private send(parcels: readonly Parcel[]): void {
+    const call = ++this.sent
+    for (const parcel of parcels) {
+      parcel.state = 'sent'
+      const { kind, claim } = parcel.question
+      if (kind === 'claim') this.kept.add(claim.id)
+      else if (kind === 'release') this.kept.delete(claim.id)
+    }
+    this.node.send(parcels.map(({ question }) => question)).then(
+      ({ stampUs, votes }) => {
+        this.over = Math.max(this.over, call)
+        this.answered(stampUs)
+        for (const [index, { round }] of parcels.entries()) {
+          const vote = votes[index]
+          if (round !== null && vote !== undefined) round.vote(this.place, vote)
+        }
+        this.flush()
+      },
+      (error: Error) => {
+        this.over = Math.max(this.over, call)
+        for (const parcel of parcels) this.drop(parcel, error)
+        this.flush()
+      },
+    )
+  }
+
+  private answered(stampUs: number): void {
+    this.lastHeardMs = this.runtime.nowMs()
+    this.silentSinceMs = null
+    this.heard(this.place, stampUs)
+    this.settleDebts()
+  }
+
+  /** A release that could not be delivered is owed until the claim would be dead anyway. */
+  private drop({ question, round }: Parcel, error: Error): void {
+    if (question.kind === 'release') this.debts.add(question)
+    round?.fail(this.place, error)
+  }
+}
+
+function silent(forMs: number): Error {
+  return new Error(`it has not answered for ${Math.round(forMs)} ms`)
+}

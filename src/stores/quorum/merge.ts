@@ -1,0 +1,69 @@
+import type { HolderView, KeyView, Mode, WaiterView } from '../../model/index.ts'
+import type { NodeView } from './protocol.ts'
+import { votesNeeded } from './tally.ts'
+
+/** A claim that holds the key, as far as the nodes that answered can tell. */
+export interface Found {
+  readonly id: string
+  readonly holder: HolderView
+}
+
+/** The key as the nodes together have it. A claim that only a few nodes know is on its way, in or out, and is not shown. */
+export function merged(views: readonly NodeView[], nodes: number): KeyView {
+  const first = (views[0] as NodeView).view
+  const tokens = views.map(({ view }) => view.token ?? 0n)
+  const token = tokens.reduce((highest, each) => (each > highest ? each : highest), 0n)
+  return {
+    key: first.key,
+    holders: idsOf(views, nodes).map(({ holder }) => holder),
+    line: waitersOf(views, nodes),
+    token: token === 0n ? null : token,
+    limit: views.find(({ view }) => view.limit !== null)?.view.limit ?? null,
+    closedForMs: median(views.map(({ view }) => view.closedForMs)),
+  }
+}
+
+export function idsOf(views: readonly NodeView[], nodes: number): Found[] {
+  const silent = nodes - views.length
+  const sightings = new Map<string, HolderView[]>()
+  for (const { view, holderIds } of views) {
+    for (const [index, id] of holderIds.entries()) {
+      const seen = sightings.get(id) ?? []
+      seen.push(view.holders[index] as HolderView)
+      sightings.set(id, seen)
+    }
+  }
+  const limit = views.find(({ view }) => view.limit !== null)?.view.limit ?? 1
+  const found: Found[] = []
+  for (const [id, seen] of sightings) {
+    const first = seen[0] as HolderView
+    const mode: Mode =
+      first.mode === 'permits' ? { kind: 'permits', limit, weight: first.weight } : { kind: first.mode }
+    if (seen.length + silent < votesNeeded(mode, nodes)) continue
+    found.push({ id, holder: { ...first, token: commonest(seen.map(({ token }) => token)) } })
+  }
+  return found
+}
+
+/** Waiters that a majority of those who answered know, in the order of the first node that knows each. */
+function waitersOf(views: readonly NodeView[], nodes: number): WaiterView[] {
+  const silent = nodes - views.length
+  const sightings = new Map<string, WaiterView[]>()
+  for (const { view, waiterIds } of views) {
+    for (const [index, id] of waiterIds.entries())
+      sightings.set(id, [...(sightings.get(id) ?? []), view.line[index] as WaiterView])
+  }
+  const known = [...sightings.values()].filter((seen) => (seen.length + silent) * 2 > nodes)
+  return known.map((seen) => seen[0] as WaiterView).sort((a, b) => b.waitedMs - a.waitedMs)
+}
+
+/** The number that most nodes have: those that granted late may have another for a moment. */
+function commonest<T>(values: readonly T[]): T {
+  const counts = new Map<T, number>()
+  for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return [...counts].reduce((best, each) => (each[1] > best[1] ? each : best))[0]
+}
+
+function median(values: readonly number[]): number {
+  return [...values].sort((a, b) => a - b)[(values.length - 1) >> 1] as number
+}

@@ -1,0 +1,98 @@
+import { UnsupportedError } from '../../../errors.ts'
+import type { Claim, Refused } from '../../../model/index.ts'
+import type { Call, Question, Vote } from '../protocol.ts'
+import { keyOf } from './names.ts'
+
+const KINDS = { exclusive: 'e', shared: 's', permits: 'p' } as const
+const LONGEST_SHORT_DELAY_MS = 86_400_000
+
+/** The same question goes to every node, so its text is made once. */
+const texts = new WeakMap<Question, string>()
+
+/** A question as ask.lua reads it. Fields are ended by U+0000, which no text of a claim can contain. */
+export function questionText(question: Question): string {
+  let text = texts.get(question)
+  if (text === undefined) {
+    text = textOf(question)
+    texts.set(question, text)
+  }
+  return text
+}
+
+function textOf(question: Question): string {
+  switch (question.kind) {
+    case 'claim':
+      return claimText(question)
+    case 'renew': {
+      const { claim, seq } = question
+      return `n${digits(claim.ttlMs, 10)}${digits(seq, 16)}${KINDS[claim.mode.kind]}${claim.id}`
+    }
+    case 'release':
+      return `r${digits(question.ballot, 16)}${question.claim.id}`
+  }
+}
+
+function claimText({ claim, inbox, ballot, ticket }: Question & { kind: 'claim' }): string {
+  const { id, label, actor, meta, lockDelayMs, ttlMs } = claim
+  const numbers = digits(ttlMs, 10) + digits(ballot, 16) + digits(ticket, 16)
+  const tail = `${id}\0${inbox}\0${label}\0${actor ?? ''}\0${meta ?? ''}\0${lockDelayMs}\0`
+  if (isPlain(claim)) return (claim.queue ? 'x' : 'y') + numbers + tail
+  const { queue, mode, owner, replaces } = claim
+  const { limit, weight } = mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
+  const first = `${queue ? 1 : 0}\0${KINDS[mode.kind]}\0${limit}\0${weight}\0`
+  return `f${numbers}${tail}${first}${owner ?? ''}\0${replaces ?? ''}\0`
+}
+
+/** What the short way of the script understands. */
+function isPlain({ mode, owner, replaces, lockDelayMs }: Claim): boolean {
+  return (
+    mode.kind === 'exclusive' && owner === null && replaces === null && lockDelayMs <= LONGEST_SHORT_DELAY_MS
+  )
+}
+
+/** What a vote of ask.lua means. */
+export function voteOf({ kind }: Question, raw: unknown): Vote {
+  if (Array.isArray(raw)) return wordyVote(raw)
+  const number = Number(raw)
+  if (kind === 'release') return number === 1 ? { kind: 'released' } : { kind: 'absent' }
+  if (kind === 'claim') return { kind: 'granted', seq: Math.abs(number), contended: number < 0 }
+  return number === 0 ? { kind: 'lost' } : { kind: 'renewed', seq: Math.abs(number), contended: number < 0 }
+}
+
+function wordyVote(raw: readonly unknown[]): Vote {
+  switch (raw[0]) {
+    case 'blocked': {
+      const [, position, retryAfterMs, storeTimeMs, label, heldMs] = raw
+      return {
+        kind: 'blocked',
+        position: Number(position),
+        retryAfterMs: Number(retryAfterMs) < 0 ? null : Number(retryAfterMs),
+        storeTimeMs: Number(storeTimeMs),
+        holder: typeof label === 'string' ? { label, heldMs: Number(heldMs) } : null,
+      }
+    }
+    case 'refused':
+      return { kind: 'refused', reason: raw[1] as Refused['reason'], message: String(raw[2]) }
+    case 'ahead':
+      return { kind: 'ahead' }
+    default:
+      throw unknownFormat()
+  }
+}
+
+/** What a script published to an inbox. Null for anything else: a strange message is as good as lost. */
+export function callOf(message: string): Call | null {
+  const [kind, id = '', name = ''] = message.split('\0')
+  if (kind !== 'free' && kind !== 'contended' && kind !== 'evicted' && kind !== 'revoked') return null
+  return { kind, id, key: keyOf(name) }
+}
+
+export function unknownFormat(): UnsupportedError {
+  return new UnsupportedError(
+    'the key is kept in a format that this version of holdfast does not know: upgrade it in this process',
+  )
+}
+
+function digits(number: number, width: number): string {
+  return String(number).padStart(width, '0')
+}

@@ -1,0 +1,86 @@
+import type { Parcel } from './lane.ts'
+import type { Question, Vote } from './protocol.ts'
+import { verdictOf } from './tally.ts'
+
+export type Verdict = 'met' | 'hopeless'
+
+/** One question to all nodes. It is decided as soon as the votes that are missing cannot change the verdict. */
+export class Round {
+  readonly question: Question
+  readonly nodes: number
+  readonly needed: number
+  readonly votes: (Vote | undefined)[]
+  readonly errors: (Error | undefined)[]
+  readonly parcels: Parcel[] = []
+  readonly decided: Promise<Verdict>
+  yes = 0
+  no = 0
+  failed = 0
+  /** Told of a vote that comes after the decision. */
+  late: ((node: number, vote: Vote) => void) | null = null
+  /** Told when every node voted or failed. */
+  whenComplete: (() => void) | null = null
+  private verdict: 'possible' | Verdict = 'possible'
+  private decide: (verdict: Verdict) => void = () => {}
+
+  constructor(question: Question, nodes: number, needed: number) {
+    this.question = question
+    this.nodes = nodes
+    this.needed = needed
+    this.votes = new Array(nodes).fill(undefined)
+    this.errors = new Array(nodes).fill(undefined)
+    this.decided = new Promise((resolve) => {
+      this.decide = resolve
+    })
+  }
+
+  /** How many nodes neither voted nor failed yet. */
+  get open(): number {
+    return this.nodes - this.yes - this.no - this.failed
+  }
+
+  /** So many nodes failed that it cannot be met, whatever the others say: an outage, not contention. */
+  get outage(): boolean {
+    return this.failed > this.nodes - this.needed
+  }
+
+  /** So many nodes said no that it cannot be met, whatever the others would have said. */
+  get denied(): boolean {
+    return this.no > this.nodes - this.needed
+  }
+
+  isOpen(node: number): boolean {
+    return this.votes[node] === undefined && this.errors[node] === undefined
+  }
+
+  vote(node: number, vote: Vote): void {
+    if (!this.isOpen(node)) return
+    if (vote.kind === 'ahead') {
+      this.fail(node, new Error('its clock is more than a day behind those of the others'))
+      return
+    }
+    this.votes[node] = vote
+    if (isYes(vote)) this.yes++
+    else this.no++
+    if (this.verdict !== 'possible') this.late?.(node, vote)
+    this.judge()
+  }
+
+  fail(node: number, error: Error): void {
+    if (!this.isOpen(node)) return
+    this.errors[node] = error
+    this.failed++
+    this.judge()
+  }
+
+  private judge(): void {
+    if (this.open === 0) this.whenComplete?.()
+    if (this.verdict !== 'possible') return
+    this.verdict = verdictOf(this)
+    if (this.verdict !== 'possible') this.decide(this.verdict)
+  }
+}
+
+function isYes({ kind }: Vote): boolean {
+  return kind === 'granted' || kind === 'renewed' || kind === 'released'
+}

@@ -1,0 +1,112 @@
+import type { Runtime } from '../../core/runtime.ts'
+import type { RenewReply, Store, StoreNotice, Traits } from '../../core/store.ts'
+import type { Claim, ClaimAnswer, ReleaseAnswer } from '../../model/index.ts'
+import { QuorumAdmin } from './admin.ts'
+import { Assembly } from './assembly.ts'
+import { Elections } from './election.ts'
+import { Extensions } from './extension.ts'
+import { outage } from './failures.ts'
+import { Identities } from './identities.ts'
+import { EVERY_BALLOT, type Question, type QuorumNode } from './protocol.ts'
+import { majorityOf } from './tally.ts'
+import { NodeTimes } from './times.ts'
+import { TRAITS } from './traits.ts'
+import { Waiting } from './waiting.ts'
+
+/** A majority of independent nodes decides; a minority of them may fail. */
+export class QuorumStore implements Store {
+  readonly traits: Traits = TRAITS
+  readonly records = null
+  readonly admin: QuorumAdmin
+  private readonly assembly: Assembly
+  private readonly waiting: Waiting
+  private readonly elections: Elections
+  private readonly extensions: Extensions
+  private readonly identities: Identities
+  private readonly inbox: string
+  private readonly timeoutMs: (ttlMs: number) => number
+  private readonly listeners = new Set<(notice: StoreNotice) => void>()
+  private listening = false
+
+  constructor(nodes: readonly QuorumNode[], runtime: Runtime, timeoutMs: (ttlMs: number) => number) {
+    this.timeoutMs = timeoutMs
+    this.inbox = runtime.newId()
+    const times = new NodeTimes(nodes.length, runtime)
+    this.assembly = new Assembly(nodes, runtime, times.note)
+    this.waiting = new Waiting(nodes.length, runtime, (notice) => this.tell(notice))
+    this.elections = new Elections(this.assembly, runtime, times, this.waiting, this.inbox, timeoutMs)
+    this.extensions = new Extensions(this.assembly, this.inbox, timeoutMs)
+    this.identities = new Identities(nodes, runtime)
+    this.admin = new QuorumAdmin(nodes, runtime)
+  }
+
+  /** Settles when the nodes were looked at; throws when two of them are the same server. */
+  async ready(): Promise<void> {
+    this.listen()
+    const { beginning } = this.identities
+    if (beginning !== null) await beginning
+    this.identities.require()
+  }
+
+  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    await this.ready()
+    return Promise.all(claims.map((claim) => this.elections.hold(claim)))
+  }
+
+  renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
+    return Promise.all(claims.map((claim) => this.extensions.renew(claim)))
+  }
+
+  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+    return Promise.all(claims.map((claim) => this.releaseOne(claim)))
+  }
+
+  notices(listener: (notice: StoreNotice) => void): () => void {
+    this.listeners.add(listener)
+    this.listen()
+    return () => this.listeners.delete(listener)
+  }
+
+  async close(): Promise<void> {
+    this.listeners.clear()
+    this.waiting.close()
+    this.identities.close()
+    await this.assembly.settle(CLOSE_MS)
+    this.assembly.stop()
+    await Promise.all(this.assembly.lanes.map(({ node }) => node.close()))
+  }
+
+  /** Absent only when so many nodes say so that the rest is no majority. */
+  private async releaseOne(claim: Claim): Promise<ReleaseAnswer> {
+    this.waiting.forget(claim.id)
+    const question: Question = { kind: 'release', claim, ballot: EVERY_BALLOT }
+    const round = this.assembly.ask(question, majorityOf(this.assembly.size), this.timeoutMs(claim.ttlMs))
+    if ((await round.decided) === 'met') return { kind: 'released' }
+    if (round.outage) throw outage(round, this.assembly.lanes)
+    return { kind: round.denied ? 'absent' : 'released' }
+  }
+
+  private listen(): void {
+    if (this.listening) return
+    this.listening = true
+    const begun = this.assembly.lanes.map((lane, place) =>
+      lane.node.listen(
+        this.inbox,
+        (call) => this.waiting.hear(place, call),
+        () => {
+          void this.identities.look(place)
+          void lane.greet()
+          this.waiting.lookAll()
+        },
+      ),
+    )
+    this.identities.begin([...begun, ...this.assembly.lanes.map((lane) => lane.greet())])
+  }
+
+  private tell(notice: StoreNotice): void {
+    for (const listener of this.listeners) listener(notice)
+  }
+}
+
+/** How long closing waits for what is on its way to the slower nodes. */
+const CLOSE_MS = 250

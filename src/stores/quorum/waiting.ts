@@ -1,0 +1,130 @@
+import type { Runtime, Timer } from '../../core/runtime.ts'
+import type { StoreNotice } from '../../core/store.ts'
+import type { Claim } from '../../model/index.ts'
+import type { Call } from './protocol.ts'
+import { majorityOf } from './tally.ts'
+
+/** A release reaches the nodes one after the other: a waiter that comes at the first call would find the others busy. */
+const GATHER_MS = 5
+
+/** Far more than an operator asks for at a time; beyond it nothing more is counted. */
+const MOST_TOLD = 10_000
+
+interface Waiter {
+  readonly key: string
+  readonly ticket: number
+  readonly needed: number
+  /** Nodes that called since the claim last asked. */
+  readonly callers: Set<number>
+  asking: boolean
+  /** Split votes in a row. */
+  splits: number
+  timer: Timer | null
+}
+
+/** Claims that wait to be called, and what the nodes tell about claims that hold. */
+export class Waiting {
+  private readonly nodes: number
+  private readonly runtime: Runtime
+  private readonly tell: (notice: StoreNotice) => void
+  private readonly waiters = new Map<string, Waiter>()
+  /** Which nodes told the same about a holder. */
+  private readonly told = new Map<string, Set<number>>()
+
+  constructor(nodes: number, runtime: Runtime, tell: (notice: StoreNotice) => void) {
+    this.nodes = nodes
+    this.runtime = runtime
+    this.tell = tell
+  }
+
+  /** A claim asks, for the first time or again; its ticket is the ballot of the first time. */
+  asks({ id, key, queue }: Claim, ballot: number, needed: number): number {
+    if (!queue) return ballot
+    let waiter = this.waiters.get(id)
+    if (waiter === undefined) {
+      waiter = { key, ticket: ballot, needed, callers: new Set(), asking: true, splits: 0, timer: null }
+      this.waiters.set(id, waiter)
+    }
+    waiter.asking = true
+    waiter.callers.clear()
+    waiter.timer?.clear()
+    waiter.timer = null
+    return waiter.ticket
+  }
+
+  /** How many votes of a claim were split in a row before this one. */
+  splits(id: string): number {
+    return this.waiters.get(id)?.splits ?? 0
+  }
+
+  /** It was not granted, and waits. It may have been called while the votes were counted. */
+  waits(id: string, split: boolean): void {
+    const waiter = this.waiters.get(id)
+    if (waiter === undefined) return
+    waiter.asking = false
+    waiter.splits = split ? waiter.splits + 1 : 0
+    if (waiter.callers.size > 0) this.gather(id, waiter)
+  }
+
+  forget(id: string): void {
+    const waiter = this.waiters.get(id)
+    if (waiter === undefined) return
+    waiter.timer?.clear()
+    this.waiters.delete(id)
+  }
+
+  hear(node: number, call: Call): void {
+    const { kind, id, key } = call
+    if (kind === 'free') this.called(node, id)
+    else if (kind === 'contended') this.tell({ kind, id, key })
+    else if (kind === 'revoked') {
+      if (this.count(node, call) === 1) this.tell({ kind, id, key })
+      // One node's word ends no lease: as many must say so as keep the others from being a majority.
+    } else if (this.count(node, call) === this.nodes - majorityOf(this.nodes) + 1)
+      this.tell({ kind: 'lost', id, key, cause: 'evicted' })
+  }
+
+  /** Calls may have been missed: whoever waits looks again. */
+  lookAll(): void {
+    for (const [id, waiter] of this.waiters) if (!waiter.asking) this.look(id, waiter)
+  }
+
+  close(): void {
+    for (const { timer } of this.waiters.values()) timer?.clear()
+    this.waiters.clear()
+    this.told.clear()
+  }
+
+  private called(node: number, id: string): void {
+    const waiter = this.waiters.get(id)
+    if (waiter === undefined) return
+    waiter.callers.add(node)
+    if (waiter.asking) return
+    if (waiter.callers.size >= waiter.needed) this.look(id, waiter)
+    else this.gather(id, waiter)
+  }
+
+  private gather(id: string, waiter: Waiter): void {
+    waiter.timer ??= this.runtime.setTimer(() => this.look(id, waiter), GATHER_MS, true)
+  }
+
+  private look(id: string, waiter: Waiter): void {
+    waiter.timer?.clear()
+    waiter.timer = null
+    waiter.callers.clear()
+    this.tell({ kind: 'lost', id, key: waiter.key, cause: 'expired' })
+  }
+
+  /** How many nodes told this so far; a node that tells it again begins a new count. */
+  private count(node: number, { kind, id }: Call): number {
+    const name = `${kind} ${id}`
+    let nodes = this.told.get(name)
+    if (nodes === undefined || nodes.has(node)) {
+      nodes = new Set()
+      this.told.set(name, nodes)
+    }
+    nodes.add(node)
+    if (nodes.size === this.nodes || this.told.size > MOST_TOLD) this.told.delete(name)
+    return nodes.size
+  }
+}

@@ -1,0 +1,204 @@
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { type RedisServer, startRedis } from '../../../scripts/servers/redis.ts'
+import type { Claim, Clock } from '../../../src/model/index.ts'
+import { answer, evict } from '../../../src/stores/quorum/meaning/answer.ts'
+import {
+  AHEAD_US,
+  KEEP_SEQ_MS,
+  type NodeLetter,
+  type NodeState,
+  UNKNOWN_KEY,
+} from '../../../src/stores/quorum/meaning/state.ts'
+import { EVERY_BALLOT, type Question, type Vote } from '../../../src/stores/quorum/protocol.ts'
+import { SCRIPTS } from '../../../src/stores/quorum/scripts.generated.ts'
+import { claimOf, exclusive, permits, shared } from '../../model/arbitraries.ts'
+import { type Effect, type Happening, Twin } from './twin.ts'
+
+/** FC_SEED repeats a failure. */
+const STORIES = 700
+const MOMENTS_PER_STORY = 30
+const seed = Number(process.env.FC_SEED ?? (Math.random() * 2 ** 31) | 0)
+
+let server: RedisServer
+let redis: Redis
+let twin: Twin
+
+beforeAll(async () => {
+  server = await startRedis()
+  redis = new Redis(server.port)
+  twin = new Twin(redis)
+  await twin.load()
+})
+
+afterAll(async () => {
+  redis?.disconnect()
+  await server?.stop()
+})
+
+it('a node does with every question what is meant', async () => {
+  const kinds = new Map<string, number>()
+  for (const [number, story] of fc.sample(stories, { seed, numRuns: STORIES }).entries()) {
+    const keys = [`story ${number} a`, `story ${number} b`]
+    const moments = momentsOf(story, keys)
+    const effects = await twin.play(moments, keys)
+    const states = new Map<string, NodeState>()
+    for (const [place, { happening, clock }] of moments.entries()) {
+      const expected = {
+        ...meant(states, happening, clock),
+        states: keys.map((key) => kept(states.get(key), clock)),
+      }
+      const { votes, letters, states: raw } = effects[place] as Effect
+      const found = { votes, letters, states: raw.map((state) => kept(state, clock)) }
+      for (const { kind } of votes) kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
+      // The assertion alone would take most of the time.
+      if (isDeepStrictEqual(found, expected)) continue
+      expect(found, `seed ${seed}, story ${number}, moment ${place}: ${JSON.stringify(happening)}`).toEqual(
+        expected,
+      )
+    }
+  }
+  // A comparison that never sees one of the answers proves nothing about it.
+  for (const kind of ['granted', 'blocked', 'refused', 'ahead', 'renewed', 'lost', 'released', 'absent'])
+    expect(kinds.get(kind) ?? 0, kind).toBeGreaterThan(50)
+})
+
+it('stands on the same numbers as the scripts', () => {
+  expect(AHEAD_US).toBe(KEEP_SEQ_MS * 1000)
+  for (const { source } of Object.values(SCRIPTS)) expect(source).toContain(`local KEEP = ${KEEP_SEQ_MS}\n`)
+  expect(SCRIPTS.ask.source).toContain(`'${EVERY_BALLOT}'`)
+})
+
+type Part =
+  | { readonly kind: 'claim'; readonly who: number; readonly ballot: number; readonly downgrade: boolean }
+  | { readonly kind: 'renew'; readonly who: number; readonly seq: number }
+  | { readonly kind: 'release'; readonly who: number; readonly back: number }
+
+interface Moment {
+  readonly waitMs: number
+  readonly what: readonly Part[] | { readonly evicted: readonly number[]; readonly ask: boolean }
+}
+
+interface Story {
+  readonly bodies: readonly { readonly key: number; readonly claim: Claim }[]
+  readonly moments: readonly Moment[]
+}
+
+const body = fc.record({
+  key: fc.integer({ min: 0, max: 1 }),
+  mode: fc.constantFrom(exclusive, exclusive, shared, shared, permits(3, 1), permits(3, 2), permits(3, 4)),
+  ttlMs: fc.constantFrom(20, 400, 3000),
+  queue: fc.boolean(),
+  owner: fc.constantFrom(null, null, null, 'x'),
+  lockDelayMs: fc.constantFrom(0, 0, 0, 200),
+  meta: fc.constantFrom(null, '{"größe":"1 \u2028"}'),
+})
+
+const who = fc.integer({ min: 0, max: 6 })
+/** Ballots follow the clock, fall behind it, run ahead of it too far, or propose nothing. */
+const ballot = fc.constantFrom(0, 0, 0, 0, -500, 700, 2_000_000, AHEAD_US * 2, Number.NaN)
+const part: fc.Arbitrary<Part> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ kind: fc.constant('claim' as const), who, ballot, downgrade: fc.boolean() }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('renew' as const),
+      who,
+      seq: fc.constantFrom(0, 0, -3, 5, 900),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant('release' as const), who, back: fc.constantFrom(0, 0, 1, 2) }),
+  },
+)
+
+const stories: fc.Arbitrary<Story> = fc.record({
+  bodies: fc
+    .array(body, { minLength: 7, maxLength: 7 })
+    .map((all) =>
+      all.map(({ key, ...fields }, index) => ({ key, claim: claimOf(`claim ${index}`, fields) })),
+    ),
+  moments: fc.array(
+    fc.record({
+      waitMs: fc.constantFrom(0, 0, 1, 3, 30, 150, 1100),
+      what: fc.oneof(
+        { weight: 15, arbitrary: fc.array(part, { minLength: 1, maxLength: 5 }) },
+        { weight: 1, arbitrary: fc.record({ evicted: fc.array(who, { maxLength: 3 }), ask: fc.boolean() }) },
+      ),
+    }),
+    { minLength: MOMENTS_PER_STORY, maxLength: MOMENTS_PER_STORY },
+  ),
+})
+
+function momentsOf({ bodies, moments }: Story, keys: readonly string[]) {
+  let nowMs = 5000
+  const ballots = bodies.map((): number[] => [])
+  return moments.map(({ waitMs, what }, place): { happening: Happening; clock: Clock } => {
+    nowMs += waitMs
+    const clock = { nowMs, stampUs: 1_700_000_000_000_000 + nowMs * 1000 + place }
+    const claimOfPart = (index: number): Claim => {
+      const { key, claim } = bodies[index] as Story['bodies'][number]
+      return { ...claim, key: keys[key] as string }
+    }
+    if ('evicted' in what)
+      return {
+        happening: {
+          kind: 'evict',
+          key: keys[0] as string,
+          ids: what.evicted.map((of) => `claim ${of}`),
+          ask: what.ask,
+        },
+        clock,
+      }
+    const questions = what.map((each): Question => {
+      const claim = claimOfPart(each.who)
+      const earlier = ballots[each.who] as number[]
+      if (each.kind === 'claim') {
+        const number = Number.isNaN(each.ballot) ? place : clock.stampUs + each.ballot
+        const ticket = earlier[0] ?? number
+        earlier.push(number)
+        const wanted = each.downgrade && claim.mode.kind === 'exclusive' && each.who % 3 === 0
+        const asked = wanted ? { ...claim, mode: shared, replaces: claim.id } : claim
+        return { kind: 'claim', claim: asked, inbox: `inbox ${each.who % 2}`, ballot: number, ticket }
+      }
+      if (each.kind === 'renew')
+        return { kind: 'renew', claim, seq: each.seq === 0 ? 0 : clock.stampUs + each.seq }
+      return {
+        kind: 'release',
+        claim,
+        ballot: each.back === 0 ? EVERY_BALLOT : (earlier.at(-each.back) ?? 0),
+      }
+    })
+    return { happening: { kind: 'ask', questions }, clock }
+  })
+}
+
+function meant(states: Map<string, NodeState>, happening: Happening, clock: Clock) {
+  const votes: Vote[] = []
+  const letters: NodeLetter[] = []
+  if (happening.kind === 'evict') {
+    const { key, ids, ask } = happening
+    const outcome = evict(key, states.get(key) ?? UNKNOWN_KEY, ids, ask, clock)
+    states.set(key, outcome.state)
+    return { votes, letters: outcome.letters }
+  }
+  for (const question of happening.questions) {
+    const { key } = question.claim
+    const outcome = answer(states.get(key) ?? UNKNOWN_KEY, question, clock)
+    states.set(key, outcome.state)
+    votes.push(outcome.vote)
+    letters.push(...outcome.letters)
+  }
+  return { votes, letters }
+}
+
+/** What stands in the server: neither what is over nor when it will be forgotten. */
+function kept(state: NodeState = UNKNOWN_KEY, { nowMs }: Clock): NodeState {
+  return { ...state, closedUntilMs: state.closedUntilMs > nowMs ? state.closedUntilMs : 0, seqKeptUntilMs: 0 }
+}
