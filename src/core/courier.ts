@@ -6,7 +6,7 @@ import type { RenewReply, Soon, Store } from './store.ts'
 
 /** Carries claims to the store: those of one tick travel as one call. An error means that the outcome is unknown. */
 export class Courier {
-  /** The store answers in the same turn, so nothing is collected. */
+  /** Nothing is collected here: the store answers in the same turn, or collects by itself. */
   readonly immediate: boolean
   private readonly store: Store
   private readonly runtime: Runtime

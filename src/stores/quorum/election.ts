@@ -5,7 +5,7 @@ import { blockedOf } from './blocked.ts'
 import { outage } from './failures.ts'
 import type { Question, Vote, VoteGranted } from './protocol.ts'
 import type { Round } from './round.ts'
-import { votesNeeded } from './tally.ts'
+import { majorityOf, votesNeeded } from './tally.ts'
 import type { NodeTimes } from './times.ts'
 import type { Waiting } from './waiting.ts'
 
@@ -56,9 +56,10 @@ export class Elections {
       }
     }
     assembly.rollBack(round, ballot)
-    const split = round.yes > 0
     const pauseMs = this.pauseMs(runtime.nowMs() - askedAtMs, repeats + this.waiting.splits(claim.id))
-    const refusal = refusalOf(round)
+    const refusal = await refusalOf(round)
+    // Some said yes, or not all say the same: the vote may end otherwise when it is repeated.
+    const split = round.yes > 0 || (refusal === null && round.votes.some((vote) => vote?.kind === 'refused'))
     if (!round.outage && refusal === null && split && !claim.queue && repeats < MOST_REPEATS) {
       await this.pause(pauseMs)
       return this.hold(claim, repeats + 1)
@@ -72,11 +73,13 @@ export class Elections {
   /** The sequence number that a majority keeps for the claim; null when they could not be brought to one. */
   private async agree(claim: Claim, round: Round): Promise<number | null> {
     const seqs = grantsOf(round).map(({ seq }) => seq)
-    const highest = Math.max(...seqs)
-    if (seqs.every((seq) => seq === highest)) {
-      this.settleLate(claim, round, highest)
-      return highest
+    const common = seqs.find((seq) => seqs.filter((other) => other === seq).length >= round.needed)
+    if (common !== undefined) {
+      this.settleLate(claim, round, common)
+      return common
     }
+    // Any later majority shares a node with the one that keeps the highest number, so its number will be higher still.
+    const highest = Math.max(...seqs)
     const question: Question = { kind: 'renew', claim, seq: highest }
     const written = this.assembly.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
     return (await written.decided) === 'met' ? highest : null
@@ -84,9 +87,12 @@ export class Elections {
 
   /** A node that granted later may have another number: its hold takes over that of the lease. */
   private settleLate(claim: Claim, round: Round, seq: number): void {
-    round.late = (node, vote) => {
-      if (vote.kind === 'granted' && vote.seq !== seq) this.assembly.tell(node, { kind: 'renew', claim, seq })
+    const settle = (node: number, vote: Vote | undefined): void => {
+      if (vote?.kind === 'granted' && vote.seq !== seq)
+        this.assembly.tell(node, { kind: 'renew', claim, seq })
     }
+    for (const [node, vote] of round.votes.entries()) settle(node, vote)
+    round.late = settle
   }
 
   private granted({ owner }: Claim, round: Round, seq: number): ClaimAnswer {
@@ -111,8 +117,11 @@ function grantsOf({ votes }: Round): VoteGranted[] {
   return votes.filter((vote): vote is VoteGranted => vote?.kind === 'granted')
 }
 
-/** A refusal counts when those who refuse are enough to prevent a majority. */
-function refusalOf({ votes, nodes, needed }: Round): Refused | null {
-  const refusals = votes.filter((vote: Vote | undefined) => vote?.kind === 'refused') as Refused[]
-  return refusals.length > nodes - needed ? (refusals[0] as Refused) : null
+/** One node may not know yet that a key is free, so a refusal counts when a majority says it. */
+async function refusalOf(round: Round): Promise<Refused | null> {
+  const refusals = () => round.votes.filter((vote): vote is Refused => vote?.kind === 'refused')
+  if (refusals().length === 0) return null
+  const majority = majorityOf(round.nodes)
+  await round.untilHeard(majority)
+  return refusals().length > round.nodes - majority ? (refusals()[0] as Refused) : null
 }

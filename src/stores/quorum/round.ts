@@ -21,6 +21,7 @@ export class Round {
   /** Told when every node voted or failed. */
   whenComplete: (() => void) | null = null
   private verdict: 'possible' | Verdict = 'possible'
+  private heard: { readonly count: number; readonly resolve: () => void } | null = null
   private decide: (verdict: Verdict) => void = () => {}
 
   constructor(question: Question, nodes: number, needed: number) {
@@ -49,6 +50,14 @@ export class Round {
     return this.no > this.nodes - this.needed
   }
 
+  /** Settles when so many nodes have voted, or no more will. */
+  untilHeard(count: number): Promise<void> {
+    if (this.yes + this.no >= count || this.open === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.heard = { count, resolve }
+    })
+  }
+
   isOpen(node: number): boolean {
     return this.votes[node] === undefined && this.errors[node] === undefined
   }
@@ -75,6 +84,8 @@ export class Round {
 
   private judge(): void {
     if (this.open === 0) this.whenComplete?.()
+    if (this.heard !== null && (this.open === 0 || this.yes + this.no >= this.heard.count))
+      this.heard.resolve()
     if (this.verdict !== 'possible') return
     this.verdict = verdictOf(this)
     if (this.verdict !== 'possible') this.decide(this.verdict)

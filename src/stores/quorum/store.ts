@@ -8,7 +8,7 @@ import { Extensions } from './extension.ts'
 import { outage } from './failures.ts'
 import { Identities } from './identities.ts'
 import { EVERY_BALLOT, type Question, type QuorumNode } from './protocol.ts'
-import { majorityOf } from './tally.ts'
+import { majorityOf, votesNeeded } from './tally.ts'
 import { NodeTimes } from './times.ts'
 import { TRAITS } from './traits.ts'
 import { Waiting } from './waiting.ts'
@@ -80,10 +80,16 @@ export class QuorumStore implements Store {
   private async releaseOne(claim: Claim): Promise<ReleaseAnswer> {
     this.waiting.forget(claim.id)
     const question: Question = { kind: 'release', claim, ballot: EVERY_BALLOT }
-    const round = this.assembly.ask(question, majorityOf(this.assembly.size), this.timeoutMs(claim.ttlMs))
+    const round = this.assembly.ask(
+      question,
+      votesNeeded(claim.mode, this.assembly.size),
+      this.timeoutMs(claim.ttlMs),
+    )
     if ((await round.decided) === 'met') return { kind: 'released' }
-    if (round.outage) throw outage(round, this.assembly.lanes)
-    return { kind: round.denied ? 'absent' : 'released' }
+    await round.untilHeard(majorityOf(this.assembly.size))
+    const minority = this.assembly.size - majorityOf(this.assembly.size)
+    if (round.failed > minority) throw outage(round, this.assembly.lanes)
+    return { kind: round.no > minority ? 'absent' : 'released' }
   }
 
   private listen(): void {
