@@ -21,6 +21,12 @@ const PARTS: Record<string, (...rest: string[]) => string | Promise<string>> = {
   examples,
 }
 
+const TOGETHER: Record<string, string> = {
+  true: 'in one step',
+  false: 'one by one, in one order',
+  'hash tag': 'in one step if they share a hash tag, else one by one, in one order',
+}
+
 async function traits(): Promise<string> {
   const columns = ['store', 'who shares it', 'modes', 'order', 'fencing', 'a waiter is told', 'several keys']
   const rows = (await allTraits()).map((each) => [
@@ -30,7 +36,7 @@ async function traits(): Promise<string> {
     each.order,
     each.fencing,
     each.wakeUp === 'push' ? 'by a push' : 'when it looks again',
-    each.groups ? 'in one step' : 'one by one, in one order',
+    TOGETHER[String(each.groups)] as string,
   ])
   const more = [
     'store',

@@ -5,6 +5,7 @@ import { nodeRuntime } from '../../src/core/runtime.ts'
 import type { Store, Traits } from '../../src/core/store.ts'
 import { memory } from '../../src/stores/memory/index.ts'
 import { QuorumStore } from '../../src/stores/quorum/store.ts'
+import type { Topology } from '../../src/stores/redis/clients/client.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
 import { sqlite } from '../../src/stores/sql/sqlite/index.ts'
 
@@ -13,8 +14,9 @@ const STORES: readonly ((folder: string) => Store)[] = [
   () => memory(),
   (folder) => sqlite({ path: join(folder, 'locks.db') }),
   // A store says the same of itself whatever its server, so there need not be one.
-  () =>
-    new RedisStore({ keyPrefix: '', send: absent, subscribe: absent, close: async () => {} }, nodeRuntime),
+  () => redisStore('single'),
+  () => redisStore('sentinel'),
+  () => redisStore('cluster'),
   () => new QuorumStore([], nodeRuntime, () => 1),
 ]
 
@@ -32,6 +34,11 @@ export async function allTraits(): Promise<Traits[]> {
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
+}
+
+function redisStore(topology: Topology): Store {
+  const none = { keyPrefix: '', cluster: null, send: absent, subscribe: absent, close: async () => {} }
+  return new RedisStore({ topology, ...none }, nodeRuntime)
 }
 
 function absent(): never {

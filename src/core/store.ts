@@ -41,8 +41,11 @@ export interface Traits {
   readonly owners: boolean
   /** Whether a key that was lost by expiry can be kept closed for a while. */
   readonly lockDelay: boolean
-  /** Whether several keys can be granted in one step. */
-  readonly groups: boolean
+  /**
+   * Whether several keys can be granted in one step. `hash tag`: those with the same one, as in `{42}:stock`; any other
+   * group is refused.
+   */
+  readonly groups: boolean | 'hash tag'
   readonly records: boolean
   /** `push`: a waiter is told. `poll`: it looks again by itself. */
   readonly wakeUp: 'push' | 'poll'

@@ -119,7 +119,8 @@ export interface Blocked {
 /** The claim can never be granted as it stands. */
 export interface Refused {
   readonly kind: 'refused'
-  readonly reason: 'mode' | 'limit' | 'upgrade' | 'absent'
+  /** `group`: the store cannot grant these keys in one step, but one by one. */
+  readonly reason: 'mode' | 'limit' | 'upgrade' | 'absent' | 'group'
   readonly message: string
 }
 

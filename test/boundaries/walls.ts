@@ -165,4 +165,12 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a majority is connected without waiting long for the others',
   },
+  'src/stores/redis/cluster/map.ts': {
+    uses: 'setTimer',
+    why: 'a server that does not answer is passed over, and the next one is asked who has which slot',
+  },
+  'src/stores/redis/cluster/roaming.ts': {
+    uses: 'setTimer',
+    why: 'a subscription that broke is made again at another server, after a pause',
+  },
 }

@@ -1,5 +1,6 @@
+import { nodeRuntime } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
-import { InvalidArgumentError } from '../../errors.ts'
+import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
 import { type AnyRedisClient, adapterOf } from '../redis/clients/detect.ts'
 import { assemble, type QuorumOptions } from './assemble.ts'
 import { addressOf } from './redis/address.ts'
@@ -21,7 +22,9 @@ export function quorum(clients: readonly AnyRedisClient[], options: QuorumOption
   if (new Set(clients).size < clients.length)
     throw new InvalidArgumentError('clients', 'must not name a client twice')
   const nodes = clients.map((client, index) => {
-    const adapter = adapterOf(client, false)
+    const adapter = adapterOf(client, nodeRuntime)
+    if (adapter.cluster !== null)
+      throw new UnsupportedError('a cluster cannot be one of the servers of a quorum')
     return new RedisNode(addressOf(client) ?? `node ${index + 1}`, adapter)
   })
   return assemble(nodes, options)

@@ -1,5 +1,6 @@
 import type { Admin } from '../../core/store.ts'
 import { type EvictAnswer, isInUse, type KeyView, seqOf, step, viewOf } from '../../model/index.ts'
+import type { RedisClient } from './clients/client.ts'
 import { unknownFormat } from './codec.ts'
 import { keyOfLock, lockName, lockPattern } from './names.ts'
 import { RULES } from './rules.ts'
@@ -25,23 +26,20 @@ export class RedisAdmin implements Admin {
   /** By cursor, so that the server is never held up; a key that comes or goes meanwhile may be shown or not. */
   async *list(prefix: string): AsyncIterable<KeyView> {
     const { client } = this.scripting
-    const pattern = lockPattern(prefix, client.keyPrefix)
     const shown = new Set<string>()
-    let cursor = '0'
-    do {
-      const page = await client.send('SCAN', [cursor, 'MATCH', pattern, 'COUNT', KEYS_PER_SCAN])
-      const [next, names] = page as [unknown, string[]]
-      cursor = String(next)
-      const keys = names.map(keyOfLock).filter((key) => !shown.has(key))
-      for (let first = 0; first < keys.length; first += KEYS_PER_READ) {
-        for (const view of await this.readAll(keys.slice(first, first + KEYS_PER_READ))) {
-          if (view === null || !isInUse(view) || shown.has(view.key)) continue
-          // A cursor may bring the same key twice.
-          shown.add(view.key)
-          yield view
+    for (const server of (await client.cluster?.masters()) ?? [client]) {
+      for await (const found of keysOf(server, prefix)) {
+        const keys = found.filter((key) => !shown.has(key))
+        for (let first = 0; first < keys.length; first += KEYS_PER_READ) {
+          for (const view of await this.readAll(keys.slice(first, first + KEYS_PER_READ))) {
+            if (view === null || !isInUse(view) || shown.has(view.key)) continue
+            // A cursor may bring the same key twice, and so may two servers when its slot moves.
+            shown.add(view.key)
+            yield view
+          }
         }
       }
-    } while (cursor !== '0')
+    }
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
@@ -53,6 +51,12 @@ export class RedisAdmin implements Admin {
 
   /** The keys as they are when their time has been counted; null for a format that is not known. */
   private async readAll(keys: readonly string[]): Promise<(KeyView | null)[]> {
+    const { cluster } = this.scripting.client
+    if (cluster === null) return this.readSome(keys)
+    return (await Promise.all(keys.map((key) => this.readSome([key])))).flat()
+  }
+
+  private async readSome(keys: readonly string[]): Promise<(KeyView | null)[]> {
     const [stamp, ...states] = (await this.scripting.run('read', keys.map(lockName), [])) as unknown[]
     const stampUs = Number(stamp)
     const clock = { nowMs: Math.floor(stampUs / 1000), stampUs }
@@ -63,4 +67,15 @@ export class RedisAdmin implements Admin {
       return viewOf(key, state, clock.nowMs)
     })
   }
+}
+
+async function* keysOf(server: RedisClient, prefix: string): AsyncIterable<readonly string[]> {
+  const pattern = lockPattern(prefix, server.keyPrefix)
+  let cursor = '0'
+  do {
+    const page = await server.send('SCAN', [cursor, 'MATCH', pattern, 'COUNT', KEYS_PER_SCAN])
+    const [next, names] = page as [unknown, string[]]
+    cursor = String(next)
+    yield names.map(keyOfLock).filter((key) => key.startsWith(prefix))
+  } while (cursor !== '0')
 }

@@ -1,7 +1,7 @@
 import { show } from '../../core/durations.ts'
 import { nodeRuntime, type Runtime } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
-import { InvalidArgumentError } from '../../errors.ts'
+import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
 import { type AnyRedisClient, adapterOf } from './clients/detect.ts'
 import { PlainStore } from './plain/store.ts'
 import { RedisStore } from './store.ts'
@@ -30,12 +30,17 @@ export interface RedisOptions {
  * or @valkey/valkey-glide 2. The client stays yours; the store opens one more connection like it, for what the server
  * tells by itself, and closes that one.
  *
- * Throws an `InvalidArgumentError` for anything else, and an `UnsupportedError` for a cluster client.
+ * Of a cluster client it takes the addresses, the credentials and the TLS settings, and opens its own connections: one to
+ * each master and one more.
+ *
+ * Throws an `InvalidArgumentError` for anything else, and an `UnsupportedError` for plain locks on a cluster.
  */
 export function redis(client: AnyRedisClient, options: RedisOptions = {}): Store {
   const { format = 'holdfast', runtime = nodeRuntime } = options
   if (format !== 'holdfast' && format !== 'plain')
     throw new InvalidArgumentError('format', `must be 'holdfast' or 'plain', not ${show(format)}`)
-  const adapter = adapterOf(client, false)
+  const adapter = adapterOf(client, runtime)
+  if (format === 'plain' && adapter.cluster !== null)
+    throw new UnsupportedError("format 'plain' is not supported on a cluster")
   return format === 'plain' ? new PlainStore(adapter, runtime) : new RedisStore(adapter, runtime)
 }

@@ -1,23 +1,28 @@
 /** Everything of ours in Redis begins with this, so that an ACL can name it: `~holdfast:* &holdfast:*`. */
-const LOCK = 'holdfast:lock:{'
-const RECORD = 'holdfast:record:{'
-const STOCK = ['holdfast:stock:{', 'holdfast:units:{', 'holdfast:holds:{']
+const LOCK = 'holdfast:lock:'
+const RECORD = 'holdfast:record:'
+const STOCK = ['holdfast:stock:', 'holdfast:units:', 'holdfast:holds:']
 const INBOX = 'holdfast:inbox:'
+/** What Cluster takes for a hash tag: between the first brace and the first closing one behind it, if that is not empty. */
+const TAGGED = /^[^{]*\{[^}]+\}/
 const ESCAPED = /[%{}]/
 const ESCAPES: Record<string, string> = { '%': '%25', '{': '%7B', '}': '%7D' }
 
-/** A key is its own hash tag, so that everything about it lives in one slot, whatever letters it has. */
+/**
+ * Whatever letters a key has, everything about it lives in one slot: a key is its own hash tag, unless it brings one.
+ * Keys that bring the same tag share a slot, as everywhere in Cluster.
+ */
 export function lockName(key: string): string {
-  return `${LOCK}${escaped(key)}}`
+  return LOCK + marked(key)
 }
 
 export function recordName(key: string): string {
-  return `${RECORD}${escaped(key)}}`
+  return RECORD + marked(key)
 }
 
 /** The keys of a stock: the stock itself, its named units, and when its holds end. */
 export function stockNames(key: string): string[] {
-  return STOCK.map((start) => `${start}${escaped(key)}}`)
+  return STOCK.map((start) => start + marked(key))
 }
 
 export function inboxChannel(inbox: string): string {
@@ -27,16 +32,20 @@ export function inboxChannel(inbox: string): string {
 /** The key that a lock's name was made from; a client may have put a prefix of its own before the name. */
 export function keyOfLock(name: string): string {
   const from = name.indexOf(LOCK) + LOCK.length
-  return name.slice(from, -1).replace(/%25|%7B|%7D/g, decodeURIComponent)
+  if (name[from] === '=') return name.slice(from + 1)
+  return name.slice(from + 1, -1).replace(/%25|%7B|%7D/g, decodeURIComponent)
 }
 
-/** What SCAN is asked for, to find the locks whose key begins with `prefix`. */
+/** What SCAN is asked for, to find the locks whose key begins with `prefix`, and a few more if that has braces. */
 export function lockPattern(prefix: string, clientPrefix: string): string {
-  return `${glob(clientPrefix + LOCK + escaped(prefix))}*`
+  const either = glob(prefix).replace(/%/g, '%*').replace(/[{}]/g, '*')
+  return `${glob(clientPrefix + LOCK)}[{=]${either}*`
 }
 
-function escaped(key: string): string {
-  return ESCAPED.test(key) ? key.replace(/[%{}]/g, (letter) => ESCAPES[letter] as string) : key
+function marked(key: string): string {
+  if (!ESCAPED.test(key)) return `{${key}}`
+  if (TAGGED.test(key)) return `=${key}`
+  return `{${key.replace(/[%{}]/g, (letter) => ESCAPES[letter] as string)}}`
 }
 
 function glob(text: string): string {

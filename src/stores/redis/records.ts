@@ -1,4 +1,5 @@
 import type { Records } from '../../core/store.ts'
+import { UnsupportedError } from '../../errors.ts'
 import type {
   Deal,
   DealAnswer,
@@ -63,7 +64,14 @@ export class RedisRecords implements Records {
   }
 
   private namesOf(key: string, condition: RecordCondition): string[] {
-    return condition.kind === 'held' ? [recordName(key), this.locks.nameOf(condition.key)] : [recordName(key)]
+    if (condition.kind !== 'held') return [recordName(key)]
+    const names = [recordName(key), this.locks.nameOf(condition.key)] as const
+    const { cluster } = this.scripting.client
+    if (cluster !== null && cluster.slotOf(names[0]) !== cluster.slotOf(names[1]))
+      throw new UnsupportedError(
+        `the record ${JSON.stringify(key)} and the lock ${JSON.stringify(condition.key)} are in different slots of the cluster, where no step can touch both: give them the same key or a common hash tag`,
+      )
+    return [...names]
   }
 
   private kindOf({ kind }: RecordCondition): string {

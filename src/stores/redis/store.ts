@@ -3,35 +3,19 @@ import type { Admin, Records, Soon, Store, StoreNotice, Traits } from '../../cor
 import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../model/index.ts'
 import { RedisAdmin } from './admin.ts'
 import { batchesOf } from './batches.ts'
-import type { RedisClient } from './clients/client.ts'
+import type { ClusterRoutes, RedisClient } from './clients/client.ts'
+import { callBySlot } from './cluster/calls.ts'
 import { claimAnswer, claimText, releaseAnswer, renewAnswer, renewText } from './codec.ts'
 import { Inbox } from './inbox.ts'
 import { lockName } from './names.ts'
 import { RedisRecords } from './records.ts'
 import { CLAIMS_PER_CALL } from './rules.ts'
 import { Scripting, type ScriptName } from './scripting.ts'
-
-const TRAITS: Traits = {
-  name: 'redis',
-  modes: ['exclusive', 'shared', 'permits'],
-  order: 'fifo',
-  fencing: 'until data loss',
-  ttlStepMs: 1,
-  adoption: true,
-  owners: true,
-  lockDelay: true,
-  groups: true,
-  records: true,
-  wakeUp: 'push',
-  immediate: false,
-  scope: 'every process that reaches the same Redis or Valkey server',
-  failover:
-    'a restart without persistence, an eviction or a flush ends holds unnoticed, and a jump of the server clock shortens or prolongs them; tokens rise all the same, unless the clock falls behind by more than the time since the last grant',
-}
+import { TRAITS } from './traits.ts'
 
 /** The model as scripts: one call for all claims of a tick, one for all renewals, one for all releases. */
 export class RedisStore implements Store {
-  readonly traits = TRAITS
+  readonly traits: Traits
   readonly admin: Admin
   readonly records: Records
   private readonly client: RedisClient
@@ -40,6 +24,7 @@ export class RedisStore implements Store {
 
   constructor(client: RedisClient, runtime: Runtime) {
     this.client = client
+    this.traits = TRAITS[client.topology]
     this.scripting = new Scripting(client)
     this.inbox = new Inbox(client, runtime.newId())
     this.admin = new RedisAdmin(this.scripting)
@@ -89,11 +74,24 @@ export class RedisStore implements Store {
     textOf: (claim: Claim) => string,
     meaning: Meaning<A>,
   ): Promise<readonly A[]> {
+    if (this.client.cluster !== null)
+      return this.callCluster(this.client.cluster, script, claims, textOf, meaning)
     if (claims.length <= CLAIMS_PER_CALL) return this.callOnce(script, claims, textOf, meaning)
     const parts = batchesOf(claims, CLAIMS_PER_CALL).map((part) =>
       this.callOnce(script, part, textOf, meaning),
     )
     return Promise.all(parts).then((answers) => answers.flat())
+  }
+
+  private callCluster<A>(
+    routes: ClusterRoutes,
+    script: ScriptName,
+    claims: readonly Claim[],
+    textOf: (claim: Claim) => string,
+    meaning: Meaning<A>,
+  ): Promise<readonly A[]> {
+    const send = (part: readonly Claim[]) => this.callOnce(script, part, textOf, meaning)
+    return callBySlot(routes, claims, send, apart as () => A)
   }
 
   private callOnce<A>(
@@ -111,6 +109,13 @@ export class RedisStore implements Store {
 
 type Meaning<A> = (answers: readonly unknown[], claims: readonly Claim[]) => Soon<readonly A[]>
 
+/** Only claims of a group are refused so, and only attempts have groups. */
+const apart = (): ClaimAnswer => ({
+  kind: 'refused',
+  reason: 'group',
+  message:
+    'the keys are in different slots of the cluster: only keys with a common hash tag can be had in one step',
+})
 const idOf = ({ id }: Claim): string => id
 const renewed = (answers: readonly unknown[]): readonly RenewAnswer[] => answers.map(renewAnswer)
 const released = (answers: readonly unknown[]): readonly ReleaseAnswer[] => answers.map(releaseAnswer)

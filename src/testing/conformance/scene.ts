@@ -59,6 +59,12 @@ export class Scene {
     return `conformance:${this.runtime.newId()}:${suffix}`
   }
 
+  /** Such keys with a hash tag in common, for what a sharded store can only do in one place. */
+  kin(...suffixes: readonly string[]): string[] {
+    const tag = this.runtime.newId()
+    return suffixes.map((suffix) => `conformance:{${tag}}:${suffix}`)
+  }
+
   /** A time to live that the store keeps as it is: `ms` rounded up to the store's step. */
   ttlMs(ms: number): number {
     this.timed = true

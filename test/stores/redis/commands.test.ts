@@ -135,7 +135,6 @@ it('says at once what is wrong with a URL or its server', async () => {
 it('refuses what is no client', () => {
   expect(() => redis({} as never)).toThrow(/client/)
   expect(() => redis(null as never)).toThrow(/client/)
-  expect(() => redis(new Redis.Cluster([], { lazyConnect: true }) as never)).toThrow(/Cluster/)
 })
 
 async function scriptCalls(): Promise<number> {

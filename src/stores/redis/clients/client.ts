@@ -1,13 +1,36 @@
 import { StoreError } from '../../../errors.ts'
 
+/** What stands behind a client: what a failover does to the promise depends on it. */
+export type Topology = 'single' | 'sentinel' | 'cluster'
+
+/** Where the keys of a cluster are. */
+export interface ClusterRoutes {
+  slotOf(name: string): number
+  /** Which server has the name now, as far as is known. */
+  partOf(name: string): string
+  /** A client for each server that has slots. */
+  masters(): Promise<readonly RedisClient[]>
+}
+
 /** What the store needs of a client library. */
 export interface RedisClient {
+  readonly topology: Topology
+  /** Null where one server has all keys. */
+  readonly cluster: ClusterRoutes | null
   /** What the client puts before every key that it knows to be one. */
   readonly keyPrefix: string
   /** Sends a command now, or rejects. Nothing is kept for later: a claim that is sent late makes a ghost. */
   send(command: string, args: readonly string[]): Promise<unknown>
-  /** Listens on a connection of its own. `up` is called whenever messages flow from now on, at first and after a gap. */
-  subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription
+  /**
+   * Listens on a connection of its own. `up` is called whenever messages flow from now on, at first and after a gap;
+   * `down` when they do not.
+   */
+  subscribe(
+    channel: string,
+    listener: (message: string) => void,
+    up: () => void,
+    down?: () => void,
+  ): Subscription
   /** Closes what the store opened; a client that was brought stays open. */
   close(): Promise<void>
 }
@@ -18,8 +41,11 @@ export interface Subscription {
   close(): Promise<void>
 }
 
-export function disconnected(state: string): StoreError {
-  return new StoreError(`the Redis client is not connected (${state}); nothing was sent`)
+/** Nothing was sent, so nothing was done: it may be sent to another server. */
+export class NotSentError extends StoreError {}
+
+export function disconnected(state: string, cause?: unknown): NotSentError {
+  return new NotSentError(`the Redis client is not connected (${state}); nothing was sent`, { cause })
 }
 
 export function ignore(): void {}
@@ -33,10 +59,14 @@ export interface Emitter {
 }
 
 /** Settles with the connection attempt that is under way. Only the first one is waited for: later ones are outages. */
-export function firstConnection(client: Emitter, failures: readonly string[]): Promise<void> {
+export function firstConnection(
+  client: Emitter,
+  failures: readonly string[],
+  success = 'ready',
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
-      client.off('ready', ready)
+      client.off(success, ready)
       for (const event of failures) client.off(event, failed)
     }
     const ready = () => {
@@ -45,9 +75,9 @@ export function firstConnection(client: Emitter, failures: readonly string[]): P
     }
     const failed = (cause?: unknown) => {
       stop()
-      reject(cause instanceof Error ? cause : disconnected('the first connection failed'))
+      reject(disconnected(cause instanceof Error ? cause.message : 'the first connection failed', cause))
     }
-    client.on('ready', ready)
+    client.on(success, ready)
     for (const event of failures) client.on(event, failed)
   })
 }

@@ -21,6 +21,8 @@ const EXACT = 0
 
 /** Glide waits for a connection by itself, but no longer than its own request time-out. */
 export class GlideClient implements RedisClient {
+  readonly topology = 'single'
+  readonly cluster = null
   readonly keyPrefix = ''
   private readonly client: Glide
 

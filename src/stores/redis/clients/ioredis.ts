@@ -5,12 +5,13 @@ import {
   ignore,
   type RedisClient,
   type Subscription,
+  type Topology,
 } from './client.ts'
 
 /** ioredis 5 and 6, as far as it is used. */
 export interface Ioredis extends Emitter {
   readonly status: string
-  readonly options: { readonly keyPrefix?: string }
+  readonly options: { readonly keyPrefix?: string; readonly sentinels?: unknown }
   call(command: string, args: readonly string[]): Promise<unknown>
   connect(): Promise<unknown>
   subscribe(channel: string): Promise<unknown>
@@ -27,11 +28,13 @@ export const IOREDIS_OPTIONS = {
   retryStrategy: reconnectAfterMs,
 } as const
 
-function reconnectAfterMs(attempts: number): number {
+export function reconnectAfterMs(attempts: number): number {
   return Math.min(attempts * 50, 500)
 }
 
 export class IoredisClient implements RedisClient {
+  readonly topology: Topology
+  readonly cluster = null
   readonly keyPrefix: string
   private readonly client: Ioredis
   private readonly owned: boolean
@@ -41,6 +44,7 @@ export class IoredisClient implements RedisClient {
   constructor(client: Ioredis, owned: boolean) {
     this.client = client
     this.owned = owned
+    this.topology = client.options.sentinels ? 'sentinel' : 'single'
     this.keyPrefix = client.options.keyPrefix ?? ''
   }
 
@@ -57,9 +61,15 @@ export class IoredisClient implements RedisClient {
     })
   }
 
-  subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
+  subscribe(
+    channel: string,
+    listener: (message: string) => void,
+    up: () => void,
+    down: () => void = ignore,
+  ): Subscription {
     const subscriber = this.client.duplicate({
       lazyConnect: true,
+      failoverDetector: true,
       keyPrefix: '',
       autoResubscribe: false,
       enableOfflineQueue: true,
@@ -67,6 +77,7 @@ export class IoredisClient implements RedisClient {
       retryStrategy: reconnectAfterMs,
     })
     subscriber.on('error', ignore)
+    subscriber.on('close', down)
     subscriber.on('message', (_channel: string, message: string) => listener(message))
     const begun = new Promise<void>((resolve) => {
       subscriber.on('ready', () => {
@@ -87,10 +98,14 @@ export class IoredisClient implements RedisClient {
 
   private connecting(): Promise<unknown> | null {
     const { status } = this.client
-    if (status === 'wait') this.first ??= this.client.connect()
+    if (status === 'wait') this.first ??= this.client.connect().catch(notConnected)
     else if (status === 'connecting' || status === 'connect')
       this.first ??= firstConnection(this.client, ['close', 'end'])
     else if (this.first !== null) this.wasReady = true
     return this.wasReady ? null : this.first
   }
+}
+
+function notConnected(cause: unknown): never {
+  throw disconnected(cause instanceof Error ? cause.message : 'the first connection failed', cause)
 }

@@ -1,4 +1,11 @@
-import { disconnected, type Emitter, firstConnection, type RedisClient, type Subscription } from './client.ts'
+import {
+  disconnected,
+  type Emitter,
+  firstConnection,
+  ignore,
+  type RedisClient,
+  type Subscription,
+} from './client.ts'
 
 /** node-redis 5 and 6 (`redis` or `@redis/client`), as far as it is used. */
 export interface NodeRedis extends Emitter {
@@ -15,6 +22,8 @@ export interface NodeRedis extends Emitter {
 const UNTIMED = { timeout: undefined }
 
 export class NodeRedisClient implements RedisClient {
+  readonly topology = 'single'
+  readonly cluster = null
   readonly keyPrefix = ''
   private readonly client: NodeRedis
   private readonly owned: boolean
@@ -31,8 +40,11 @@ export class NodeRedisClient implements RedisClient {
       this.wasReady = true
       return this.client.sendCommand([command, ...args], UNTIMED)
     }
-    if (!this.client.isOpen)
-      return Promise.reject(disconnected('it was closed, or its connect() was not called'))
+    if (!this.client.isOpen) {
+      if (!this.owned || this.first !== null)
+        return Promise.reject(disconnected('it was closed, or its connect() was not called'))
+      this.client.connect().catch(ignore)
+    }
     if (this.wasReady) return Promise.reject(disconnected('reconnecting'))
     this.first ??= firstConnection(this.client, ['error', 'end'])
     return this.first.then(
@@ -44,7 +56,12 @@ export class NodeRedisClient implements RedisClient {
     )
   }
 
-  subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
+  subscribe(
+    channel: string,
+    listener: (message: string) => void,
+    up: () => void,
+    down: () => void = ignore,
+  ): Subscription {
     const subscriber = this.client.duplicate()
     let subscribed = false
     // The client subscribes again by itself, before it says that it is ready.
@@ -58,7 +75,10 @@ export class NodeRedisClient implements RedisClient {
       up()
     }
     const begun = new Promise<void>((resolve) => {
-      subscriber.on('error', () => resolve())
+      subscriber.on('error', () => {
+        down()
+        resolve()
+      })
       begin().then(resolve, () => resolve())
     })
     return {
@@ -68,7 +88,10 @@ export class NodeRedisClient implements RedisClient {
   }
 
   async close(): Promise<void> {
-    if (this.owned) destroy(this.client)
+    if (!this.owned) return
+    this.first ??= Promise.reject(disconnected('it was closed'))
+    this.first.catch(ignore)
+    destroy(this.client)
   }
 }
 

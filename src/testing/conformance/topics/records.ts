@@ -101,7 +101,7 @@ const conditions: readonly Check[] = [
   check('a write while a claim is held needs the claim to be held', recording, async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const records = a.store.records as Records
-    const [lock, key] = [scene.key('lock'), scene.key('record')]
+    const [lock, key] = scene.kin('lock', 'record') as [string, string]
     const { claim } = await a.take(lock)
     const held: RecordCondition = { kind: 'held', key: lock, id: claim.id }
     await write(records, key, 'mine', held)
@@ -120,7 +120,7 @@ const conditions: readonly Check[] = [
   check('an expired claim holds nothing', recording, async (scene) => {
     const a = await scene.party()
     const records = a.store.records as Records
-    const [lock, key] = [scene.key('lock'), scene.key('record')]
+    const [lock, key] = scene.kin('lock', 'record') as [string, string]
     const ttlMs = scene.ttlMs(300)
     const { claim } = await a.take(lock, { ttlMs })
     await scene.sleep(ttlMs + scene.slackMs)
@@ -130,7 +130,7 @@ const conditions: readonly Check[] = [
 
   check('a claim that waits holds nothing', [recording, ordered], async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
-    const [lock, key] = [scene.key('lock'), scene.key('record')]
+    const [lock, key] = scene.kin('lock', 'record') as [string, string]
     await a.take(lock)
     const waiter = await b.block(lock, { queue: true })
     const answer = await b.store.records?.write(key, 'early', null, {

@@ -48,7 +48,7 @@ export const severalKeys: readonly Check[] = [
 
   check('of two groups that overlap one is granted', grouping, async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
-    const [left, middle, right] = [scene.key('left'), scene.key('middle'), scene.key('right')]
+    const [left, middle, right] = scene.kin('left', 'middle', 'right') as [string, string, string]
     const claimsOf = (party: Party, keys: string[]) => {
       const name = scene.runtime.newId()
       return keys.map((key) => party.claim(key, { group: name }))
@@ -155,7 +155,7 @@ export const severalKeys: readonly Check[] = [
 
 function group(scene: Scene, party: Party, suffixes: readonly string[]) {
   const name = scene.runtime.newId()
-  return suffixes.map((suffix) => party.claim(scene.key(suffix), { group: name }))
+  return scene.kin(...suffixes).map((key) => party.claim(key, { group: name }))
 }
 
 async function noneInUse(scene: Scene, locks: Locks, prefix: string): Promise<void> {

@@ -1,0 +1,66 @@
+import type { Dialer } from '../cluster/map.ts'
+import type { Address } from '../cluster/node.ts'
+import { disconnected, type Emitter, firstConnection, ignore, type RedisClient } from './client.ts'
+import { type NodeRedis, NodeRedisClient } from './node-redis.ts'
+
+type AddressMap = Readonly<Record<string, Address>> | ((address: string) => Address | undefined)
+
+/** The cluster class of node-redis 5 and 6, as far as it is used. */
+export interface NodeRedisCluster extends Emitter {
+  readonly isOpen: boolean
+  readonly masters: readonly Address[]
+  nodeClient(node: Address): NodeRedisNode | Promise<NodeRedisNode>
+}
+
+/** What the cluster class keeps for itself. */
+interface Inside {
+  readonly _options?: { readonly nodeAddressMap?: AddressMap }
+}
+
+export interface NodeRedisNode extends NodeRedis {
+  readonly options: { readonly socket?: object }
+}
+
+/** Connections like those of a cluster client that was brought: its credentials, its TLS, its map of addresses. */
+export class NodeRedisDialer implements Dialer {
+  readonly keyPrefix = ''
+  private readonly cluster: NodeRedisCluster
+  private model: NodeRedisNode | null = null
+
+  constructor(cluster: NodeRedisCluster) {
+    this.cluster = cluster
+  }
+
+  async seeds(): Promise<readonly Address[]> {
+    const { cluster } = this
+    if (!cluster.isOpen) throw disconnected('it was closed, or its connect() was not called')
+    if (cluster.masters.length === 0) await firstConnection(cluster, ['disconnect'], 'connect')
+    const { masters } = cluster
+    this.model ??= masters[0] === undefined ? null : await cluster.nodeClient(masters[0])
+    return masters.map(({ host, port }) => this.reach({ host, port }))
+  }
+
+  open(address: Address): RedisClient {
+    if (this.model === null) throw disconnected('it knows of no server yet')
+    return openNode(this.model, address)
+  }
+
+  reach(address: Address): Address {
+    const map = (this.cluster as unknown as Inside)._options?.nodeAddressMap
+    const name = `${address.host}:${address.port}`
+    return (typeof map === 'function' ? map(name) : map?.[name]) ?? address
+  }
+}
+
+/** A connection to one server, like the one that is the model for it. */
+export function openNode(model: NodeRedisNode, { host, port }: Address): RedisClient {
+  const reconnectStrategy = (attempts: number) => Math.min((attempts + 1) * 50, 500)
+  const client = model.duplicate({
+    socket: { ...model.options.socket, host, port, reconnectStrategy },
+    disableOfflineQueue: true,
+    readonly: false,
+    clientSideCache: undefined,
+  })
+  client.on('error', ignore)
+  return new NodeRedisClient(client, true)
+}

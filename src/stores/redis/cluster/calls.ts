@@ -1,0 +1,79 @@
+import type { Claim } from '../../../model/index.ts'
+import { batchesOf } from '../batches.ts'
+import type { ClusterRoutes } from '../clients/client.ts'
+import { lockName } from '../names.ts'
+import { CLAIMS_PER_CALL } from '../rules.ts'
+import { isTorn } from './replies.ts'
+
+/** Sends claims whose keys are in one slot; answers each. */
+type Send<A> = (claims: readonly Claim[]) => Promise<readonly A[]>
+
+/**
+ * A script has all its keys in one slot, so the claims of one call travel as one call for each slot, all at once.
+ * A group in several slots cannot be granted in one step: it is refused, and nothing of it is sent.
+ */
+export async function callBySlot<A>(
+  routes: ClusterRoutes,
+  claims: readonly Claim[],
+  send: Send<A>,
+  refuse: (claim: Claim) => A,
+): Promise<readonly A[]> {
+  const answers: A[] = []
+  const calls = partsOf(routes, claims).map(async ({ slot, places }) => {
+    const part = places.map((place) => claims[place] as Claim)
+    const known = slot === null ? part.map(refuse) : await callSlot(part, send, refuse)
+    for (const [index, place] of places.entries()) answers[place] = known[index] as A
+  })
+  await Promise.all(calls)
+  return answers
+}
+
+interface Part {
+  /** Null for a group that is in more than one. */
+  readonly slot: number | null
+  readonly places: number[]
+}
+
+function partsOf(routes: ClusterRoutes, claims: readonly Claim[]): readonly Part[] {
+  const slots = claims.map(({ key }) => routes.slotOf(lockName(key)))
+  const torn = new Set<string>()
+  for (const [place, { group }] of claims.entries())
+    if (group !== null && claims[place + 1]?.group === group && slots[place + 1] !== slots[place])
+      torn.add(group)
+  const parts = new Map<number | null, Part>()
+  for (const [place, { group }] of claims.entries()) {
+    const slot = group !== null && torn.has(group) ? null : (slots[place] as number)
+    const part = parts.get(slot)
+    if (part === undefined) parts.set(slot, { slot, places: [place] })
+    else part.places.push(place)
+  }
+  return [...parts.values()]
+}
+
+async function callSlot<A>(
+  claims: readonly Claim[],
+  send: Send<A>,
+  refuse: (claim: Claim) => A,
+): Promise<readonly A[]> {
+  const calls = batchesOf(claims, CLAIMS_PER_CALL).map(async (batch) => {
+    try {
+      return await send(batch)
+    } catch (error) {
+      if (!isTorn(error)) throw error
+      return await callEach(batch, send, refuse)
+    }
+  })
+  return (await Promise.all(calls)).flat()
+}
+
+/** While a slot is on the move, each key is somewhere, but several keys may not be in one place. */
+async function callEach<A>(
+  claims: readonly Claim[],
+  send: Send<A>,
+  refuse: (claim: Claim) => A,
+): Promise<readonly A[]> {
+  const calls = claims.map(async (claim) =>
+    claim.group === null ? ((await send([claim]))[0] as A) : refuse(claim),
+  )
+  return Promise.all(calls)
+}

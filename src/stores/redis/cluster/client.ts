@@ -1,0 +1,128 @@
+import type { Runtime } from '../../../core/runtime.ts'
+import { StoreError } from '../../../errors.ts'
+import { type ClusterRoutes, NotSentError, type RedisClient, type Subscription } from '../clients/client.ts'
+import { ClusterMap, type Dialer } from './map.ts'
+import { type Node, nameOf } from './node.ts'
+import { isAboutScript, redirectionOf } from './replies.ts'
+import { RoamingInbox } from './roaming.ts'
+import { slotOf } from './slots.ts'
+
+/** Of EVALSHA and EVAL. */
+const KEY_AT = 2
+const MOST_REDIRECTIONS = 5
+
+/**
+ * Sends each script to the server that has its slot. A command goes out again only when it is known that nothing was
+ * done; the cluster classes of the client libraries also resend what may have been done.
+ */
+export class ClusterClient implements RedisClient {
+  readonly topology = 'cluster'
+  readonly cluster: ClusterRoutes = this
+  readonly keyPrefix: string
+  private readonly runtime: Runtime
+  private readonly map: ClusterMap
+  private readonly inboxes = new Set<RoamingInbox>()
+  private closed = false
+
+  constructor(dialer: Dialer, runtime: Runtime) {
+    this.runtime = runtime
+    this.keyPrefix = dialer.keyPrefix
+    this.map = new ClusterMap(dialer, runtime, () => {
+      for (const inbox of this.inboxes) inbox.review(this.map.masters())
+    })
+  }
+
+  slotOf(name: string): number {
+    return slotOf(this.keyPrefix + name)
+  }
+
+  /** Which server has the name, as far as is known. */
+  partOf(name: string): string {
+    const node = this.map.ownerOf(this.slotOf(name))
+    return node === undefined ? '' : nameOf(node.address)
+  }
+
+  async masters(): Promise<readonly RedisClient[]> {
+    await this.map.look()
+    return this.map.masters().map(({ client }) => client)
+  }
+
+  /** Finds the cluster; rejects when no server of it answers. */
+  connect(): Promise<void> {
+    return this.map.look()
+  }
+
+  /** Scripts only: their first key says where they go. */
+  send(command: string, args: readonly string[]): Promise<unknown> {
+    const slot = this.slotOf(args[KEY_AT] as string)
+    const node = this.map.ownerOf(slot)
+    if (node === undefined) return this.sendFirst(slot, command, args)
+    if (node.silent) this.map.lookSoon(node)
+    return node
+      .send(command, args)
+      .catch((error) => this.elsewhere(error, node, slot, command, args, MOST_REDIRECTIONS))
+  }
+
+  subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
+    const inbox = new RoamingInbox(this.runtime, () => this.masterNodes(), channel, listener, up)
+    this.inboxes.add(inbox)
+    return inbox
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    await Promise.all([...this.inboxes].map((inbox) => inbox.close()))
+    await this.map.close()
+  }
+
+  private async masterNodes(): Promise<readonly Node[]> {
+    if (this.map.masters().length === 0) await this.map.look()
+    return this.map.masters()
+  }
+
+  private async sendFirst(slot: number, command: string, args: readonly string[]): Promise<unknown> {
+    await this.map.look()
+    const node = this.map.ownerOf(slot)
+    if (node === undefined)
+      throw new StoreError(`no server of the Redis cluster has slot ${slot}; nothing was sent`)
+    return node
+      .send(command, args)
+      .catch((error) => this.elsewhere(error, node, slot, command, args, MOST_REDIRECTIONS))
+  }
+
+  private async elsewhere(
+    error: unknown,
+    node: Node,
+    slot: number,
+    command: string,
+    args: readonly string[],
+    left: number,
+  ): Promise<unknown> {
+    const next = left > 0 && !this.closed ? await this.nextFor(error, node, slot) : null
+    if (next === null) throw error
+    const asking = redirectionOf(error)?.once === true
+    try {
+      return await (asking ? next.sendAsking(command, args) : next.send(command, args))
+    } catch (again) {
+      return this.elsewhere(again, next, slot, command, args, left - 1)
+    }
+  }
+
+  /** The server to try next after an error that says that nothing was done; null when that is not known. */
+  private async nextFor(error: unknown, node: Node, slot: number): Promise<Node | null> {
+    const redirection = redirectionOf(error)
+    if (redirection !== null) {
+      const { once, host, port } = redirection
+      const next = this.map.at({ host: host === '' ? node.address.host : host, port })
+      if (!once) this.map.moved(slot, node, next)
+      return next
+    }
+    if (error instanceof NotSentError) {
+      await this.map.look(node).catch(() => {})
+      const owner = this.map.ownerOf(slot)
+      return owner === node || owner === undefined ? null : owner
+    }
+    if (!isAboutScript(error)) this.map.lookSoon(node)
+    return null
+  }
+}
