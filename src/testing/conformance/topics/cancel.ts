@@ -48,9 +48,9 @@ export const cancel: readonly Check[] = [
     const key = scene.key()
     await a.acquire(key)
     const startedAtMs = scene.runtime.nowMs()
-    await assert.rejects(b.acquire(key, { wait: 300 }), LockTimeoutError)
+    await assert.rejects(b.acquire(key, { wait: 1000 }), LockTimeoutError)
     const waitedMs = scene.runtime.nowMs() - startedAtMs
-    assert.ok(waitedMs >= 290, `a wait of 300 ms ended after ${waitedMs} ms`)
+    assert.ok(waitedMs >= 990, `a wait of 1000 ms ended after ${waitedMs} ms`)
     await lineOf(scene, a, key, 0)
   }),
 

@@ -49,7 +49,7 @@ export const expiry: readonly Check[] = [
   check('an expired holder is not listed', async (scene) => {
     const a = await scene.party()
     const key = scene.key()
-    const ttlMs = scene.ttlMs(300)
+    const ttlMs = scene.ttlMs(1000)
     await a.take(key, { ttlMs })
     assert.equal((await scene.list(a.store, key)).length, 1)
     await scene.eventually('an expired hold must leave the list', scene.endedByMs(ttlMs), async () => {

@@ -100,7 +100,7 @@ export const severalKeys: readonly Check[] = [
     const stem = scene.key()
     const keys = [`${stem}1`, `${stem}2`, `${stem}3`]
     const busy = await a.acquire(keys[2] ?? '')
-    await assert.rejects(b.all(keys, { wait: 300 }), LockTimeoutError)
+    await assert.rejects(b.all(keys, { wait: 1000 }), LockTimeoutError)
     await busy.release()
     await noneInUse(scene, a, stem)
   }),
