@@ -1,12 +1,12 @@
 import type { LeaseJson, Locks } from '../../src/core/api.ts'
 import { StoreLocks } from '../../src/core/locks.ts'
+import type { ClientStore } from './backend.ts'
 import { Fiber } from './fiber.ts'
 import { Host, HostRuntime } from './host.ts'
 import { Manners } from './manners.ts'
 import type { ClientPlan } from './plan.ts'
 import { Random } from './random.ts'
 import type { Simulation } from './simulation.ts'
-import { RemoteStore } from './store.ts'
 
 /** How long `close` may take beyond one call to the store that hangs. */
 const CLOSE_MS = 1000
@@ -15,7 +15,7 @@ const CLOSE_MS = 1000
 interface Session {
   readonly locks: Locks
   readonly runtime: HostRuntime
-  readonly store: RemoteStore
+  readonly store: ClientStore
   readonly manners: Manners
 }
 
@@ -133,21 +133,11 @@ export class Client {
 
   private openSession(): Session {
     const { host, simulation } = this
-    const { world, network, server, plan, fail, inboxes } = simulation
+    const { world, backend, plan, fail } = simulation
     const inbox = `${host.name}@${++this.sessions}`
     const runtime = new HostRuntime(host)
     const manners = new Manners(fail)
-    const store = new RemoteStore(
-      this.plan.name,
-      inbox,
-      host,
-      world,
-      network,
-      server,
-      manners,
-      plan.callTimeoutMs,
-    )
-    inboxes.set(inbox, store)
+    const store = backend.open(this.plan.name, inbox, host, runtime, manners)
     const locks = new StoreLocks(store, {
       runtime,
       ttl: this.plan.ttlMs,

@@ -1,6 +1,7 @@
 import { bundleWorker, StalePatchError } from './bundle.ts'
 import type { Mutant } from './mutants.ts'
 import { Runner } from './pool.ts'
+import type { PlanOrSeed } from './worker.ts'
 
 const MOST_SEEDS = 1000
 
@@ -17,13 +18,14 @@ export async function hunt(
   mutants: readonly Mutant[],
   workers: number,
   talk: boolean,
+  planOf: (seed: number) => PlanOrSeed,
 ): Promise<{ catches: readonly Catch[]; seconds: number }> {
   const beganMs = performance.now()
   const catches = new Map<Mutant, Catch>()
   const waiting = [...mutants]
   const work = async (): Promise<void> => {
     for (let mutant = waiting.shift(); mutant !== undefined; mutant = waiting.shift()) {
-      const found = await seek(mutant)
+      const found = await seek(mutant, planOf)
       catches.set(mutant, found)
       const verdict = found.seed === null ? 'ESCAPED' : `seed ${found.seed}`
       if (talk) console.log(`${verdict.padEnd(10)}${mutant.name.padEnd(42)}${found.by}`)
@@ -34,7 +36,7 @@ export async function hunt(
   return { catches: mutants.map((mutant) => catches.get(mutant) as Catch), seconds }
 }
 
-async function seek({ name, patches }: Mutant): Promise<Catch> {
+async function seek({ name, patches }: Mutant, planOf: (seed: number) => PlanOrSeed): Promise<Catch> {
   let file: string
   try {
     file = await bundleWorker(name, patches)
@@ -45,7 +47,7 @@ async function seek({ name, patches }: Mutant): Promise<Catch> {
   const runner = new Runner(file)
   try {
     for (let seed = 1; seed <= MOST_SEEDS; seed++) {
-      const { violation } = await runner.ask({ kind: 'run', plan: seed, tracing: false })
+      const { violation } = await runner.ask({ kind: 'run', plan: planOf(seed), tracing: false })
       if (violation !== null) return { name, seed, by: violation.invariant }
     }
     return { name, seed: null, by: `not found in ${MOST_SEEDS} seeds` }

@@ -6,12 +6,15 @@ import { hunt } from './hunt.ts'
 import { MUTANTS } from './mutants.ts'
 import type { Plan } from './plan.ts'
 import { Runner } from './pool.ts'
+import { QUORUM_MUTANTS } from './quorum/mutants.ts'
 import type { Report } from './run.ts'
 import { sweep } from './sweep.ts'
 import { outline, timeline } from './timeline.ts'
+import type { PlanOrSeed } from './worker.ts'
 
-const USAGE = `Deterministic simulation of the core and the model.
+const USAGE = `Deterministic simulation of the core, the model and the quorum.
 
+  --quorum       over several servers that vote, instead of one
   --seeds N      how many seeds to run (2000)
   --from N       the first seed (1)
   --seed N       one seed, with a timeline and a smaller plan if it fails
@@ -23,6 +26,7 @@ const USAGE = `Deterministic simulation of the core and the model.
 
 const { values } = parseArgs({
   options: {
+    quorum: { type: 'boolean' },
     seeds: { type: 'string', default: '2000' },
     from: { type: 'string', default: '1' },
     seed: { type: 'string' },
@@ -40,13 +44,13 @@ const workers = whole('workers', values.workers ?? String(availableParallelism()
 if (values.help) console.log(USAGE)
 else if (values.mutants || values.mutant !== undefined) await plant()
 else if (values.plan !== undefined) await examine(JSON.parse(readFileSync(values.plan, 'utf8')) as Plan)
-else if (values.seed !== undefined) await examine(whole('seed', values.seed))
+else if (values.seed !== undefined) await examine(planOf(whole('seed', values.seed)))
 else await runSeeds()
 
 async function runSeeds(): Promise<void> {
   const file = await bundleWorker('worker')
   const from = whole('from', values.from)
-  const result = await sweep(file, workers, from, whole('seeds', values.seeds), !values.json)
+  const result = await sweep(file, workers, from, whole('seeds', values.seeds), !values.json, planOf)
   const { failures, differing, ...figures } = result
   if (values.json) console.log(JSON.stringify({ ...figures, failures, differing }))
   else {
@@ -60,11 +64,11 @@ async function runSeeds(): Promise<void> {
   }
   if (failures.length > 0 || differing.length > 0) process.exitCode = 1
   const first = failures[0]
-  if (first !== undefined && !values.json) await examine(first.seed)
+  if (first !== undefined && !values.json) await examine(planOf(first.seed))
 }
 
 /** Runs one plan with a timeline; a failing one is made smaller first. */
-async function examine(plan: Plan | number): Promise<void> {
+async function examine(plan: PlanOrSeed): Promise<void> {
   const runner = new Runner(await bundleWorker('worker'))
   try {
     const report = await runner.ask({ kind: 'run', plan, tracing: true })
@@ -76,11 +80,12 @@ async function examine(plan: Plan | number): Promise<void> {
     const smaller = await runner.ask({ kind: 'shrink', plan, invariant: report.violation.invariant })
     const shrunk = await runner.ask({ kind: 'run', plan: smaller, tracing: true })
     mkdirSync(folder, { recursive: true })
-    const file = `${folder}/seed-${smaller.seed}.json`
+    const flag = smaller.nodes === undefined ? '' : '--quorum '
+    const file = `${folder}/${flag === '' ? '' : 'quorum-'}seed-${smaller.seed}.json`
     writeFileSync(file, `${JSON.stringify(smaller, null, 1)}\n`)
     console.log(timeline(shrunk))
     console.log(
-      `\nshrunk to ${outline(smaller)}; replay with\n  npm run sim -- --seed ${smaller.seed}\n  npm run sim -- --plan ${file}`,
+      `\nshrunk to ${outline(smaller)}; replay with\n  npm run sim -- ${flag}--seed ${smaller.seed}\n  npm run sim -- --plan ${file}`,
     )
   } finally {
     await runner.close()
@@ -88,10 +93,11 @@ async function examine(plan: Plan | number): Promise<void> {
 }
 
 async function plant(): Promise<void> {
-  const chosen = MUTANTS.filter(({ name }) => values.mutant === undefined || name === values.mutant)
+  const mutants = values.quorum ? QUORUM_MUTANTS : MUTANTS
+  const chosen = mutants.filter(({ name }) => values.mutant === undefined || name === values.mutant)
   if (chosen.length === 0)
-    throw new Error(`no mutant has that name: ${MUTANTS.map(({ name }) => name).join(', ')}`)
-  const { catches, seconds } = await hunt(chosen, workers, !values.json)
+    throw new Error(`no mutant has that name: ${mutants.map(({ name }) => name).join(', ')}`)
+  const { catches, seconds } = await hunt(chosen, workers, !values.json, planOf)
   const escaped = catches.filter(({ seed }) => seed === null)
   if (values.json) console.log(JSON.stringify({ catches, seconds }))
   else
@@ -99,6 +105,10 @@ async function plant(): Promise<void> {
       `${catches.length} mutants, ${catches.length - escaped.length} found, ${escaped.length} escaped, ${seconds} s`,
     )
   if (escaped.length > 0) process.exitCode = 1
+}
+
+function planOf(seed: number): PlanOrSeed {
+  return values.quorum ? { quorumSeed: seed } : seed
 }
 
 function summary({ seed, digest, virtualMs, events, faults, grants }: Report): string {

@@ -131,6 +131,6 @@ export const MUTANTS: readonly Mutant[] = [
   ),
 ]
 
-function mutant(name: string, file: string, find: string, replace: string): Mutant {
+export function mutant(name: string, file: string, find: string, replace: string): Mutant {
   return { name, patches: [{ file, find, replace }] }
 }

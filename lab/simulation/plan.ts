@@ -13,8 +13,8 @@ export interface Weather {
 
 export const CALM: Weather = { lossPerMille: 0, twicePerMille: 0, tailPerMille: 0, tailMs: 0 }
 
-/** What goes wrong at `atMs`. `client` is an index into the plan's clients. */
-export type Fault = { readonly atMs: number } & (
+/** What goes wrong at `atMs`. `client` is an index into the plan's clients, `node` one into its nodes: all when left out. */
+export type Fault = { readonly atMs: number; readonly node?: number } & (
   | { readonly kind: 'pause'; readonly client: number; readonly forMs: number }
   | { readonly kind: 'kill'; readonly client: number; readonly restartAfterMs: number }
   | { readonly kind: 'cut'; readonly client: number; readonly direction: Direction; readonly forMs: number }
@@ -117,6 +117,8 @@ export interface Plan {
   /** How long after the healing the last waiter must be served. */
   readonly boundMs: number
   readonly server: ServerPlan
+  /** The servers of a quorum; without them one server is the store. */
+  readonly nodes?: readonly NodePlan[]
   readonly weather: Weather
   readonly clients: readonly ClientPlan[]
   readonly faults: readonly Fault[]
@@ -128,4 +130,11 @@ export interface ServerPlan {
   readonly ticks: boolean
   readonly offerMs: number
   readonly keepSeqMs: number
+}
+
+/** One server of a quorum. */
+export interface NodePlan {
+  readonly skewPpm: number
+  /** How far its wall clock is from that of the others. */
+  readonly aheadMs: number
 }

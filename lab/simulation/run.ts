@@ -77,7 +77,7 @@ async function play(simulation: Simulation): Promise<void> {
   const lockDelayMs = Math.max(0, ...plan.clients.map((client) => client.lockDelayMs))
   const emptyByUs = Math.max(world.nowUs, (plan.healAtMs + LATEST_MESSAGE_MS) * 1000)
   await world.run(emptyByUs + (plan.longestTtlMs + plan.server.offerMs + lockDelayMs) * 1000)
-  for (const { key, holders, line } of simulation.server.inUse()) {
+  for (const { key, holders, line } of simulation.backend.inUse()) {
     const labels = [...holders, ...line].map(({ label }) => label)
     simulation.fail('left after close', `${key} is still held or waited for by ${labels.join(', ')}`)
   }
@@ -104,10 +104,11 @@ async function closeAll(simulation: Simulation, clients: readonly Client[]): Pro
   if (open > 0) simulation.fail('not served', `close did not settle for ${open} clients`)
 }
 
-function strike({ world, network, server }: Simulation, clients: readonly Client[], fault: Fault): void {
+function strike({ world, network, backend }: Simulation, clients: readonly Client[], fault: Fault): void {
   const untilUs = 'forMs' in fault ? world.nowUs + fault.forMs * 1000 : 0
   const client = 'client' in fault ? clients[fault.client] : undefined
-  const name = client?.plan.name ?? ''
+  const node = 'node' in fault ? fault.node : undefined
+  const links = backend.links(client?.plan.name ?? '', node)
   world.note(client?.host.name ?? 'server', `fault: ${JSON.stringify(fault)}`)
   switch (fault.kind) {
     case 'pause':
@@ -119,32 +120,30 @@ function strike({ world, network, server }: Simulation, clients: readonly Client
       world.schedule(world.nowUs + fault.restartAfterMs * 1000, () => client.restart(), false)
       break
     case 'cut':
-      network.cut(name, fault.direction, untilUs)
+      for (const link of links) network.cut(link, fault.direction, untilUs)
       break
     case 'clog':
-      network.clog(name, fault.direction, untilUs)
+      for (const link of links) network.clog(link, fault.direction, untilUs)
       break
     case 'lose':
     case 'hold':
     case 'again':
-      network.target(
-        name,
-        fault.parcel,
-        fault.kind,
-        fault.kind === 'hold' ? fault.forMs : fault.kind === 'again' ? fault.afterMs : 0,
-      )
+      for (const link of links) {
+        const forMs = fault.kind === 'hold' ? fault.forMs : fault.kind === 'again' ? fault.afterMs : 0
+        network.target(link, fault.parcel, fault.kind, forMs)
+      }
       break
     case 'storm':
       network.storm(fault.weather, untilUs)
       break
     case 'crash':
-      server.crash(untilUs, fault.loss)
+      backend.crash(untilUs, fault.loss, node)
       break
     case 'freeze':
-      server.freeze(untilUs)
+      backend.freeze(untilUs, node)
       break
     case 'jump':
-      server.jump(fault.byMs)
+      backend.jump(fault.byMs, node)
       break
     case 'clientJump':
       if (client !== undefined) client.host.wallJumpMs += fault.byMs

@@ -1,14 +1,13 @@
-import type { KeyLetter } from '../../src/model/index.ts'
+import type { Backend } from './backend.ts'
 import { Calls } from './calls.ts'
 import type { Client } from './client.ts'
 import { Fibers } from './fibers.ts'
 import type { Host } from './host.ts'
-import { Ledger } from './ledger.ts'
 import { Network } from './network.ts'
 import type { Plan } from './plan.ts'
+import { QuorumServers } from './quorum/servers.ts'
 import { Register } from './register.ts'
-import { Server } from './server.ts'
-import type { RemoteStore } from './store.ts'
+import { SoleServer } from './sole.ts'
 import type { Fail, Violation } from './violation.ts'
 import { Witness } from './witness.ts'
 import { World } from './world.ts'
@@ -18,12 +17,10 @@ export class Simulation {
   readonly plan: Plan
   readonly world: World
   readonly network: Network
-  readonly server: Server
+  readonly backend: Backend
   readonly witness: Witness
   readonly register: Register
   readonly calls: Calls
-  /** Where letters go, by inbox. */
-  readonly inboxes = new Map<string, RemoteStore>()
   violation: Violation | null = null
   /** Faults are over; waiters must be served. */
   healed = false
@@ -37,8 +34,8 @@ export class Simulation {
     this.plan = plan
     this.world = new World(tracing)
     this.network = new Network(this.world, plan.seed, plan.weather)
-    this.server = new Server(this.world, plan.server, new Ledger(this.fail), (letter) => this.deliver(letter))
     this.witness = new Witness(this.world, this.fail)
+    this.backend = plan.nodes === undefined ? new SoleServer(this) : new QuorumServers(this, plan.nodes)
     this.register = new Register(this.world, this.fail)
     this.calls = new Calls(this.world, this.fail)
   }
@@ -54,7 +51,7 @@ export class Simulation {
   heal(): void {
     this.healed = true
     this.network.heal()
-    this.server.heal()
+    this.backend.heal()
     for (const resolve of this.awaitingHealing) resolve()
   }
 
@@ -72,13 +69,5 @@ export class Simulation {
   get leftMs(): number {
     const { healAtMs, boundMs } = this.plan
     return Math.max(0, healAtMs + boundMs - Math.ceil(this.world.nowUs / 1000))
-  }
-
-  private deliver({ key, inbox, notice }: KeyLetter): void {
-    if (notice.kind === 'lost' && notice.cause !== 'expired') this.witness.depose(notice.id)
-    if (this.world.trace !== null)
-      this.world.note('server', `tells ${inbox} about ${key}: ${notice.kind} ${notice.id}`)
-    const store = inbox === null ? undefined : this.inboxes.get(inbox)
-    store?.receive({ ...notice, key })
   }
 }

@@ -1,6 +1,7 @@
 import { reenters } from './generate.ts'
 import { spread } from './pool.ts'
 import type { Report } from './run.ts'
+import type { PlanOrSeed } from './worker.ts'
 
 /** One seed in a hundred runs twice: the same seed must do the same. */
 const REPEAT_EVERY = 100
@@ -27,6 +28,7 @@ export async function sweep(
   from: number,
   seeds: number,
   talk: boolean,
+  planOf: (seed: number) => PlanOrSeed,
 ): Promise<Sweep> {
   const beganMs = performance.now()
   const reports: Report[] = []
@@ -34,10 +36,10 @@ export async function sweep(
   const all = Array.from({ length: seeds }, (_, index) => from + index)
   const wanted = [...all.filter((seed) => !reenters(seed)), ...all.filter(reenters)]
   await spread(file, workers, wanted, async (runner, seed) => {
-    const report = await runner.ask({ kind: 'run', plan: seed, tracing: false })
+    const report = await runner.ask({ kind: 'run', plan: planOf(seed), tracing: false })
     reports.push(report)
     if (seed % REPEAT_EVERY === 0) {
-      const again = await runner.ask({ kind: 'run', plan: seed, tracing: false })
+      const again = await runner.ask({ kind: 'run', plan: planOf(seed), tracing: false })
       if (again.digest !== report.digest) differing.push(seed)
     }
     if (talk && process.stderr.isTTY) process.stderr.write(`\r${reports.length} of ${seeds} seeds`)

@@ -1,14 +1,18 @@
 import { parentPort } from 'node:worker_threads'
 import { generate } from './generate.ts'
 import type { Plan } from './plan.ts'
+import { generateQuorum } from './quorum/generate.ts'
 import { type Report, run } from './run.ts'
 import { shrink } from './shrink.ts'
 import type { Invariant } from './violation.ts'
 
-/** What a worker can be asked for. A plan is given whole, or by its seed. */
+/** A plan is given whole, or by its seed: over one server, or over several that vote. */
+export type PlanOrSeed = Plan | number | { readonly quorumSeed: number }
+
+/** What a worker can be asked for. */
 export type Task =
-  | { readonly kind: 'run'; readonly plan: Plan | number; readonly tracing: boolean }
-  | { readonly kind: 'shrink'; readonly plan: Plan | number; readonly invariant: Invariant }
+  | { readonly kind: 'run'; readonly plan: PlanOrSeed; readonly tracing: boolean }
+  | { readonly kind: 'shrink'; readonly plan: PlanOrSeed; readonly invariant: Invariant }
 
 export type Result<T extends Task> = T extends { kind: 'run' } ? Report : Plan
 
@@ -24,6 +28,11 @@ port?.on('message', (task: Task) => {
 function perform(task: Task): Promise<Report | Plan> {
   // Errors are part of a run's daily life, and their stacks cost more than the rest of it.
   Error.stackTraceLimit = task.kind === 'run' && task.tracing ? 10 : 0
-  const plan = typeof task.plan === 'number' ? generate(task.plan) : task.plan
+  const plan = planOf(task.plan)
   return task.kind === 'run' ? run(plan, task.tracing) : shrink(plan, task.invariant)
+}
+
+function planOf(plan: PlanOrSeed): Plan {
+  if (typeof plan === 'number') return generate(plan)
+  return 'quorumSeed' in plan ? generateQuorum(plan.quorumSeed) : plan
 }

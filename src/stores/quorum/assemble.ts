@@ -5,7 +5,7 @@ import { QuorumStore } from './store.ts'
 import { majorityOf } from './tally.ts'
 
 export interface QuorumOptions {
-  /** How long one node is waited for, in milliseconds: a twentieth of the ttl by default, from 50 to 500. */
+  /** How long one node is waited for, in milliseconds: a twentieth of the ttl by default, from 100 to 500. */
   nodeTimeoutMs?: number
   runtime?: Runtime
 }
@@ -24,7 +24,7 @@ export function assemble(nodes: readonly QuorumNode[], options: QuorumOptions): 
 }
 
 /** Small against the ttl, because what it takes is lost to the lease; but a busy machine must not look like a dead one. */
-function timeoutMs(ttlMs: number): number {
+export function timeoutMs(ttlMs: number): number {
   return Math.min(Math.max(ttlMs * PART_OF_TTL, SHORTEST_TIMEOUT_MS), LONGEST_TIMEOUT_MS)
 }
 

@@ -1,4 +1,5 @@
-import type { Runtime } from '../../core/runtime.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
+import { ClosedError } from '../../errors.ts'
 import { type Claim, type ClaimAnswer, type Refused, SPARE_TOKENS, tokenOf } from '../../model/index.ts'
 import type { Assembly } from './assembly.ts'
 import { blockedOf } from './blocked.ts'
@@ -11,6 +12,8 @@ import type { Waiting } from './waiting.ts'
 
 /** How often a claim that does not wait asks again after a split vote, in which nobody may have won. */
 const MOST_REPEATS = 6
+/** An exclusive claim needs to raise its number once; readers that come together may have to do it again. */
+const MOST_RAISES = 6
 const SHORTEST_PAUSE_MS = 2
 const LONGEST_PAUSE_MS = 500
 
@@ -22,6 +25,9 @@ export class Elections {
   private readonly waiting: Waiting
   private readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
+  /** Claims that pause before they are voted on again. */
+  private readonly pauses = new Map<Timer, () => void>()
+  private closed = false
 
   constructor(
     assembly: Assembly,
@@ -62,6 +68,7 @@ export class Elections {
     const split = round.yes > 0 || (refusal === null && round.votes.some((vote) => vote?.kind === 'refused'))
     if (!round.outage && refusal === null && split && !claim.queue && repeats < MOST_REPEATS) {
       await this.pause(pauseMs)
+      if (this.closed) throw new ClosedError()
       return this.hold(claim, repeats + 1)
     }
     if (refusal !== null) this.waiting.forget(claim.id)
@@ -70,29 +77,44 @@ export class Elections {
     return refusal ?? blockedOf(round, split ? pauseMs : null)
   }
 
-  /** The sequence number that a majority keeps for the claim; null when they could not be brought to one. */
-  private async agree(claim: Claim, round: Round): Promise<number | null> {
-    const seqs = grantsOf(round).map(({ seq }) => seq)
-    const common = seqs.find((seq) => seqs.filter((other) => other === seq).length >= round.needed)
-    if (common !== undefined) {
-      this.settleLate(claim, round, common)
-      return common
+  close(): void {
+    this.closed = true
+    for (const [timer, end] of this.pauses) {
+      timer.clear()
+      end()
     }
-    // Any later majority shares a node with the one that keeps the highest number, so its number will be higher still.
-    const highest = Math.max(...seqs)
-    const question: Question = { kind: 'renew', claim, seq: highest }
-    const written = this.assembly.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
-    return (await written.decided) === 'met' ? highest : null
   }
 
-  /** A node that granted later may have another number: its hold takes over that of the lease. */
-  private settleLate(claim: Claim, round: Round, seq: number): void {
-    const settle = (node: number, vote: Vote | undefined): void => {
-      if (vote?.kind === 'granted' && vote.seq !== seq)
+  /**
+   * The sequence number that enough nodes keep for the claim; null when they could not be brought to one. Any later
+   * majority shares a node with them, so its number will be higher.
+   */
+  private async agree(claim: Claim, round: Round): Promise<number | null> {
+    let asked = round
+    for (let raised = 0; raised <= MOST_RAISES; raised++) {
+      const seqs = asked.votes.flatMap((vote) => (vote !== undefined && 'seq' in vote ? [vote.seq] : []))
+      const common = seqs.find((seq) => seqs.filter((other) => other === seq).length >= round.needed)
+      if (common !== undefined) {
+        this.settle(claim, asked, common)
+        return common
+      }
+      // Of several readers that raise their numbers at the same time, each tries another one next.
+      const apart = raised === 0 ? 0 : Math.ceil(this.runtime.random() * 1000)
+      const question: Question = { kind: 'raise', claim, seq: Math.max(...seqs) + apart }
+      asked = this.assembly.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
+      if ((await asked.decided) === 'hopeless') return null
+    }
+    return null
+  }
+
+  /** A node that has another number for the claim, now or later, takes over that of the lease. */
+  private settle(claim: Claim, round: Round, seq: number): void {
+    const correct = (node: number, vote: Vote | undefined): void => {
+      if (vote !== undefined && 'seq' in vote && vote.seq !== seq)
         this.assembly.tell(node, { kind: 'renew', claim, seq })
     }
-    for (const [node, vote] of round.votes.entries()) settle(node, vote)
-    round.late = settle
+    for (const [node, vote] of round.votes.entries()) correct(node, vote)
+    round.late = correct
   }
 
   private granted({ owner }: Claim, round: Round, seq: number): ClaimAnswer {
@@ -108,7 +130,12 @@ export class Elections {
 
   private pause(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
-      this.runtime.setTimer(resolve, delayMs, false)
+      const end = (): void => {
+        this.pauses.delete(timer)
+        resolve()
+      }
+      const timer = this.runtime.setTimer(end, delayMs, false)
+      this.pauses.set(timer, end)
     })
   }
 }

@@ -22,7 +22,13 @@ export type Question =
   | {
       readonly kind: 'renew'
       readonly claim: Claim
-      /** The lease's sequence number, which the node takes over; 0 when it is not known. */
+      /** The lease's sequence number, which the node takes over; 0 leaves it as it is. */
+      readonly seq: number
+    }
+  | {
+      /** Asks the node to keep this sequence number for the claim; it gives a higher one if it may have given this away. */
+      readonly kind: 'raise'
+      readonly claim: Claim
       readonly seq: number
     }
   | {

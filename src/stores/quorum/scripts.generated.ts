@@ -1,14 +1,14 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
 export const SCRIPTS = {
   ask: {
-    sha: 'b8c7535ba2acfe0e2487e9d8e682136d1f309b6f',
+    sha: '0ddf1f7aa93110f889531f09f6a359ee92830393',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
-local CLAIM, CLAIM_ONCE, FULL, RENEW, RELEASE = 120, 121, 102, 110, 114
+local CLAIM, CLAIM_ONCE, RENEW, RAISE, RELEASE = 120, 121, 110, 112, 114
 local answers, other = { stamp }, nil
 local lastHead, head, life, latest = nil, nil, nil, format('%016.0f', stamp + KEEP * 1000)
 for index = 1, #KEYS do
@@ -28,7 +28,7 @@ end
 call('SET', key, '1x' .. seq .. head .. sub(argument, 44), 'PX', life)
 answer = tonumber(seq)
 end
-elseif letter == FULL then
+elseif letter ~= RENEW and letter ~= RELEASE then
 answer = nil
 elseif not value or form == '1f' then
 answer = 0
@@ -357,6 +357,16 @@ end
 prolong(state, hold, hold[6][index], ttl, kind)
 return granted(state, hold[5])
 end
+local function answerRaise(state, argument)
+local seq, hold = tonumber(sub(argument, 2, 17)), voterOf(state, sub(argument, 18))
+if not hold then return 0 end
+if seq ~= hold[5] then
+state.seq = math.max(state.seq + 1, seq)
+hold[5] = state.seq
+state.changed = true
+end
+return granted(state, hold[5])
+end
 local function answerRelease(state, argument)
 local ballot, id = sub(argument, 2, 17), sub(argument, 18)
 local hold, index, at = voterOf(state, id)
@@ -376,6 +386,8 @@ sweep(state)
 local answer
 if letter == RENEW then
 answer = answerRenew(state, argument)
+elseif letter == RAISE then
+answer = answerRaise(state, argument)
 elseif letter == RELEASE then
 answer = answerRelease(state, argument)
 else

@@ -23,7 +23,7 @@ export class QuorumStore implements Store {
   private readonly elections: Elections
   private readonly extensions: Extensions
   private readonly identities: Identities
-  private readonly inbox: string
+  readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
   private listening = false
@@ -70,6 +70,7 @@ export class QuorumStore implements Store {
   async close(): Promise<void> {
     this.listeners.clear()
     this.waiting.close()
+    this.elections.close()
     this.identities.close()
     await this.assembly.settle(CLOSE_MS)
     this.assembly.stop()

@@ -73,7 +73,7 @@ it('stands on the same numbers as the scripts', () => {
 
 type Part =
   | { readonly kind: 'claim'; readonly who: number; readonly ballot: number; readonly downgrade: boolean }
-  | { readonly kind: 'renew'; readonly who: number; readonly seq: number }
+  | { readonly kind: 'renew' | 'raise'; readonly who: number; readonly seq: number }
   | { readonly kind: 'release'; readonly who: number; readonly back: number }
 
 interface Moment {
@@ -107,7 +107,7 @@ const part: fc.Arbitrary<Part> = fc.oneof(
   {
     weight: 2,
     arbitrary: fc.record({
-      kind: fc.constant('renew' as const),
+      kind: fc.constantFrom('renew' as const, 'renew' as const, 'raise' as const),
       who,
       seq: fc.constantFrom(0, 0, -3, 5, 900),
     }),
@@ -167,8 +167,10 @@ function momentsOf({ bodies, moments }: Story, keys: readonly string[]) {
         const asked = wanted ? { ...claim, mode: shared, replaces: claim.id } : claim
         return { kind: 'claim', claim: asked, inbox: `inbox ${each.who % 2}`, ballot: number, ticket }
       }
-      if (each.kind === 'renew')
-        return { kind: 'renew', claim, seq: each.seq === 0 ? 0 : clock.stampUs + each.seq }
+      if ('seq' in each) {
+        const seq = each.kind === 'renew' && each.seq === 0 ? 0 : clock.stampUs + each.seq
+        return { kind: each.kind, claim, seq }
+      }
       return {
         kind: 'release',
         claim,

@@ -58,6 +58,8 @@ function apply(draft: NodeDraft, question: Question, clock: Clock): Vote {
       return claim(draft, question, clock)
     case 'renew':
       return renew(draft, question)
+    case 'raise':
+      return raise(draft, question.claim.id, question.seq)
     case 'release':
       return release(draft, question.claim.id, question.ballot)
   }
@@ -116,6 +118,17 @@ function renew(draft: NodeDraft, { claim: wanted, seq }: RenewQuestion): Vote {
   if (seq > 0) draft.remember(seq)
   prolong(draft, hold, voter, voter, wanted.ttlMs, wanted, seq > 0 ? seq : hold.seq)
   return { kind: 'renewed', seq: seq > 0 ? seq : hold.seq, contended: draft.line.length > 0 }
+}
+
+/** A number that the node never gave to another claim: two claims that reach a majority with it would share a node. */
+function raise(draft: NodeDraft, id: string, wanted: number): Vote {
+  const found = draft.find(id)
+  if (found === undefined) return { kind: 'lost' }
+  const { hold, voter } = found
+  const seq = wanted === hold.seq ? wanted : nextSeq(draft.seq, wanted)
+  draft.remember(seq)
+  draft.change(hold, voter, voter, hold.mode, seq)
+  return { kind: 'renewed', seq, contended: draft.line.length > 0 }
 }
 
 /** Never shortened. A writer that asks as a reader becomes one. */

@@ -27,6 +27,8 @@ function textOf(question: Question): string {
       const { claim, seq } = question
       return `n${digits(claim.ttlMs, 10)}${digits(seq, 16)}${KINDS[claim.mode.kind]}${claim.id}`
     }
+    case 'raise':
+      return `p${digits(question.seq, 16)}${question.claim.id}`
     case 'release':
       return `r${digits(question.ballot, 16)}${question.claim.id}`
   }

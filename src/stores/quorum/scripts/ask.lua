@@ -3,14 +3,14 @@
 -- ARGV[i]: question i as text. A claim: a letter (x exclusive and unnamed, waits when blocked; y the same, does not wait;
 --          f anything, with further fields), ttl in 10 digits, ballot and ticket in 16 each, then id, inbox, label,
 --          actor, meta and lock delay, and for f also queue, kind, limit, weight, owner and the id it replaces, each ended
---          by a zero byte. A renewal: n, ttl in 10 digits, sequence number in 16 (0 if not known), kind, id.
---          A release: r, ballot in 16 digits, id.
+--          by a zero byte. A renewal: n, ttl in 10 digits, sequence number in 16 (0 to keep it), kind, id.
+--          To raise the sequence number: p, the number in 16 digits, id. A release: r, ballot in 16 digits, id.
 -- Answers: the time in microseconds, then one vote for each question. To a claim: a sequence number, negative when others
 --          wait; or { 'blocked', position, retryAfterMs or -1, timeMs, label, heldMs }, without the last two if nobody holds;
---          or { 'refused', reason, message }; or { 'ahead' } for a ballot too far ahead. To a renewal: a sequence
+--          or { 'refused', reason, message }; or { 'ahead' } for a ballot too far ahead. To a renewal or to p: a sequence
 --          number in the same way, 0 if lost. To a release: 1 released, 0 absent. { 'format' } for an unknown format
 -- @include lib/clock.lua
-local CLAIM, CLAIM_ONCE, FULL, RENEW, RELEASE = 120, 121, 102, 110, 114
+local CLAIM, CLAIM_ONCE, RENEW, RAISE, RELEASE = 120, 121, 110, 112, 114
 local answers, other = { stamp }, nil
 local lastHead, head, life, latest = nil, nil, nil, format('%016.0f', stamp + KEEP * 1000)
 for index = 1, #KEYS do
@@ -30,7 +30,7 @@ for index = 1, #KEYS do
       call('SET', key, '1x' .. seq .. head .. sub(argument, 44), 'PX', life)
       answer = tonumber(seq)
     end
-  elseif letter == FULL then
+  elseif letter ~= RENEW and letter ~= RELEASE then
     answer = nil
   elseif not value or form == '1f' then
     answer = 0
@@ -66,6 +66,8 @@ for index = 1, #KEYS do
         local answer
         if letter == RENEW then
           answer = answerRenew(state, argument)
+        elseif letter == RAISE then
+          answer = answerRaise(state, argument)
         elseif letter == RELEASE then
           answer = answerRelease(state, argument)
         else

@@ -159,6 +159,18 @@ local function answerRenew(state, argument)
   return granted(state, hold[5])
 end
 
+-- A number that the node never gave to another claim: two claims that reach a majority with it would share a node.
+local function answerRaise(state, argument)
+  local seq, hold = tonumber(sub(argument, 2, 17)), voterOf(state, sub(argument, 18))
+  if not hold then return 0 end
+  if seq ~= hold[5] then
+    state.seq = math.max(state.seq + 1, seq)
+    hold[5] = state.seq
+    state.changed = true
+  end
+  return granted(state, hold[5])
+end
+
 local function answerRelease(state, argument)
   local ballot, id = sub(argument, 2, 17), sub(argument, 18)
   local hold, index, at = voterOf(state, id)

@@ -1,0 +1,26 @@
+import type { Runtime } from '../../src/core/runtime.ts'
+import type { Store } from '../../src/core/store.ts'
+import type { KeyView } from '../../src/model/index.ts'
+import type { Host } from './host.ts'
+import type { Manners } from './manners.ts'
+
+/** A client's side of the store. */
+export interface ClientStore extends Store {
+  /** Nothing of it is left open. */
+  readonly isClosed: boolean
+}
+
+/** What the clients of a world share: one server, or several that vote. */
+export interface Backend {
+  open(client: string, inbox: string, host: Host, runtime: Runtime, manners: Manners): ClientStore
+  /** The network's links of a client, to one node or to all. */
+  links(client: string, node: number | undefined): readonly string[]
+  /** Gone for a while, with its memory or without. */
+  crash(untilUs: number, loss: boolean, node: number | undefined): void
+  freeze(untilUs: number, node: number | undefined): void
+  /** The wall clock that stamps tokens jumps. */
+  jump(byMs: number, node: number | undefined): void
+  heal(): void
+  /** What is held or waited for right now. */
+  inUse(): KeyView[]
+}

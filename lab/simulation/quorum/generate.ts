@@ -1,0 +1,44 @@
+import { generate } from '../generate.ts'
+import type { ClientPlan, Plan, Step } from '../plan.ts'
+import { Random } from '../random.ts'
+import { quorumFaultsOf } from './faults.ts'
+
+const HEAL_AT_MS = 30_000
+const END_AT_MS = 42_000
+/** The same margin as in the plans for one server. */
+const MOST_SKEW_PPM = 4000
+
+/** The plan of a seed over several servers that vote. What a quorum cannot do is left out: adoption and eviction. */
+export function generateQuorum(seed: number): Plan {
+  const plan = generate(seed)
+  const random = new Random(seed, 'quorum')
+  const nodes = random.pick([3, 3, 3, 4, 5, 5, 5, 7])
+  const lockDelayMs = Math.max(0, ...plan.clients.map((client) => client.lockDelayMs))
+  const longestLifeMs = plan.longestTtlMs + lockDelayMs
+  const ttlMs = plan.longestTtlMs / 2
+  return {
+    ...plan,
+    healAtMs: HEAL_AT_MS,
+    endAtMs: END_AT_MS,
+    // Votes split, and a node that was silent is tried again after a while.
+    boundMs: plan.boundMs + longestLifeMs + 6000,
+    nodes: Array.from({ length: nodes }, () => ({
+      skewPpm: random.whole(-MOST_SKEW_PPM, MOST_SKEW_PPM),
+      aheadMs: random.whole(-200, 200),
+    })),
+    clients: plan.clients.map(possible),
+    faults: quorumFaultsOf(random, plan.clients.length, nodes, ttlMs, longestLifeMs, HEAL_AT_MS),
+  }
+}
+
+function possible(client: ClientPlan): ClientPlan {
+  return { ...client, fibers: client.fibers.map((steps) => steps.filter(isPossible).map(withoutGift)) }
+}
+
+function isPossible({ kind }: Step): boolean {
+  return kind !== 'evict'
+}
+
+function withoutGift(step: Step): Step {
+  return step.kind === 'take' && step.twist.kind === 'give' ? { ...step, twist: { kind: 'none' } } : step
+}

@@ -1,0 +1,45 @@
+import { type Mutant, mutant } from '../mutants.ts'
+
+const election = 'src/stores/quorum/election.ts'
+const assembly = 'src/stores/quorum/assembly.ts'
+
+/** Planted bugs of a quorum: what other implementations got wrong. */
+export const QUORUM_MUTANTS: readonly Mutant[] = [
+  mutant(
+    'validity not subtracted',
+    'src/core/acquire.ts',
+    'const validUntilMs = sentAtMs + ttlMs - driftMs(ttlMs)',
+    'const validUntilMs = nowMs + ttlMs - driftMs(ttlMs)',
+  ),
+  mutant(
+    'quorum off by one',
+    'src/stores/quorum/tally.ts',
+    'return Math.floor(nodes / 2) + 1',
+    'return Math.floor(nodes / 2)',
+  ),
+  mutant('no rollback', election, 'assembly.rollBack(round, ballot)', ''),
+  mutant(
+    'rollback only on nodes that said yes',
+    assembly,
+    "if (vote !== undefined && vote.kind !== 'granted') continue",
+    "if (vote === undefined || vote.kind !== 'granted') continue",
+  ),
+  mutant(
+    'token without write-back',
+    election,
+    'if (common !== undefined) {',
+    'if (raised === 0) return Math.max(...seqs)\n      if (common !== undefined) {',
+  ),
+  mutant(
+    'drift ignored under skew',
+    'src/core/hold.ts',
+    'return Math.ceil(durationMs * 0.01) + 2',
+    'return 0 * durationMs',
+  ),
+  mutant(
+    'naive counter at each node',
+    'src/stores/quorum/meaning/answer.ts',
+    'nextSeq(draft.seq, ballot < FIRST_PROPOSAL ? clock.stampUs : ballot)',
+    'draft.seq + 1',
+  ),
+]

@@ -1,0 +1,86 @@
+import type { Ballots, Call, Question, QuorumNode } from '../../../src/stores/quorum/protocol.ts'
+import type { Host } from '../host.ts'
+import type { Network } from '../network.ts'
+import type { Parcel } from '../plan.ts'
+import type { NodeServer } from './server.ts'
+
+/** A client's side of one node: every call is a request over the network, every answer a reply. */
+export class RemoteNode implements QuorumNode {
+  readonly name: string
+  private readonly link: string
+  private readonly host: Host
+  private readonly network: Network
+  private readonly server: NodeServer
+  private listener: ((call: Call) => void) | null = null
+  private open = true
+
+  constructor(link: string, host: Host, network: Network, server: NodeServer) {
+    this.name = server.name
+    this.link = link
+    this.host = host
+    this.network = network
+    this.server = server
+  }
+
+  get isClosed(): boolean {
+    return !this.open
+  }
+
+  send(questions: readonly Question[]): Promise<Ballots> {
+    if (!this.open) return Promise.reject(new Error('the connection is closed'))
+    return new Promise((resolve, reject) => {
+      const settle = (ballots: Ballots | null): void => {
+        if (ballots === null) reject(new Error('connection refused'))
+        else resolve(ballots)
+      }
+      const respond = (ballots: Ballots | null): void => {
+        this.network.send(this.link, 'down', 'reply', () => this.host.enter(() => settle(ballots)), false)
+      }
+      this.network.send(
+        this.link,
+        'up',
+        parcelOf(questions),
+        () => this.server.receive(questions, respond),
+        true,
+      )
+    })
+  }
+
+  /** A call of the server, which still has to cross the network. */
+  receive(call: Call): void {
+    const hear = (): void => {
+      if (this.open) this.listener?.(call)
+    }
+    this.network.send(this.link, 'down', 'notice', () => this.host.enter(hear), false)
+  }
+
+  async identify(): Promise<string> {
+    return this.name
+  }
+
+  async listen(_inbox: string, listener: (call: Call) => void): Promise<void> {
+    this.listener = listener
+  }
+
+  read(): never {
+    throw new Error('no plan reads')
+  }
+
+  scan(): never {
+    throw new Error('no plan lists')
+  }
+
+  evict(): never {
+    throw new Error('no plan evicts')
+  }
+
+  async close(): Promise<void> {
+    this.open = false
+  }
+}
+
+/** Questions of all kinds travel together; targeted faults meet the most interesting one. */
+function parcelOf(questions: readonly Question[]): Parcel {
+  const kinds = new Set(questions.map(({ kind }) => kind))
+  return kinds.has('claim') ? 'attempt' : kinds.has('renew') ? 'renew' : 'release'
+}
