@@ -21,10 +21,12 @@ export function quorum(clients: readonly AnyRedisClient[], options: QuorumOption
     throw new InvalidArgumentError('clients', 'must be a list of Redis clients, one for each server')
   if (new Set(clients).size < clients.length)
     throw new InvalidArgumentError('clients', 'must not name a client twice')
+  const { runtime = nodeRuntime } = options
   const nodes = clients.map((client, index) => {
-    const adapter = adapterOf(client, nodeRuntime)
-    if (adapter.cluster !== null)
-      throw new UnsupportedError('a cluster cannot be one of the servers of a quorum')
+    const adapter = adapterOf(client, runtime)
+    // A failover loses votes that were given, so a node must not have one.
+    if (adapter.topology !== 'single')
+      throw new UnsupportedError(`a node of a quorum is one server, not a ${adapter.topology}`)
     return new RedisNode(addressOf(client) ?? `node ${index + 1}`, adapter)
   })
   return assemble(nodes, options)
