@@ -71,7 +71,7 @@ async function run(): Promise<void> {
     size: values.tiny ? 'tiny' : 'full',
     ...(values.only !== undefined && { only: values.only.split(',') }),
     ...(values.profile !== undefined && { profile: values.profile }),
-    progress: (what) => console.error(what),
+    progress: (what) => console.error(`${(performance.now() / 1000).toFixed(0).padStart(4)} s  ${what}`),
   }
   try {
     for (const name of names) {

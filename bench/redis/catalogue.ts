@@ -64,7 +64,7 @@ export const CATALOGUE: Readonly<Record<string, Entry>> = {
   ...peers('stock', (name) => `${name}, stock`),
 }
 
-/** As they are set up by themselves they give up soon or starve some: one workload is enough to show it. */
+/** As they are set up by themselves they give up soon or starve some: one workload shows it. */
 function peers(settings: Settings, nameOf: (name: string) => string): Record<string, Entry> {
   return Object.fromEntries(
     Object.entries(PEERS).map(([name, { sends, open }]) => [
@@ -72,7 +72,7 @@ function peers(settings: Settings, nameOf: (name: string) => string): Record<str
       {
         role: 'peer',
         sends,
-        ...(settings === 'stock' && { only: 'waiters' as const }),
+        ...(settings === 'stock' && { only: 'stock' as const }),
         open: (addresses) => open(addresses, settings),
       } satisfies Entry,
     ]),

@@ -10,8 +10,6 @@ import type { Part } from './subject.ts'
 const NANOSECONDS_PER_MS = 1e6
 /** Until every process has been told that it begins. */
 const HEAD_START_MS = 20
-const FULL = { rounds: 3, warmUps: 0 }
-const TINY = { rounds: 1, warmUps: 0 }
 
 export interface Line {
   readonly workload: string
@@ -20,6 +18,7 @@ export interface Line {
   readonly waiters: number
   readonly workMs: number
   readonly lastsMs: number
+  readonly rounds: number
 }
 
 interface Round extends Outcome {
@@ -29,11 +28,11 @@ interface Round extends Outcome {
 }
 
 /** One key that many want. */
-export async function contended(session: Session, line: Line): Promise<Measured> {
-  const { workload, part } = line
-  const tiny = session.size === 'tiny'
-  const measured = await inTurn(session.subjects(part), tiny ? TINY : FULL, (subject) =>
-    measure(session, subject, tiny ? smaller(line) : line),
+export async function contended(session: Session, full: Line): Promise<Measured> {
+  const line = session.size === 'tiny' ? smaller(full) : full
+  const { workload, part, rounds } = line
+  const measured = await inTurn(session.subjects(part), { rounds, warmUps: 0 }, (subject) =>
+    measure(session, subject, line),
   )
   const rows = [...measured].map(([subject, rounds]) => ({
     workload,
@@ -44,7 +43,7 @@ export async function contended(session: Session, line: Line): Promise<Measured>
 }
 
 function smaller(line: Line): Line {
-  return { ...line, processes: Math.min(line.processes, 2), lastsMs: 150 }
+  return { ...line, processes: Math.min(line.processes, 2), lastsMs: 150, rounds: 1 }
 }
 
 async function measure(session: Session, subject: string, line: Line): Promise<Round> {

@@ -27,14 +27,9 @@ const WANTED: readonly { workload: string; title: string; unit: string; figure: 
 
 export function panelsOf(rows: readonly Row[]): Panel[] {
   return WANTED.flatMap(({ workload, title, unit, figure }) => {
-    const bars = rows.filter((row) => row.workload === workload && isDrawn(row.subject)).map(barOf(figure))
+    const bars = rows.filter((row) => row.workload === workload).map(barOf(figure))
     return bars.length === 0 ? [] : [{ title, unit, bars }]
   })
-}
-
-/** Stock settings fail or starve, so their figures do not compare. */
-function isDrawn(subject: string): boolean {
-  return entryOf(subject).only !== 'waiters'
 }
 
 function barOf(figure: string): (row: Row) => Bar {

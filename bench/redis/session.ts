@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { freePort } from '../../scripts/servers/ports.ts'
 import { type RedisServer, startRedis } from '../../scripts/servers/redis.ts'
 import type { Size } from '../result.ts'
-import { CATALOGUE, entryOf } from './catalogue.ts'
+import { BASE, CATALOGUE, entryOf, OURS } from './catalogue.ts'
 import { Counters } from './counters.ts'
 import type { Addresses, Part } from './subject.ts'
 import { Worker } from './worker.ts'
@@ -15,6 +15,9 @@ export interface SessionOptions {
   readonly size: Size
   readonly execArgv: readonly string[]
 }
+
+/** What stands beside those that take part in one thing alone. */
+const REFERENCES = [BASE, OURS]
 
 /** One server, and a process for every subject: they take turns, so that none runs beside another. */
 export class Session {
@@ -56,7 +59,7 @@ export class Session {
   subjects(part: Part): string[] {
     return Object.entries(CATALOGUE)
       .filter(([, { role }]) => role !== 'peer' || this.broker !== null)
-      .filter(([, { only }]) => only === undefined || only === part)
+      .filter(([name, { only }]) => only === part || (part === 'stock' ? REFERENCES.includes(name) : !only))
       .map(([name]) => name)
   }
 

@@ -19,7 +19,7 @@ export interface Held {
   release(): Promise<unknown>
 }
 
-export type Part = 'sequential' | 'keys' | 'waiters' | 'processes' | 'leases'
+export type Part = 'sequential' | 'keys' | 'waiters' | 'stock' | 'processes' | 'leases'
 
 /** How a subject is opened, and what it stands for in the tables. */
 export interface Entry {

@@ -17,6 +17,13 @@ const WAITERS: Line = {
   waiters: 50,
   workMs: 0,
   lastsMs: 600,
+  rounds: 3,
+}
+const STOCK: Line = {
+  ...WAITERS,
+  workload: 'Redis, 50 waiters in one process, as the libraries are set up by themselves',
+  part: 'stock',
+  rounds: 1,
 }
 const CROWDS: Line = {
   workload: 'Redis, 8 processes with 4 waiters each, 1 ms of work',
@@ -24,7 +31,8 @@ const CROWDS: Line = {
   processes: 8,
   waiters: 4,
   workMs: 1,
-  lastsMs: 900,
+  lastsMs: 700,
+  rounds: 3,
 }
 const LONERS: Line = {
   workload: 'Redis, 8 processes with 1 waiter each, 1 ms of work',
@@ -32,7 +40,8 @@ const LONERS: Line = {
   processes: 8,
   waiters: 1,
   workMs: 1,
-  lastsMs: 900,
+  lastsMs: 700,
+  rounds: 3,
 }
 
 export const NAMES = {
@@ -57,6 +66,7 @@ export const PARTS: Readonly<Record<Part, readonly Workload[]>> = {
     (session) => serverLimit(session, NAMES.limit),
   ],
   waiters: [(session) => contended(session, WAITERS)],
+  stock: [(session) => contended(session, STOCK)],
   processes: [(session) => contended(session, CROWDS), (session) => contended(session, LONERS)],
   leases: [(session) => leases(session, NAMES.leases)],
 }
