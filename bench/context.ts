@@ -1,5 +1,14 @@
 import type { Bundle } from './bundle.ts'
-import type { Size } from './result.ts'
+import type { Machine } from './machine.ts'
+import type { Result, Row, Size, Target } from './result.ts'
+
+export interface Bench {
+  run(context: Context): Result | Promise<Result>
+  /** Judges rows that were measured at different times; only a benchmark that has parts has it. */
+  judge?(rows: readonly Row[]): Target[]
+  /** The rows as SVG. */
+  draw?(result: Result, machine: Machine): string
+}
 
 /** What a benchmark is given. */
 export interface Context {

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Bundle } from './bundle.ts'
-import type { Context } from './context.ts'
-import { type Machine, thisMachine } from './machine.ts'
-import { benchRedis, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
+import type { Bench, Context } from './context.ts'
+import { keep } from './keep.ts'
+import { thisMachine } from './machine.ts'
+import { REDIS, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
 import type { Result, Size } from './result.ts'
 import { benchSqlite, CONTENDER, PAIR } from './sqlite.ts'
@@ -12,18 +12,18 @@ import { benchSqlite, CONTENDER, PAIR } from './sqlite.ts'
 const MEMORY = new URL('./programs/memory.ts', import.meta.url)
 const LEASES = new URL('./programs/leases.ts', import.meta.url)
 
-const BENCHES: Record<string, (context: Context) => Result | Promise<Result>> = {
-  memory: ({ bundle, size }) => inOneProcess(bundle.path(MEMORY), size),
-  leases: ({ bundle, size }) => inOneProcess(bundle.path(LEASES), size),
-  sqlite: benchSqlite,
-  redis: benchRedis,
+const BENCHES: Record<string, Bench> = {
+  memory: { run: ({ bundle, size }) => inOneProcess(bundle.path(MEMORY), size) },
+  leases: { run: ({ bundle, size }) => inOneProcess(bundle.path(LEASES), size) },
+  sqlite: { run: benchSqlite },
+  redis: REDIS,
 }
 
 const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny] [--only PART,…] [--profile FOLDER]
   --json     print the results as JSON
   --write    keep them in bench/results/
   --tiny     only show that everything runs: the figures mean nothing
-  --only     some parts of redis: ${REDIS_PARTS.join(', ')}
+  --only     some parts of redis, measured or written alone: ${REDIS_PARTS.join(', ')}
   --profile  keep a CPU profile of every process of redis in that folder`
 
 /** A process of its own, so that no workload meets the heap and the compiled code of another. */
@@ -45,14 +45,8 @@ const { values, positionals } = parseArgs({
 })
 const names = positionals.length === 0 ? Object.keys(BENCHES) : positionals
 const unknown = names.filter((name) => !Object.hasOwn(BENCHES, name))
-const wrong =
-  unknown.length > 0
-    ? `Unknown: ${unknown.join(', ')}.`
-    : values.write && values.only !== undefined
-      ? 'What is kept is the whole of a benchmark: --write and --only exclude each other.'
-      : null
-if (values.help || wrong !== null) {
-  console.log(wrong === null ? USAGE : `${wrong}\n${USAGE}`)
+if (values.help || unknown.length > 0) {
+  console.log(unknown.length > 0 ? `Unknown: ${unknown.join(', ')}.\n${USAGE}` : USAGE)
   process.exitCode = values.help ? 0 : 64
 } else {
   await run()
@@ -75,23 +69,15 @@ async function run(): Promise<void> {
   }
   try {
     for (const name of names) {
-      const result = await BENCHES[name]?.(context)
-      if (result === undefined) continue
-      const { svg: _, ...figures } = result
-      results[name] = figures
+      const bench = BENCHES[name] as Bench
+      const result = await bench.run(context)
+      results[name] = result
       say(describeResult(result))
-      if (values.write) keep(name, machine, result)
+      if (values.write) keep(name, bench, machine, result)
       if (result.overlaps > 0) process.exitCode = 1
     }
   } finally {
     bundle.remove()
   }
   if (values.json) console.log(JSON.stringify({ machine, results }, null, 2))
-}
-
-function keep(name: string, machine: Machine, { svg, ...result }: Result): void {
-  const folder = new URL('./results/', import.meta.url)
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(new URL(`${name}.json`, folder), `${JSON.stringify({ machine, ...result }, null, 2)}\n`)
-  if (svg !== undefined) writeFileSync(new URL(`${name}.svg`, folder), svg)
 }

@@ -1,5 +1,5 @@
-import type { Context } from './context.ts'
-import { thisMachine } from './machine.ts'
+import type { Bench, Context } from './context.ts'
+import type { Machine } from './machine.ts'
 import { installPeers, peerVersions } from './peers.ts'
 import { plot } from './plot.ts'
 import { panelsOf } from './redis/panels.ts'
@@ -17,7 +17,7 @@ export const REDIS_PROGRAMS = [
 export const REDIS_PARTS = Object.keys(PARTS) as Part[]
 
 /** Redis beside the other libraries and the bare client, all on one server that is there for nothing else. */
-export async function benchRedis({ bundle, size, only, profile, progress }: Context): Promise<Result> {
+async function run({ bundle, size, only, profile, progress }: Context): Promise<Result> {
   const parts = partsOf(only)
   const [program, broker] = REDIS_PROGRAMS
   // To see that everything runs, what is ours is enough.
@@ -41,10 +41,7 @@ export async function benchRedis({ bundle, size, only, profile, progress }: Cont
     const overlaps = measured.reduce((sum, workload) => sum + workload.overlaps, 0)
     const server = await session.counters.version()
     const versions = { 'redis-server': server, ...(size === 'full' && peerVersions()) }
-    const { cpu, cores, node } = thisMachine()
-    const note = `Redis ${server} beside the clients on ${cores} cores (${cpu}), Node ${node}: npm run bench -- redis`
-    const svg = plot(panelsOf(rows), note)
-    return { rows, targets: targetsOf(rows), overlaps, versions, svg }
+    return { rows, targets: targetsOf(rows), overlaps, versions }
   } finally {
     await session.end()
   }
@@ -56,3 +53,10 @@ function partsOf(only: readonly string[] | undefined): readonly Part[] {
   if (unknown.length > 0) throw new Error(`--only knows ${REDIS_PARTS.join(', ')}, not ${unknown.join(', ')}`)
   return only as Part[]
 }
+
+function draw({ rows, versions = {} }: Result, { cpu, cores, node }: Machine): string {
+  const where = `Redis ${versions['redis-server']} beside the clients on ${cores} cores (${cpu}), Node ${node}`
+  return plot(panelsOf(rows), `${where}: npm run bench -- redis`)
+}
+
+export const REDIS: Bench = { run, judge: targetsOf, draw }

@@ -20,8 +20,6 @@ export interface Result {
   readonly overlaps: number
   /** Of what only this benchmark needs: servers and other libraries. */
   readonly versions?: Readonly<Record<string, string>>
-  /** The rows as a picture. */
-  readonly svg?: string
 }
 
 /** How much of everything a run does: `tiny` only shows that it works. */
