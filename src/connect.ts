@@ -13,6 +13,7 @@ const SCHEMES: Record<string, Open> = {
   'redis:': openRedis,
   'rediss:': openRedis,
   'redlock:': openQuorum,
+  'zookeeper:': openZooKeeper,
 }
 
 /** Locks over the store that a URL names. */
@@ -50,5 +51,10 @@ async function openRedis(url: string): Promise<Store> {
 
 async function openQuorum(url: string): Promise<Store> {
   const { openQuorum: open } = await import('./stores/quorum/open.ts')
+  return open(url)
+}
+
+async function openZooKeeper(url: string): Promise<Store> {
+  const { openZooKeeper: open } = await import('./stores/zookeeper/open.ts')
   return open(url)
 }

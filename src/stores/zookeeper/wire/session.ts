@@ -77,6 +77,10 @@ export class Session implements ConnectionListener {
     this.connect()
   }
 
+  get id(): bigint {
+    return this.handshake.sessionId
+  }
+
   /** How long the ensemble keeps the session without hearing from us; 0 before that was agreed on. */
   get timeoutMs(): number {
     return this.handshake.timeoutMs

@@ -1,0 +1,158 @@
+import type { Admin } from '../../core/store.ts'
+import type { EvictAnswer, HolderView, KeyView, Mode, WaiterView } from '../../model/index.ts'
+import { isInUse, TOKENS_PER_SEQ } from '../../model/index.ts'
+import { tokenFrom } from './answers.ts'
+import { both, type Desk } from './desk.ts'
+import { encoded, type NodeData, nodeDataOf } from './format.ts'
+import { type Line, lineOf, type Place } from './line.ts'
+import { type NodeName, textOf } from './names.ts'
+import type { ZooKeeperClient } from './wire/client.ts'
+import { isWire } from './wire/errors.ts'
+import type { Stat } from './wire/protocol.ts'
+
+/** A node with what it tells about itself. */
+interface Seen {
+  readonly place: Place
+  readonly node: NodeName
+  readonly path: string
+  readonly data: NodeData
+  readonly stat: Stat
+}
+
+const KEYS_AT_ONCE = 100
+
+export class ZooKeeperAdmin implements Admin {
+  private readonly desk: Desk
+
+  constructor(desk: Desk) {
+    this.desk = desk
+  }
+
+  async read(key: string): Promise<KeyView> {
+    const { client } = await this.desk.sessions.any()
+    await client.sync(this.desk.paths.root)
+    return this.viewOf(client, key)
+  }
+
+  async *list(prefix: string): AsyncIterable<KeyView> {
+    const { client } = await this.desk.sessions.any()
+    const { paths } = this.desk
+    const [, { names }] = await both(client.sync(paths.root), client.getChildren(paths.locks))
+    const wanted = names
+      .map(textOf)
+      .filter((key) => key.startsWith(prefix))
+      .sort()
+    for (let first = 0; first < wanted.length; first += KEYS_AT_ONCE) {
+      const page = wanted.slice(first, first + KEYS_AT_ONCE)
+      for (const view of await Promise.all(page.map((key) => this.viewOf(client, key)))) {
+        if (isInUse(view)) yield view
+      }
+    }
+  }
+
+  async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
+    const { client } = await this.desk.sessions.any()
+    await client.sync(this.desk.paths.root)
+    const { seen } = await this.see(client, key)
+    const meant = seen.filter((each) => {
+      const fits = token === null || founderOf(each) === token / TOKENS_PER_SEQ
+      return each.place.holds && each.data.closedMs === undefined && fits
+    })
+    const done = await Promise.all(meant.map((each) => (ask ? askToLetGo(client, each) : end(client, each))))
+    const labels = meant.filter((_, index) => done[index]).map(({ data }) => data.label)
+    return { kind: labels.length === 0 ? 'absent' : 'evicted', labels }
+  }
+
+  private async viewOf(client: ZooKeeperClient, key: string): Promise<KeyView> {
+    const { line, seen } = await this.see(client, key)
+    const nowMs = this.desk.clock.nowMs()
+    const closed = seen.filter(({ data }) => data.closedMs !== undefined)
+    const holding = seen.filter(({ place, data }) => place.holds && data.closedMs === undefined)
+    const waiting = seen.filter(({ place, node }) => !place.holds && node.queued)
+    const tokens = holding.map((each) => tokenFrom(founderOf(each)))
+    const mode = line[0]?.mode
+    return {
+      key,
+      holders: holding.map((each) => holderView(each, nowMs)),
+      line: waiting.map((each) => waiterView(each, nowMs)),
+      token: tokens.reduce<bigint | null>(
+        (most, token) => (most === null || token > most ? token : most),
+        null,
+      ),
+      limit: mode?.kind === 'permits' && holding.length + waiting.length > 0 ? mode.limit : null,
+      closedForMs: Math.max(
+        0,
+        ...closed.map(({ data, stat }) => Math.round(stat.mtimeMs + (data.closedMs ?? 0) - nowMs)),
+      ),
+    }
+  }
+
+  /** Nodes that go while they are looked at are left out. */
+  private async see(client: ZooKeeperClient, key: string): Promise<{ line: Line; seen: Seen[] }> {
+    const keyPath = this.desk.paths.lock(key)
+    const names = await unlessGone(client.getChildren(keyPath))
+    const line = names === null ? [] : lineOf(names.names)
+    const looks = line.flatMap((place) =>
+      place.nodes.map(async (node): Promise<Seen | null> => {
+        const path = `${keyPath}/${node.name}`
+        const read = await unlessGone(client.getData(path))
+        return read === null ? null : { place, node, path, data: nodeDataOf(read.data), stat: read.stat }
+      }),
+    )
+    return { line, seen: (await Promise.all(looks)).filter((each) => each !== null) }
+  }
+}
+
+async function end(client: ZooKeeperClient, { path }: Seen): Promise<boolean> {
+  return (await unlessGone(client.delete(path).then(() => true))) ?? false
+}
+
+async function askToLetGo(client: ZooKeeperClient, { path, data }: Seen): Promise<boolean> {
+  const asked = encoded({ ...data, asks: (data.asks ?? 0) + 1 })
+  return (await unlessGone(client.setData(path, asked).then(() => true))) ?? false
+}
+
+async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {
+  try {
+    return await answer
+  } catch (error) {
+    if (isWire(error, 'NoNode')) return null
+    throw error
+  }
+}
+
+function founderOf({ node, stat }: Seen): bigint {
+  return node.place?.founder ?? stat.czxid
+}
+
+/** A session that lives renews what it holds, so that what is left is the ttl at most. */
+function holderView(seen: Seen, nowMs: number): HolderView {
+  const { place, data, stat } = seen
+  return {
+    ...aboutOf(seen),
+    token: tokenFrom(founderOf(seen)),
+    heldMs: Math.max(0, Math.round(nowMs - stat.ctimeMs - (data.waitedMs ?? 0))),
+    mode: place.mode.kind,
+    weight: weightOf(place.mode),
+  }
+}
+
+function waiterView(seen: Seen, nowMs: number): WaiterView {
+  return { ...aboutOf(seen), waitedMs: Math.max(0, Math.round(nowMs - seen.stat.ctimeMs)) }
+}
+
+function aboutOf({ place, node, data }: Seen) {
+  return {
+    label: data.label,
+    owner: node.owner,
+    actor: data.actor,
+    mode: place.mode.kind,
+    weight: weightOf(place.mode),
+    expiresInMs: data.ttlMs,
+    meta: data.meta,
+  }
+}
+
+function weightOf(mode: Mode): number {
+  return mode.kind === 'permits' ? mode.weight : 1
+}

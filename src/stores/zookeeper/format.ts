@@ -1,0 +1,49 @@
+import { UnsupportedError } from '../../errors.ts'
+import type { Claim } from '../../model/index.ts'
+
+const FORMAT = 1
+/** Says which version of Holdfast wrote everything below the root. */
+export const ROOT_DATA = Buffer.from(JSON.stringify({ holdfast: FORMAT }))
+
+export function requireFormat(data: Buffer, path: string): void {
+  const { holdfast } = parsed(data) as { holdfast?: unknown }
+  if (holdfast === FORMAT) return
+  throw new UnsupportedError(
+    `${path} in ZooKeeper was not made by this version of Holdfast: choose another path, or upgrade`,
+  )
+}
+
+/** What a node tells beside its name: for operators, and for those who wait behind it. */
+export interface NodeData {
+  readonly label: string
+  readonly actor: string | null
+  readonly meta: string | null
+  readonly ttlMs: number
+  /** How long it waited before it held the key, once that is known. */
+  readonly waitedMs?: number
+  /** How often an operator asked the holder to let go. */
+  readonly asks?: number
+  /** It expired, and keeps the key closed for that long. */
+  readonly closedMs?: number
+}
+
+export function nodeData({ label, actor, meta, ttlMs }: Claim, more: Partial<NodeData> = {}): Buffer {
+  return encoded({ label, actor, meta, ttlMs, ...more })
+}
+
+export function encoded(data: NodeData): Buffer {
+  return Buffer.from(JSON.stringify(data))
+}
+
+export function nodeDataOf(data: Buffer): NodeData {
+  return { label: '', actor: null, meta: null, ttlMs: 0, ...(parsed(data) as Partial<NodeData>) }
+}
+
+function parsed(data: Buffer): object {
+  try {
+    const value: unknown = JSON.parse(data.toString())
+    return typeof value === 'object' && value !== null ? value : {}
+  } catch {
+    return {}
+  }
+}

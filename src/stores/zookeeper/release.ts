@@ -1,0 +1,47 @@
+import type { Claim, ReleaseAnswer } from '../../model/index.ts'
+import type { Desk } from './desk.ts'
+import type { Entry } from './entry.ts'
+import { expire, findNode, removeNode } from './expiry.ts'
+import { nodeDataOf } from './format.ts'
+import { findId } from './line.ts'
+import { isWire } from './wire/errors.ts'
+
+const RELEASED: ReleaseAnswer = { kind: 'released' }
+const ABSENT: ReleaseAnswer = { kind: 'absent' }
+
+export function releaseOne(desk: Desk, claim: Claim): Promise<ReleaseAnswer> {
+  const entry = desk.find(claim)
+  return entry === undefined ? releaseStrange(desk, claim) : entry.inTurn(() => release(desk, entry))
+}
+
+async function release(desk: Desk, entry: Entry): Promise<ReleaseAnswer> {
+  if (desk.runtime.nowMs() >= entry.deadlineMs) await expire(desk, entry)
+  const { session } = entry
+  if (session === null || entry.phase === 'closed' || entry.phase === 'over') return ABSENT
+  const connecting = session.ready()
+  if (connecting !== null) await connecting
+  entry.phase = 'leaving'
+  if (entry.node === null) await findNode(desk, entry)
+  const removed = await removeNode(entry)
+  desk.forget(entry)
+  return removed ? RELEASED : ABSENT
+}
+
+/** A claim that another process made, or this one through another connection. */
+async function releaseStrange(desk: Desk, { key, id }: Claim): Promise<ReleaseAnswer> {
+  const session = await desk.sessions.any()
+  const keyPath = desk.paths.lock(key)
+  const line = await desk.look(session, keyPath)
+  const found = line === null ? undefined : findId(line, id)
+  if (found === undefined) return ABSENT
+  const path = `${keyPath}/${found.node.name}`
+  try {
+    const { data } = await session.client.getData(path)
+    if (nodeDataOf(data).closedMs !== undefined) return ABSENT
+    await session.client.delete(path)
+    return RELEASED
+  } catch (error) {
+    if (isWire(error, 'NoNode')) return ABSENT
+    throw error
+  }
+}
