@@ -29,8 +29,19 @@ export const CLUSTER_CLIENTS = {
     nodeRedis(nodeRedis6.duplicate(nodeRedisOptions(ports, name))),
 } satisfies Record<string, Bring>
 
-const nodeRedis5 = createNodeRedis5({ rootNodes: [] })
-const nodeRedis6 = createNodeRedis6({ rootNodes: [] })
+/** What is used of node-redis's cluster class: with its own type, the compiler needs gigabytes. */
+interface NodeRedisCluster {
+  readonly masters: readonly object[]
+  readonly isOpen: boolean
+  nodeClient(node: never): unknown
+  duplicate(options: object): NodeRedisCluster
+  on(event: 'error', listener: () => void): unknown
+  connect(): Promise<unknown>
+  destroy(): unknown
+}
+
+const nodeRedis5 = (createNodeRedis5 as unknown as (options: object) => NodeRedisCluster)({ rootNodes: [] })
+const nodeRedis6 = (createNodeRedis6 as unknown as (options: object) => NodeRedisCluster)({ rootNodes: [] })
 
 let names = 0
 
@@ -83,7 +94,7 @@ async function ioredis(client: Ioredis5 | Ioredis6): Promise<Brought> {
   return { client, close: () => client.disconnect() }
 }
 
-async function nodeRedis(client: typeof nodeRedis5 | typeof nodeRedis6): Promise<Brought> {
+async function nodeRedis(client: NodeRedisCluster): Promise<Brought> {
   client.on('error', () => {})
   await client.connect()
   return { client, close: () => client.destroy() }
