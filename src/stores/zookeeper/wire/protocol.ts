@@ -20,8 +20,6 @@ export const OPERATIONS = {
   error: -1,
 } as const
 
-export type Operation = keyof typeof OPERATIONS
-
 /** Packets that answer no request carry these numbers instead of a request's own. */
 export const XIDS = { notification: -1, ping: -2, auth: -4, setWatches: -8 } as const
 
