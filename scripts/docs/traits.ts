@@ -8,6 +8,7 @@ import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import type { Topology } from '../../src/stores/redis/clients/client.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
 import { sqlite } from '../../src/stores/sql/sqlite/index.ts'
+import { zookeeper } from '../../src/stores/zookeeper/index.ts'
 
 /** How each store is opened, in the order of the documentation; `folder` is empty and will be removed. */
 const STORES: readonly ((folder: string) => Store)[] = [
@@ -18,6 +19,8 @@ const STORES: readonly ((folder: string) => Store)[] = [
   () => redisStore('sentinel'),
   () => redisStore('cluster'),
   () => new QuorumStore([], nodeRuntime, () => 1),
+  // Connects when it is first used.
+  () => zookeeper('zookeeper://127.0.0.1'),
 ]
 
 /** What the stores say of themselves. */
