@@ -26,7 +26,9 @@ it('answers every deal as the model does', async () => {
   let compared = 0
   for (const [number, [opening, plan]] of days.entries()) {
     const all: Deal[] = [{ kind: 'open', goods: opening, ttlMs: null }, ...plan, { kind: 'look' }]
-    const found = await Promise.all(all.map((deal) => store.records?.trade(`day ${number}`, deal)))
+    const found: (DealAnswer | undefined)[] = []
+    // One after the other: a script that the server does not know yet would be overtaken by those that it knows.
+    for (const deal of all) found.push(await store.records?.trade(`day ${number}`, deal))
     expect(found.map(sorted), `seed ${seed}, day ${number}`).toEqual(byModel(all).map(sorted))
     compared += all.length
   }
