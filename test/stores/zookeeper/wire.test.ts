@@ -188,10 +188,13 @@ describe('requests', () => {
     const { client: stranger } = await open({ auth: { scheme: 'digest', text: 'ann:guessed' } })
     const path = newPath()
     await ann.create(path, Buffer.from('hers'), 'persistent', CREATOR)
+    // Each session may be at another server, and only after a sync does that know the node.
+    await stranger.sync(path)
     await expect(stranger.getData(path)).rejects.toMatchObject({ reason: 'NoAuth' })
     await expect(stranger.setData(path, NOTHING)).rejects.toMatchObject({ reason: 'NoAuth' })
     ann.session.disconnect()
     await ann.session.ready(5000)
+    await ann.sync(path)
     expect((await ann.getData(path)).data.toString(), 'after a reconnect, too').toBe('hers')
   })
 })
