@@ -46,7 +46,7 @@ export class Session {
   static async start(options: SessionOptions): Promise<Session> {
     const port = await freePort()
     const broker =
-      options.broker === null ? null : fork(options.broker, [String(port)], { execArgv: [], silent: true })
+      options.broker === null ? null : fork(options.broker, [String(port)], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
     if (broker !== null) await once(broker, 'message')
     return new Session(await startRedis(), broker, port, options)
   }
@@ -80,7 +80,7 @@ export class Session {
 
   async end(): Promise<void> {
     await Promise.all([...this.workers.values()].map((worker) => worker.end()))
-    this.broker?.disconnect()
+    if (this.broker?.connected) this.broker.disconnect()
     await this.counters.close()
     await this.server.stop()
   }
