@@ -47,7 +47,7 @@ export class RedisServer {
     const { persistent = false, args = [], program = 'redis-server' } = this.options
     this.guarded = new Guarded(program, [
       ...['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder],
-      ...['--pidfile', join(this.folder, 'pid'), '--logfile', join(this.folder, 'log'), '--save', ''],
+      ...['--pidfile', join(this.folder, 'pid'), '--logfile', join(this.folder, 'log'), '--save', '3600 1'],
       ...['--appendonly', persistent ? 'yes' : 'no', '--appendfsync', 'always'],
       ...['--enable-debug-command', 'yes', ...args],
     ])

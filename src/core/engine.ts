@@ -9,6 +9,7 @@ import type { Request, Settings } from './options.ts'
 import { type Outcome, Releasing } from './release.ts'
 import type { Runtime } from './runtime.ts'
 import type { Store, StoreNotice } from './store.ts'
+import { warn } from './warnings.ts'
 import { Watchdog } from './watchdog.ts'
 
 /** Whoever waits for a push about a claim. */
@@ -47,9 +48,10 @@ export class Engine implements HoldKeeper {
     )
     this.abandoned = new Abandoned(this.courier, this.runtime)
     this.waits = new Alarms(this.runtime, false)
-    this.stopNotices = store.notices((notice) =>
-      (this.targets.get(notice.id) ?? this.turnstile)?.notice(notice),
-    )
+    this.stopNotices = store.notices((notice) => {
+      if (notice.kind === 'warning') warn(this.events, notice)
+      else (this.targets.get(notice.id) ?? this.turnstile)?.notice(notice)
+    })
   }
 
   claimOf(request: Request): Claim {

@@ -17,6 +17,8 @@ export interface LockEvents {
   revoked: { key: string; token: bigint | null }
   /** The event loop stood still, or the machine slept: leases are proven before they are trusted. */
   stalled: { stalledMs: number; leases: number }
+  /** The server stands in a way that endangers locks. Without a listener it becomes a warning of the process, once. */
+  warning: { code: string; message: string }
   /** A call to the store failed or did not answer in time. */
   storeFailed: { call: 'attempt' | 'renew' | 'release' | 'admin' | 'records'; claims: number; error: unknown }
 }

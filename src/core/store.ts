@@ -21,8 +21,18 @@ export type Soon<T> = T | Promise<T>
 /** What became of one renewal; of several, one may be unknown although the others are known. */
 export type RenewReply = RenewAnswer | { readonly kind: 'unknown'; readonly error: Error }
 
-/** What a store adds to a notice: the key it is about. */
-export type StoreNotice = Notice & { readonly key: string }
+/** What a store tells: a notice with the key it is about, or a warning. */
+export type StoreNotice = (Notice & { readonly key: string }) | StoreWarning
+
+/** Something about the server that its operator should change. It is about no claim, so it names none. */
+export interface StoreWarning {
+  readonly kind: 'warning'
+  readonly id: ''
+  readonly key: ''
+  /** Stable, for whoever wants to tell warnings apart. */
+  readonly code: string
+  readonly message: string
+}
 
 /** The truth about a store; `docs/guarantees.md` is generated from it. */
 export interface Traits {

@@ -131,6 +131,10 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'who waits for a connection does so for a while only',
   },
+  'src/stores/redis/check/check.ts': {
+    uses: 'setTimer',
+    why: 'the server is looked at only after the first locks, and never for a process that ends at once',
+  },
   'src/stores/redis/transaction/index.ts': {
     uses: 'setTimer',
     why: 'a server that does not let go of watched keys in time loses the connection',

@@ -2,7 +2,8 @@ import type { Store } from 'holdfast'
 import { memory, memoryWorld } from 'holdfast/memory'
 import { FakeRuntime, type FaultyStore, faulty, LostCallError } from 'holdfast/testing'
 import { beforeEach, describe, expect, test } from 'vitest'
-import type { Claim, Notice } from '../../src/model/index.ts'
+import type { StoreNotice } from '../../src/core/store.ts'
+import type { Claim } from '../../src/model/index.ts'
 
 let runtime: FakeRuntime
 let store: FaultyStore
@@ -129,7 +130,7 @@ describe('notices', () => {
     ['drop', { kind: 'drop' }, 0],
     ['double', { kind: 'double' }, 2],
   ] as const)('%s', async (_, fate, times) => {
-    const heard: Notice[] = []
+    const heard: StoreNotice[] = []
     store.notices((notice) => heard.push(notice))
     store.faults.notices(fate)
     await grantByPush()
@@ -137,7 +138,7 @@ describe('notices', () => {
   })
 
   test('delay, unless nobody listens any more', async () => {
-    const heard: Notice[] = []
+    const heard: StoreNotice[] = []
     const stop = store.notices((notice) => heard.push(notice))
     store.faults.notices({ kind: 'delay', ms: 100 })
     await grantByPush()

@@ -1,19 +1,22 @@
-import { nodeRuntime } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
 import { InvalidArgumentError, StoreError, UnsupportedError } from '../../errors.ts'
 import { ignore, type RedisClient } from './clients/client.ts'
 import { IOREDIS_OPTIONS, type Ioredis, IoredisClient } from './clients/ioredis.ts'
 import { type NodeRedis, NodeRedisClient } from './clients/node-redis.ts'
-import { RedisStore } from './store.ts'
+import { storeOf } from './make.ts'
+import { settingsOf } from './options.ts'
+import { parametersOf } from './parameters.ts'
 
 /** A store over a connection of its own: `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
-export async function openRedis(url: string): Promise<Store> {
+export async function openRedis(given: string): Promise<Store> {
+  const { url, options } = parametersOf(given)
   requireSound(url)
+  const settings = settingsOf(options)
   const client = (await openIoredis(url)) ?? (await openNodeRedis(url))
   if (client === null) {
     throw new UnsupportedError('redis:// needs a client library: npm install ioredis, or npm install redis')
   }
-  return new RedisStore(client, nodeRuntime)
+  return storeOf(client, settings)
 }
 
 async function openIoredis(url: string): Promise<RedisClient | null> {

@@ -1,0 +1,65 @@
+import type { Runtime, Timer } from '../../../core/runtime.ts'
+import type { Store, StoreNotice, StoreWarning } from '../../../core/store.ts'
+import type { RedisClient } from '../clients/client.ts'
+import { factsOf } from './facts.ts'
+import { findingsOf } from './findings.ts'
+
+/** The first locks go first, and a process that lives shorter than this is not told. */
+const DELAY_MS = 1000
+
+type Listener = (notice: StoreNotice) => void
+
+/** Looks once at the server, apart from the locking path, and tells what its operator should change. */
+export class ServerCheck {
+  private readonly client: RedisClient
+  private readonly runtime: Runtime
+  private readonly wait: number
+  private readonly listeners = new Set<Listener>()
+  private timer: Timer | null = null
+  private found: readonly StoreWarning[] = []
+  private closed = false
+
+  constructor(client: RedisClient, runtime: Runtime, replicasToWaitFor: number) {
+    this.client = client
+    this.runtime = runtime
+    this.wait = replicasToWaitFor
+  }
+
+  /** The same store, which now tells warnings, too. */
+  attachTo(store: Store): Store {
+    const notices = store.notices.bind(store)
+    const close = store.close.bind(store)
+    store.notices = (listener) => {
+      const stop = notices(listener)
+      this.listen(listener)
+      return () => {
+        stop()
+        this.listeners.delete(listener)
+      }
+    }
+    store.close = () => {
+      this.closed = true
+      this.timer?.clear()
+      return close()
+    }
+    return store
+  }
+
+  private listen(listener: Listener): void {
+    this.listeners.add(listener)
+    if (this.found.length > 0)
+      this.runtime.defer(() => {
+        if (this.listeners.has(listener)) for (const warning of this.found) listener(warning)
+      })
+    this.timer ??= this.runtime.setTimer(() => void this.look().catch(() => {}), DELAY_MS, true)
+  }
+
+  /** What cannot be found out is not told: the locking path will say so if the server is gone. */
+  private async look(): Promise<void> {
+    const servers = (await this.client.cluster?.masters()) ?? [this.client]
+    const facts = await Promise.all(servers.map((server) => factsOf(server, this.runtime)))
+    if (this.closed) return
+    this.found = facts.flatMap((each) => findingsOf(each, this.wait))
+    for (const listener of this.listeners) for (const warning of this.found) listener(warning)
+  }
+}

@@ -1,0 +1,74 @@
+import type { Runtime } from '../../../core/runtime.ts'
+import type { RedisClient } from '../clients/client.ts'
+
+/** What a server says of itself; null where it does not say, or may not be asked. */
+export interface Facts {
+  readonly port: string
+  readonly version: string | null
+  /** Valkey counts its versions on its own, and all of them are new enough. */
+  readonly isValkey: boolean
+  readonly evictionPolicy: string | null
+  readonly persistent: boolean | null
+  readonly replicas: number | null
+  /** How far its clock is ahead of ours. */
+  readonly clockAheadMs: number | null
+}
+
+export async function factsOf(client: RedisClient, runtime: Runtime): Promise<Facts> {
+  const [info, save, clockAheadMs] = await Promise.all([
+    ask(client, 'INFO', []),
+    ask(client, 'CONFIG', ['GET', 'save']),
+    clockAhead(client, runtime),
+  ])
+  const said = new Map(
+    textOf(info)
+      .split('\r\n')
+      .map((line) => line.split(':', 2) as [string, string]),
+  )
+  const version = said.get('redis_version') ?? null
+  return {
+    port: said.get('tcp_port') ?? '?',
+    version,
+    isValkey: said.has('valkey_version'),
+    evictionPolicy: said.get('maxmemory_policy') ?? null,
+    persistent: persistence(said.get('aof_enabled'), savePoints(save)),
+    replicas: said.get('role') === 'master' ? Number(said.get('connected_slaves')) : null,
+    clockAheadMs,
+  }
+}
+
+/** Null when the server refuses to answer: many a service forbids CONFIG. */
+function ask(client: RedisClient, command: string, args: readonly string[]): Promise<unknown> {
+  return client.send(command, args).catch(() => null)
+}
+
+async function clockAhead(client: RedisClient, runtime: Runtime): Promise<number | null> {
+  const sentAtMs = runtime.nowMs()
+  const time = await ask(client, 'TIME', [])
+  if (!Array.isArray(time)) return null
+  const [seconds, micros] = time.map(Number) as [number, number]
+  const halfWayMs = runtime.wallMs() - (runtime.nowMs() - sentAtMs) / 2
+  return seconds * 1000 + micros / 1000 - halfWayMs
+}
+
+function persistence(aof: string | undefined, points: string | null): boolean | null {
+  if (aof === '1') return true
+  return aof === undefined || points === null ? null : points !== ''
+}
+
+/** The answer to CONFIG GET is a list, or by the newer protocol a map, which the clients show in three ways. */
+function savePoints(answer: unknown): string | null {
+  if (Array.isArray(answer)) {
+    const [first, second] = answer as [unknown, unknown]
+    if (typeof first === 'object' && first !== null) return String((first as { value?: unknown }).value ?? '')
+    return first === 'save' ? String(second) : null
+  }
+  if (answer instanceof Map) return answer.has('save') ? String(answer.get('save')) : null
+  if (typeof answer !== 'object' || answer === null) return null
+  const { save } = answer as { save?: unknown }
+  return save === undefined ? null : String(save)
+}
+
+function textOf(info: unknown): string {
+  return typeof info === 'string' ? info : ''
+}

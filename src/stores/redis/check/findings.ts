@@ -1,0 +1,72 @@
+import type { StoreWarning } from '../../../core/store.ts'
+import type { Facts } from './facts.ts'
+
+/** Tokens are stamped by the server's clock, and it may be corrected one day. */
+const CLOCK_LIMIT_MS = 10_000
+const OLDEST_MAJOR = 7
+
+/** What of a server's facts endangers locks, each with what to do about it. */
+export function findingsOf(facts: Facts, replicasToWaitFor: number): StoreWarning[] {
+  const found = [
+    eviction(facts),
+    persistence(facts),
+    replication(facts, replicasToWaitFor),
+    version(facts),
+    clock(facts),
+  ]
+  return found.filter((warning) => warning !== null)
+}
+
+function eviction({ port, evictionPolicy: policy }: Facts): StoreWarning | null {
+  if (policy === null || policy === 'noeviction') return null
+  return warning(
+    'EVICTION',
+    `the Redis server on port ${port} may evict locks when its memory is full (maxmemory-policy is ${policy}): set maxmemory-policy to noeviction, or keep locks on a server of their own`,
+  )
+}
+
+function persistence({ port, persistent }: Facts): StoreWarning | null {
+  if (persistent !== false) return null
+  return warning(
+    'PERSISTENCE',
+    `the Redis server on port ${port} keeps nothing over a restart, so a restart ends every lock while its holder is still at work: switch appendonly on, or wait for the longest ttl before a restarted server is used again`,
+  )
+}
+
+function replication({ port, replicas }: Facts, wait: number): StoreWarning | null {
+  if (replicas === null) return null
+  if (replicas > 0 && wait === 0) {
+    const have = replicas === 1 ? 'a replica' : `${replicas} replicas`
+    return warning(
+      'REPLICAS',
+      `the Redis server on port ${port} has ${have}, and a failover loses the locks that were not copied yet: set replicas: { wait: 1 }, or check fencing tokens where it matters`,
+    )
+  }
+  if (replicas >= wait) return null
+  return warning(
+    'REPLICAS',
+    `the Redis server on port ${port} has fewer replicas (${replicas}) than each lock waits for (${wait}), so that no lock can be had: connect the replicas, or lower replicas.wait`,
+  )
+}
+
+function version({ port, version: text, isValkey }: Facts): StoreWarning | null {
+  if (text === null || isValkey || !(Number.parseInt(text, 10) < OLDEST_MAJOR)) return null
+  return warning(
+    'VERSION',
+    `the server on port ${port} is Redis ${text}, which gets no more fixes and which Holdfast is not tested with: upgrade to Redis ${OLDEST_MAJOR} or newer, or to Valkey`,
+  )
+}
+
+function clock({ port, clockAheadMs }: Facts): StoreWarning | null {
+  if (clockAheadMs === null || Math.abs(clockAheadMs) <= CLOCK_LIMIT_MS) return null
+  const side = clockAheadMs > 0 ? 'ahead of' : 'behind'
+  const seconds = Math.round(Math.abs(clockAheadMs) / 1000)
+  return warning(
+    'CLOCK',
+    `the clock of the Redis server on port ${port} is ${seconds} s ${side} the one of this machine: locks end early or late when it is corrected, so correct it now and keep it in step (NTP)`,
+  )
+}
+
+function warning(code: string, message: string): StoreWarning {
+  return { kind: 'warning', id: '', key: '', code: `HOLDFAST_REDIS_${code}`, message }
+}

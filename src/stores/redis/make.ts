@@ -1,0 +1,22 @@
+import type { Store } from '../../core/store.ts'
+import { UnsupportedError } from '../../errors.ts'
+import { ServerCheck } from './check/check.ts'
+import type { RedisClient } from './clients/client.ts'
+import type { RedisSettings } from './options.ts'
+import { PlainStore } from './plain/store.ts'
+import { ConfirmingClient } from './replicas/confirming.ts'
+import { ReplicatedStore } from './replicas/store.ts'
+import { RedisStore } from './store.ts'
+
+/** The store that the settings ask for, over any client. */
+export function storeOf(client: RedisClient, settings: RedisSettings): Store {
+  const { format, replicas, check, runtime } = settings
+  if (client.cluster !== null && format === 'plain')
+    throw new UnsupportedError("format 'plain' is not supported on a cluster")
+  if (client.cluster !== null && replicas !== null)
+    throw new UnsupportedError('replicas cannot be waited for on a cluster')
+  const own = replicas === null ? client : new ConfirmingClient(client, replicas)
+  const basic = format === 'plain' ? new PlainStore(own, runtime) : new RedisStore(own, runtime)
+  const store = replicas === null ? basic : new ReplicatedStore(basic, replicas.wait)
+  return check ? new ServerCheck(client, runtime, replicas?.wait ?? 0).attachTo(store) : store
+}
