@@ -1,5 +1,5 @@
-import type { Admin, Records, Soon, Store, StoreNotice, Traits } from '../../../core/store.ts'
-import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../../model/index.ts'
+import type { Admin, Records, RenewReply, Soon, Store, StoreNotice, Traits } from '../../../core/store.ts'
+import type { Claim, ClaimAnswer, ReleaseAnswer } from '../../../model/index.ts'
 import { UnmetError } from './confirming.ts'
 
 /** A store whose grants and renewals count only once replicas have them. */
@@ -30,7 +30,7 @@ export class ReplicatedStore implements Store {
   }
 
   /** A renewal that did not reach the replicas is unknown: the lease ends at its old deadline unless the next one does. */
-  renew(claims: readonly Claim[]): Soon<readonly RenewAnswer[]> {
+  renew(claims: readonly Claim[]): Soon<readonly RenewReply[]> {
     return this.store.renew(claims)
   }
 
