@@ -46,7 +46,9 @@ export class Session {
   static async start(options: SessionOptions): Promise<Session> {
     const port = await freePort()
     const broker =
-      options.broker === null ? null : fork(options.broker, [String(port)], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
+      options.broker === null
+        ? null
+        : fork(options.broker, [String(port)], { execArgv: [], stdio: ['ignore', 'ignore', 'ignore', 'ipc'] })
     if (broker !== null) await once(broker, 'message')
     return new Session(await startRedis(), broker, port, options)
   }
