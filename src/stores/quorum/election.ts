@@ -147,8 +147,11 @@ function grantsOf({ votes }: Round): VoteGranted[] {
 /** One node may not know yet that a key is free, so a refusal counts when a majority says it. */
 async function refusalOf(round: Round): Promise<Refused | null> {
   const refusals = () => round.votes.filter((vote): vote is Refused => vote?.kind === 'refused')
-  if (refusals().length === 0) return null
   const majority = majorityOf(round.nodes)
-  await round.untilHeard(majority)
-  return refusals().length > round.nodes - majority ? (refusals()[0] as Refused) : null
+  for (;;) {
+    const count = refusals().length
+    if (count >= majority) return refusals()[0] as Refused
+    if (count === 0 || count + round.open < majority) return null
+    await round.untilHeard(round.yes + round.no + 1)
+  }
 }

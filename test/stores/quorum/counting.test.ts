@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest'
+import { nodeRuntime } from '../../../src/core/runtime.ts'
+import type { Claim, Mode } from '../../../src/model/index.ts'
+import type { Ballots, Question, QuorumNode, Vote } from '../../../src/stores/quorum/protocol.ts'
+import { QuorumStore } from '../../../src/stores/quorum/store.ts'
+import { majorityOf, verdictOf, votesNeeded } from '../../../src/stores/quorum/tally.ts'
+import { addressesOf } from '../../../src/stores/quorum/url.ts'
+
+const refused: Vote = { kind: 'refused', reason: 'mode', message: 'in use as a lock' }
+const granted: Vote = { kind: 'granted', seq: 7, contended: false }
+
+/** A node that answers claims when the test says so, in whatever order. */
+class Voter implements QuorumNode {
+  readonly name: string
+  private give: (vote: Vote) => void = () => {}
+  private readonly asked: Promise<void>
+  private tellAsked: () => void = () => {}
+
+  constructor(name: string) {
+    this.name = name
+    this.asked = new Promise((resolve) => {
+      this.tellAsked = resolve
+    })
+  }
+
+  async votes(vote: Vote): Promise<void> {
+    await this.asked
+    this.give(vote)
+    await new Promise(setImmediate)
+  }
+
+  send(questions: readonly Question[]): Promise<Ballots> {
+    const answer = (vote: Vote): Ballots => ({
+      stampUs: 1,
+      votes: questions.map(({ kind }) => (kind === 'claim' ? vote : { kind: 'released' })),
+    })
+    if (!questions.some(({ kind }) => kind === 'claim')) return Promise.resolve(answer(granted))
+    return new Promise((resolve) => {
+      this.give = (vote) => resolve(answer(vote))
+      this.tellAsked()
+    })
+  }
+
+  identify = () => Promise.resolve(this.name)
+  listen = () => Promise.resolve()
+  read = () => Promise.resolve([])
+  evict = () => Promise.resolve()
+  close = () => Promise.resolve()
+  async *scan(): AsyncIterable<readonly string[]> {}
+}
+
+function claimOf(mode: Mode): Claim {
+  const plain = { owner: null, actor: null, meta: null, group: null, replaces: null, label: 'test' }
+  return { ...plain, key: 'k', id: 'c', mode, ttlMs: 10_000, queue: true, lockDelayMs: 0 }
+}
+
+describe('a refusal', () => {
+  const permits: Mode = { kind: 'permits', limit: 3, weight: 1 }
+
+  test('counts when a majority says it, in whatever order the votes come', async () => {
+    for (const order of [
+      [refused, granted, refused],
+      [granted, refused, refused],
+      [refused, refused, granted],
+    ]) {
+      const voters = ['a', 'b', 'c'].map((name) => new Voter(name))
+      const store = new QuorumStore(voters, nodeRuntime, () => 5000)
+      const answer = store.attempt([claimOf(permits)])
+      for (const [place, vote] of order.entries()) await voters[place]?.votes(vote)
+      expect((await answer)[0]).toEqual(refused)
+      await store.close()
+    }
+  })
+
+  test('of a minority is a vote that may be repeated', async () => {
+    const voters = ['a', 'b', 'c'].map((name) => new Voter(name))
+    const store = new QuorumStore(voters, nodeRuntime, () => 5000)
+    const answer = store.attempt([claimOf(permits)])
+    await voters[0]?.votes(refused)
+    await voters[1]?.votes(granted)
+    await voters[2]?.votes({ kind: 'granted', seq: 7, contended: false })
+    expect((await answer)[0]?.kind).toBe('blocked')
+    await store.close()
+  })
+})
+
+describe('the tally', () => {
+  test('settles every vector of votes, and not before it must', () => {
+    for (const nodes of [1, 2, 3, 4, 5, 7]) {
+      const needed = majorityOf(nodes)
+      for (let yes = 0; yes <= nodes; yes++)
+        for (let no = 0; yes + no <= nodes; no++)
+          for (let failed = 0; yes + no + failed <= nodes; failed++) {
+            const open = nodes - yes - no - failed
+            const verdict = verdictOf({ nodes, needed, yes, no, failed })
+            expect(verdict === 'met').toBe(yes >= needed)
+            expect(verdict === 'hopeless').toBe(yes + open < needed)
+            if (open === 0) expect(verdict).not.toBe('possible')
+          }
+    }
+  })
+
+  test('an even split is hopeless at once', () => {
+    expect(verdictOf({ nodes: 4, needed: majorityOf(4), yes: 2, no: 2, failed: 0 })).toBe('hopeless')
+  })
+
+  test('a semaphore needs so many votes that one permit too many cannot get them', () => {
+    for (const nodes of [3, 5, 7])
+      for (let limit = 1; limit <= 20; limit++) {
+        const needed = votesNeeded({ kind: 'permits', limit, weight: 1 }, nodes)
+        expect((limit + 1) * needed).toBeGreaterThan(nodes * limit)
+        expect((limit + 1) * (needed - 1)).toBeLessThanOrEqual(nodes * limit)
+        expect(needed).toBeLessThanOrEqual(nodes)
+      }
+  })
+})
+
+describe('a redlock URL', () => {
+  test('gives every server the credentials, the database and TLS', () => {
+    expect(addressesOf('redlock://u:p%40@h1,h2:7000,h3/2?tls=true')).toEqual([
+      { url: 'rediss://u:p%40@h1/2', name: 'h1:6379' },
+      { url: 'rediss://u:p%40@h2:7000/2', name: 'h2:7000' },
+      { url: 'rediss://u:p%40@h3/2', name: 'h3:6379' },
+    ])
+  })
+
+  test.each([
+    ['redlock://', /names no host|must name hosts/],
+    ['redlock://h1,,h3', /host/],
+    ['redlock://h1,h1:6379,h2', /names h1:6379 twice/],
+    ['redlock://h1,h2,h3?tls=maybe', /tls=true/],
+    ['redlock://u:geheim@h1:port,h2', /must name hosts/],
+  ])('%s is refused, without its password', (url, problem) => {
+    let message = ''
+    try {
+      addressesOf(url)
+    } catch (error) {
+      message = (error as Error).message
+    }
+    expect(message).toMatch(problem)
+    expect(message).not.toContain('geheim')
+  })
+})
