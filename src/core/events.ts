@@ -27,32 +27,32 @@ export type EventName = keyof LockEvents
 export type Listener<N extends EventName> = (event: LockEvents[N]) => void
 
 /** Listeners by event. An event nobody listens to costs one look-up. */
-export class Events {
-  private readonly listeners = new Map<EventName, Set<Listener<never>>>()
+export class Events<E extends object = LockEvents> {
+  private readonly listeners = new Map<keyof E, Set<(event: never) => void>>()
 
-  on<N extends EventName>(name: N, listener: Listener<N>): () => void {
+  on<N extends keyof E>(name: N, listener: (event: E[N]) => void): () => void {
     const set = this.listeners.get(name) ?? new Set()
     this.listeners.set(name, set)
-    set.add(listener as Listener<never>)
+    set.add(listener)
     return () => {
-      set.delete(listener as Listener<never>)
+      set.delete(listener)
       if (set.size === 0 && this.listeners.get(name) === set) this.listeners.delete(name)
     }
   }
 
-  has(name: EventName): boolean {
+  has(name: keyof E): boolean {
     return this.listeners.has(name)
   }
 
-  emit<N extends EventName>(name: N, event: LockEvents[N]): void {
+  emit<N extends keyof E>(name: N, event: E[N]): void {
     const set = this.listeners.get(name)
     if (set === undefined) return
     for (const listener of [...set]) {
       try {
-        ;(listener as Listener<N>)(event)
+        ;(listener as (event: E[N]) => void)(event)
       } catch (error) {
         // A listener's bug must not break a lock; the host still gets to see it.
-        process.emitWarning(`a listener of ${name} threw: ${String(error)}`, 'HoldfastWarning')
+        process.emitWarning(`a listener of ${String(name)} threw: ${String(error)}`, 'HoldfastWarning')
       }
     }
   }

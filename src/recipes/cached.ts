@@ -20,6 +20,8 @@ export interface CachedOptions {
   local?: Duration
   /** How much longer an old value is served while one process loads the new one. */
   stale?: Duration
+  /** Told when the load in the background failed; a warning of the process when left out. */
+  onRefreshError?: (error: unknown) => void
   /** How long to wait for the process that loads. */
   wait?: Duration
   /** Larger values are refused: 1 MiB of JSON by default. */
@@ -39,6 +41,7 @@ interface Checked {
   readonly staleMs: number
   readonly wait: Duration | undefined
   readonly maxBytes: number
+  readonly onRefreshError: (error: unknown) => void
 }
 
 const MOST_COPIES = 10_000
@@ -109,7 +112,7 @@ export class Cache {
       }
     }
     const flight = `refresh ${key}`
-    if (!this.flights.has(flight)) void this.joined(flight, refreshed).catch(() => undefined)
+    if (!this.flights.has(flight)) this.joined(flight, refreshed).catch(checked.onRefreshError)
   }
 
   private async loadUnder(
@@ -155,7 +158,8 @@ function freshOf(key: string): string {
   return `fresh:${key}`
 }
 
-function checkedOf({ ttl, local, stale, wait, maxBytes = 1024 * 1024 }: CachedOptions): Checked {
+function checkedOf(options: CachedOptions): Checked {
+  const { ttl, local, stale, wait, maxBytes = 1024 * 1024, onRefreshError = warn } = options
   const ttlMs = keepMs('ttl', ttl)
   const localMs =
     local === undefined
@@ -163,5 +167,9 @@ function checkedOf({ ttl, local, stale, wait, maxBytes = 1024 * 1024 }: CachedOp
       : durationMs('local', local, { minMs: 0, maxMs: ttlMs })
   const staleMs = stale === undefined ? 0 : durationMs('stale', stale, { minMs: 0, maxMs: 31_536_000_000 })
   wholeNumber('maxBytes', maxBytes, 2, 16 * 1024 * 1024)
-  return { ttlMs, localMs, staleMs, wait, maxBytes }
+  return { ttlMs, localMs, staleMs, wait, maxBytes, onRefreshError }
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(`a cached value could not be refreshed: ${String(error)}`, 'HoldfastWarning')
 }

@@ -1,5 +1,6 @@
 import type { AcquireOptions, Duration, Lease } from '../core/api.ts'
 import { durationMs } from '../core/durations.ts'
+import { Events } from '../core/events.ts'
 import { ConflictError, quote } from '../errors.ts'
 import { functionOf, type Kit, keyFor, pause } from './kit.ts'
 
@@ -30,14 +31,12 @@ export interface ElectionEvents {
 /** `signal` fires when the leadership is lost and when it is to be given back: stop then. */
 export type LeaderWork<T> = (lease: Lease, signal: AbortSignal) => Promise<T> | T
 
-type Listener<N extends keyof ElectionEvents> = (event: ElectionEvents[N]) => void
-
 /** One leader among those who campaign for the same name. */
 export class Election {
   private readonly kit: Kit
   private readonly name: string
   private readonly options: AcquireOptions
-  private readonly listeners = new Map<keyof ElectionEvents, Set<Listener<never>>>()
+  private readonly events = new Events<ElectionEvents>()
   private term: { readonly resigning: AbortController; over: Promise<unknown> } | null = null
 
   constructor(kit: Kit, name: string, { ttl, meta }: ElectionOptions = {}) {
@@ -102,11 +101,9 @@ export class Election {
     }
   }
 
-  on<N extends keyof ElectionEvents>(event: N, listener: Listener<N>): () => void {
-    const set = this.listeners.get(event) ?? new Set()
-    this.listeners.set(event, set)
-    set.add(listener as Listener<never>)
-    return () => set.delete(listener as Listener<never>)
+  /** Returns the way to stop listening. */
+  on<N extends keyof ElectionEvents>(event: N, listener: (event: ElectionEvents[N]) => void): () => void {
+    return this.events.on(event, listener)
   }
 
   private get key(): string {
@@ -122,14 +119,14 @@ export class Election {
       const lease = await this.elected(stop, resigned)
       if (lease === null) return undefined
       const { token } = lease
-      this.emit('elected', { token })
+      this.events.emit('elected', { token })
       try {
         const result = await work(lease, AbortSignal.any([lease.signal, stop]))
         if (lease.held || stop.aborted) return result
       } catch (error) {
         if (!lease.signal.aborted && !resigned.aborted) throw error
       } finally {
-        this.emit(lease.signal.aborted ? 'lost' : 'resigned', { token })
+        this.events.emit(lease.signal.aborted ? 'lost' : 'resigned', { token })
         await lease[Symbol.asyncDispose]()
       }
       if (resigned.aborted) return undefined
@@ -144,10 +141,5 @@ export class Election {
       if (resigned.aborted) return null
       throw error
     }
-  }
-
-  private emit<N extends keyof ElectionEvents>(name: N, event: ElectionEvents[N]): void {
-    for (const listener of this.listeners.get(name) ?? [])
-      this.kit.runtime.defer(() => (listener as Listener<N>)(event))
   }
 }

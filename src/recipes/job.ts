@@ -1,6 +1,6 @@
-import type { Duration, Lease, Work } from '../core/api.ts'
+import type { Duration, Work } from '../core/api.ts'
 import { durationMs } from '../core/durations.ts'
-import { functionOf, type Kit, keepMs, keyFor, recordsOf, writeUnder } from './kit.ts'
+import { functionOf, type Kit, keepMs, keyFor, recordsOf, runUnder, writeUnder } from './kit.ts'
 
 export interface JobOptions {
   /** Nobody runs the job again before this time after its start, however short the work was. */
@@ -32,20 +32,13 @@ export async function job(
     ...(meta === undefined ? {} : { meta }),
   })
   if (lease === null) return 'skipped'
-  try {
+  return runUnder(lease, async () => {
     if (records !== null) {
       if ((await records.read(kit.nameOf(key))) !== null) return 'skipped'
       // Before the work, so that the time counts although the process may die in the middle.
       await writeUnder(kit, lease, lease.acquiredAt.toISOString(), atLeastMs)
     }
-    await ranUnder(lease, work)
+    await work(lease)
     return 'ran'
-  } finally {
-    await lease[Symbol.asyncDispose]()
-  }
-}
-
-async function ranUnder(lease: Lease, work: Work<unknown>): Promise<void> {
-  await work(lease)
-  lease.assertHeld()
+  })
 }

@@ -84,6 +84,17 @@ export function pause({ runtime }: Kit, delayMs: number, signal?: AbortSignal): 
   })
 }
 
+/** Runs the work under a lease, gives that back, and throws `LeaseLostError` when it was lost on the way. */
+export async function runUnder<T>(lease: Lease, work: () => Promise<T> | T): Promise<T> {
+  try {
+    const result = await work()
+    lease.assertHeld()
+    return result
+  } finally {
+    await lease[Symbol.asyncDispose]()
+  }
+}
+
 /**
  * Writes the record of the same name as the lease's key, only while the lease is held: checked by the store in the
  * same step. An unknown outcome is tried again as long as the lease lives, since a repeated write changes nothing.

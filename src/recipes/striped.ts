@@ -1,5 +1,5 @@
 import type { AcquireOptions, Lease, Mutex, Work } from '../core/api.ts'
-import { type Kit, wholeNumber } from './kit.ts'
+import { type Kit, runUnder, wholeNumber } from './kit.ts'
 
 /** A fixed number of locks for many ids: ids that fall on the same stripe wait for each other. */
 export interface Striped {
@@ -44,9 +44,10 @@ async function usingAny<T>(
 ): Promise<T> {
   for (const key of keys) {
     const lease = await kit.locks.tryAcquire(key, options)
-    if (lease !== null) return run(lease, work)
+    if (lease !== null) return runUnder(lease, () => work(lease))
   }
-  return run(await firstOf(kit, keys, options), work)
+  const lease = await firstOf(kit, keys, options)
+  return runUnder(lease, () => work(lease))
 }
 
 /** Waits in every line at once; what comes after the first is let go. */
@@ -67,15 +68,5 @@ async function firstOf(kit: Kit, keys: readonly string[], options: AcquireOption
     throw error instanceof AggregateError ? error.errors[0] : error
   } finally {
     enough.abort()
-  }
-}
-
-async function run<T>(lease: Lease, work: Work<T>): Promise<T> {
-  try {
-    const result = await work(lease)
-    lease.assertHeld()
-    return result
-  } finally {
-    await lease[Symbol.asyncDispose]()
   }
 }

@@ -54,6 +54,7 @@ export const ROOMS: readonly Room[] = [
     may: [
       'src/core/api.ts',
       'src/core/durations.ts',
+      'src/core/events.ts',
       'src/core/runtime.ts',
       'src/core/store.ts',
       'src/model/index.ts',

@@ -64,6 +64,24 @@ test('while an old value may be served, one process loads the new one in the bac
   expect(await get(b)).toBe(2)
 })
 
+test('a load in the background that fails is told, and the old value is served', async () => {
+  const scene = new Scene()
+  const { locks } = scene.party()
+  const told: unknown[] = []
+  const get = (load: () => Promise<string>) =>
+    locks.cached(
+      'x',
+      { ttl: '10s', local: 0, stale: '1m', onRefreshError: (error) => told.push(error) },
+      load,
+    )
+  expect(await scene.runtime.until(get(async () => 'old'))).toBe('old')
+  await scene.runtime.advance(10_001)
+  const down = new Error('down')
+  expect(await get(() => Promise.reject(down))).toBe('old')
+  await scene.runtime.advance(1000)
+  expect(told).toEqual([down])
+})
+
 test('a loader that fails fails its callers, and the next one loads again', async () => {
   await using locks = createLocks()
   const fail = () => locks.cached('x', { ttl: '10s' }, () => Promise.reject(new Error('down')))

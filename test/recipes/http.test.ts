@@ -153,6 +153,21 @@ describe.each(Object.entries(FRAMEWORKS))('Idempotency-Key with %s', (_, start) 
   })
 })
 
+test('a handler of node:http that throws is answered with 500, and its key may be tried again', async () => {
+  await using locks = createLocks()
+  let runs = 0
+  const handler = idempotentHandler(locks, (_, response) => {
+    if (++runs === 1) throw new Error('broken')
+    response.end('worked')
+  })
+  const url = await listen(handler)
+  const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
+  const post = () => fetch(url, { method: 'POST', headers: { 'Idempotency-Key': 'k' } })
+  expect((await post()).status).toBe(500)
+  expect((await warned).message).toBe('a handler failed: Error: broken')
+  expect(await (await post()).text()).toBe('worked')
+})
+
 async function listen(handler: RequestListener): Promise<string> {
   const server = createServer(handler)
   onTestFinished(

@@ -24,7 +24,7 @@ export function idempotentHandler(
   handler: (request: IncomingMessage, response: ServerResponse, body: Buffer) => unknown,
   options: IdempotencyOptions<IncomingMessage> & { maxBodyBytes?: number } = {},
 ) {
-  return async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+  const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await read(request, options.maxBodyBytes ?? 1024 * 1024)
     if (body === null) {
       response.writeHead(413).end()
@@ -42,6 +42,16 @@ export function idempotentHandler(
     }
     if (await guard(locks, options, parsed, response, handle)) await handler(request, response, body)
   }
+  return (request: IncomingMessage, response: ServerResponse): void => {
+    serve(request, response).catch((error) => fail(response, error))
+  }
+}
+
+/** Nobody awaits a handler of `node:http`: what it throws would end the process. */
+function fail(response: ServerResponse, error: unknown): void {
+  process.emitWarning(`a handler failed: ${String(error)}`, 'HoldfastWarning')
+  if (response.headersSent) response.destroy()
+  else response.writeHead(500).end()
 }
 
 /** Answers the request, or says that it passes. */
