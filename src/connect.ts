@@ -13,6 +13,8 @@ const SCHEMES: Record<string, Open> = {
   'redis:': openRedis,
   'rediss:': openRedis,
   'redlock:': openQuorum,
+  'etcd:': openEtcd,
+  'etcds:': openEtcd,
   'zookeeper:': openZooKeeper,
 }
 
@@ -51,6 +53,11 @@ async function openRedis(url: string): Promise<Store> {
 
 async function openQuorum(url: string): Promise<Store> {
   const { openQuorum: open } = await import('./stores/quorum/open.ts')
+  return open(url)
+}
+
+async function openEtcd(url: string): Promise<Store> {
+  const { openEtcd: open } = await import('./stores/etcd/open.ts')
   return open(url)
 }
 

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { nodeRuntime } from '../../src/core/runtime.ts'
 import type { Store, Traits } from '../../src/core/store.ts'
+import { etcd } from '../../src/stores/etcd/index.ts'
 import { memory } from '../../src/stores/memory/index.ts'
 import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import type { Topology } from '../../src/stores/redis/clients/client.ts'
@@ -21,6 +22,7 @@ const STORES: readonly ((folder: string) => Store)[] = [
   () => new QuorumStore([], nodeRuntime, () => 1),
   // Connects when it is first used.
   () => zookeeper('zookeeper://127.0.0.1'),
+  () => etcd({ endpoints: ['localhost:2379'] }),
 ]
 
 /** What the stores say of themselves. */

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -11,6 +11,8 @@ export interface EtcdOptions {
   readonly members?: number
   /** Whether members speak to each other through proxies, so that they can be parted; default false. */
   readonly parted?: boolean
+  /** Whether the data is written through to a disk; else it is kept in memory where the system has a folder for that. */
+  readonly durable?: boolean
   /** Further arguments of every member. */
   readonly args?: readonly string[]
   /** How clients reach the members: default http. */
@@ -18,6 +20,7 @@ export interface EtcdOptions {
 }
 
 const START_MS = 20_000
+const MEMORY = '/dev/shm'
 
 /** A cluster of one's own on the loopback interface, with its data in a temporary folder. */
 export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdCluster> {
@@ -35,7 +38,7 @@ export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdCluster>
 
 export class EtcdCluster {
   readonly members: readonly EtcdMember[]
-  private readonly folder = mkdtempSync(join(tmpdir(), 'holdfast-etcd-'))
+  private readonly folder: string
   private readonly proxies: readonly TcpProxy[]
 
   constructor(
@@ -46,6 +49,8 @@ export class EtcdCluster {
     proxies: readonly TcpProxy[],
   ) {
     this.proxies = proxies
+    const inMemory = options.durable !== true && existsSync(MEMORY)
+    this.folder = mkdtempSync(join(inMemory ? MEMORY : tmpdir(), 'holdfast-etcd-'))
     const advertised = peerPorts.map((port, index) => proxies[index]?.port ?? port)
     const cluster = advertised.map((port, index) => `m${index}=http://127.0.0.1:${port}`).join(',')
     this.members = clientPorts.map(

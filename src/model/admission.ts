@@ -1,7 +1,7 @@
 import type { Claim, Hold, KeyState, Mode, Refused } from './types.ts'
 
 /** Whether a claim of `mode` may hold the key beside the holds that are there. */
-export function fits(mode: Mode, holds: readonly Hold[]): boolean {
+export function fits(mode: Mode, holds: readonly Pick<Hold, 'mode'>[]): boolean {
   switch (mode.kind) {
     case 'exclusive':
       return holds.length === 0
@@ -52,7 +52,7 @@ export function refused(reason: Refused['reason'], message: string): Refused {
   return { kind: 'refused', reason, message }
 }
 
-function usedPermits(holds: readonly Hold[]): number {
+function usedPermits(holds: readonly Pick<Hold, 'mode'>[]): number {
   let used = 0
   for (const hold of holds) if (hold.mode.kind === 'permits') used += hold.mode.weight
   return used

@@ -136,6 +136,30 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'the server is looked at only after the first locks, and never for a process that ends at once',
   },
+  'src/stores/etcd/client/cluster.ts': {
+    uses: 'setTimer',
+    why: 'every call has a deadline of its own, and a member that is slow is left for another before that',
+  },
+  'src/stores/etcd/client/keep-alive.ts': {
+    uses: 'setTimer',
+    why: 'a stream that is silent is given up, not waited for',
+  },
+  'src/stores/etcd/client/watcher.ts': {
+    uses: 'setTimer',
+    why: 'a watch that broke begins again, after a pause while no member answers',
+  },
+  'src/stores/etcd/leases.ts': {
+    uses: 'setTimer',
+    why: 'leases that claims wait for are kept alive',
+  },
+  'src/stores/etcd/book.ts': {
+    uses: 'setTimer',
+    why: 'claims share a lease, so each ends by the clock of its own process',
+  },
+  'src/stores/etcd/ending.ts': {
+    uses: 'setTimer',
+    why: 'a key that an expiry closed is opened when its lock delay is over',
+  },
   'src/stores/redis/transaction/index.ts': {
     uses: 'setTimer',
     why: 'a server that does not let go of watched keys in time loses the connection',

@@ -1,0 +1,231 @@
+import type { Runtime, Timer } from '../../core/runtime.ts'
+import type { Soon } from '../../core/store.ts'
+import { StoreError } from '../../errors.ts'
+import type { EtcdClient } from './client/client.ts'
+import { LOCKS } from './names.ts'
+
+/** etcd counts in seconds. The spare one lets a lease that was kept alive a moment ago serve a new claim as it is. */
+const STEP_MS = 1000
+const SPARE_MS = 1000
+/** A lease that nobody has used for that long is left to end. */
+const LINGER_MS = 30_000
+const LOOK_MS = 500
+/** A keep-alive whose truth is in doubt is asked for again so often. */
+const PROOFS = 3
+
+/** A lease of this store, shared by its claims of the same time to live. */
+export class Lease {
+  readonly id: bigint
+  /** What was asked for; the server may grant more. */
+  readonly seconds: number
+  /** What the server said that it grants. */
+  ttlMs: number
+  /** On our clock, counted from before the request was sent: the server keeps it at least that long. */
+  aliveUntilMs: number
+  usedAtMs: number
+  /** How many claims wait, and need it when their turn comes. */
+  waiters = 0
+  /** It is kept alive no more: something may arrive late that is bound to it, and must find it gone. */
+  retired = false
+  /** Leases that outlive this one by a lock delay: kept alive with it, and after it. */
+  readonly followers = new Map<number, Lease>()
+  keeping: Promise<void> | null = null
+
+  constructor(id: bigint, seconds: number, ttlMs: number, sentAtMs: number) {
+    this.id = id
+    this.seconds = seconds
+    this.ttlMs = ttlMs
+    this.aliveUntilMs = sentAtMs + ttlMs
+    this.usedAtMs = sentAtMs
+  }
+}
+
+/** The leases of one store: one for each time to live in use, all kept alive on one stream. */
+export class Leases {
+  private readonly client: EtcdClient
+  private readonly runtime: Runtime
+  private readonly current = new Map<number, Promise<Lease>>()
+  /** Every lease that may still be alive. */
+  private readonly all = new Set<Lease>()
+  private timer: Timer | null = null
+
+  constructor(client: EtcdClient, runtime: Runtime) {
+    this.client = client
+    this.runtime = runtime
+  }
+
+  /** A lease that lasts for `ttlMs` from now, or will when `fresh` has said so. */
+  async forTtl(ttlMs: number): Promise<Lease> {
+    const seconds = secondsOf(ttlMs)
+    for (;;) {
+      const promised = this.current.get(seconds) ?? this.grant(seconds)
+      const lease = await promised
+      const nowMs = this.runtime.nowMs()
+      if (!lease.retired && nowMs < lease.aliveUntilMs) {
+        lease.usedAtMs = nowMs
+        return lease
+      }
+      this.retire(lease)
+      if (this.current.get(seconds) === promised) this.current.delete(seconds)
+    }
+  }
+
+  /** The lease for `ttlMs` if there is one that lasts for a while; null otherwise. */
+  atHand(ttlMs: number): Lease | null {
+    const nowMs = this.runtime.nowMs()
+    for (const lease of this.all) {
+      if (lease.retired || lease.seconds !== secondsOf(ttlMs)) continue
+      if (lease.aliveUntilMs < nowMs + ttlMs / 2) continue
+      lease.usedAtMs = nowMs
+      return lease
+    }
+    return null
+  }
+
+  /** The lease of that id, if it is ours. */
+  find(id: bigint): Lease | null {
+    for (const lease of this.all) if (lease.id === id) return lease
+    return null
+  }
+
+  /** Makes the lease for `ttlMs` if there is none; nobody waits for it. */
+  prepare(ttlMs: number): void {
+    this.forTtl(ttlMs).catch(ignore)
+  }
+
+  /** Whether a claim of `ttlMs` can rely on it from now on. */
+  suits(lease: Lease, ttlMs: number): boolean {
+    return !lease.retired && lease.ttlMs >= ttlMs && this.runtime.nowMs() < lease.aliveUntilMs
+  }
+
+  /** A lease that ends at least `delayMs` after `lease` does, if both are left alone. */
+  async following(lease: Lease, delayMs: number): Promise<Lease> {
+    const seconds = Math.ceil((lease.ttlMs + delayMs) / STEP_MS)
+    const known = lease.followers.get(seconds)
+    if (known !== undefined) return known
+    const follower = await this.ask(seconds)
+    lease.followers.set(seconds, follower)
+    // A keep-alive that was under way did not know of it, and may have made the lease outlast it.
+    await lease.keeping?.catch(ignore)
+    await this.freshBy(lease, lease.aliveUntilMs + 1)
+    return follower
+  }
+
+  /** Makes sure that the lease lasts for `ttlMs` from now. Rejects when that is not known. */
+  fresh(lease: Lease, ttlMs: number): Soon<void> {
+    const nowMs = this.runtime.nowMs()
+    lease.usedAtMs = nowMs
+    if (lease.aliveUntilMs >= nowMs + ttlMs) return
+    return this.freshBy(lease, nowMs + ttlMs)
+  }
+
+  /** What was sent with this lease may arrive late. Claims that hold by it move to another when they are renewed. */
+  retire(lease: Lease): void {
+    lease.retired = true
+    for (const [seconds, promised] of this.current) {
+      void promised.then((current) => {
+        if (current === lease && this.current.get(seconds) === promised) this.current.delete(seconds)
+      }, ignore)
+    }
+  }
+
+  /** Ends every lease, and with them every claim of this store. What keeps keys closed for a while may stay until then. */
+  async close(delaying: boolean): Promise<void> {
+    this.timer?.clear()
+    this.timer = null
+    const open = [...this.all].flatMap((lease) => (delaying ? [lease] : [lease, ...lease.followers.values()]))
+    this.all.clear()
+    this.current.clear()
+    await Promise.allSettled(open.map((lease) => this.client.revoke(lease.id)))
+  }
+
+  private grant(seconds: number): Promise<Lease> {
+    const promised = this.ask(seconds)
+    this.current.set(seconds, promised)
+    promised.then(
+      (lease) => {
+        this.all.add(lease)
+        this.arm()
+      },
+      () => {
+        if (this.current.get(seconds) === promised) this.current.delete(seconds)
+      },
+    )
+    return promised
+  }
+
+  private async ask(seconds: number): Promise<Lease> {
+    const sentAtMs = this.runtime.nowMs()
+    const { id, ttlSeconds } = await this.client.grant(seconds)
+    return new Lease(id, seconds, ttlSeconds * STEP_MS, sentAtMs)
+  }
+
+  private async freshBy(lease: Lease, untilMs: number): Promise<void> {
+    while (lease.aliveUntilMs < untilMs) {
+      if (lease.retired || untilMs > this.runtime.nowMs() + lease.ttlMs)
+        throw new StoreError('the lease is over')
+      // One that is under way may have been sent early enough.
+      lease.keeping ??= this.keep(lease).finally(() => {
+        lease.keeping = null
+      })
+      await lease.keeping
+    }
+  }
+
+  private async keep(lease: Lease): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const sentAtMs = this.runtime.nowMs()
+      const asked = [lease, ...lease.followers.values()]
+      // Sent after the keep-alives, on another stream: what it proves is told by `proof`.
+      const kept = asked.map(({ id }) => this.client.keepAlive(id))
+      const [proof, ...answers] = await Promise.all([
+        this.client.range({ key: LOCKS.key, countOnly: true }),
+        ...kept,
+      ])
+      if (answers.some(({ ttlSeconds }) => ttlSeconds < 1)) {
+        this.retire(lease)
+        throw new StoreError('etcd ended the lease before it was kept alive')
+      }
+      if (answers.every(({ header }) => header.term === proof.header.term)) {
+        for (const [index, { ttlSeconds }] of answers.entries()) {
+          const each = asked[index] as Lease
+          each.ttlMs = ttlSeconds * STEP_MS
+          each.aliveUntilMs = Math.max(each.aliveUntilMs, sentAtMs + each.ttlMs)
+        }
+        return
+      }
+      if (tries === PROOFS)
+        throw new StoreError('etcd changes its leader: whether the lease lives on is unknown')
+    }
+  }
+
+  private arm(): void {
+    if (this.timer !== null) return
+    this.timer = this.runtime.setTimer(() => this.look(), LOOK_MS, true)
+  }
+
+  /** Keeps alive what may be needed soon; holders see to it themselves. */
+  private look(): void {
+    this.timer = null
+    const nowMs = this.runtime.nowMs()
+    for (const lease of this.all) {
+      if (nowMs >= lease.aliveUntilMs) {
+        this.retire(lease)
+        this.all.delete(lease)
+        continue
+      }
+      const wanted = lease.waiters > 0 || nowMs - lease.usedAtMs < LINGER_MS
+      const due = lease.aliveUntilMs - nowMs < (lease.ttlMs * 2) / 3
+      if (wanted && due && !lease.retired && lease.keeping === null)
+        this.freshBy(lease, lease.aliveUntilMs + 1).catch(ignore)
+    }
+    if (this.all.size > 0) this.arm()
+  }
+}
+
+function secondsOf(ttlMs: number): number {
+  return Math.ceil((ttlMs + SPARE_MS) / STEP_MS)
+}
+
+/** Whoever needs the lease will find out. */
+function ignore(): void {}
