@@ -10,23 +10,79 @@ import {
   SPARE_TOKENS,
   tokenOf,
 } from '../../model/index.ts'
+import { RULES } from './rules.ts'
 
-const DAY_MS = 86_400_000
 const KINDS = { exclusive: 'e', shared: 's', permits: 'p' } as const
 
-/** A claim as attempt.lua reads it. Fields are ended by U+0000, which no text of a claim can contain. */
-export function claimText(claim: Claim, inbox: string): string {
-  const { id, label, actor, meta, lockDelayMs, ttlMs } = claim
-  const tail = `${digits(ttlMs)}${id}\0${inbox}\0${label}\0${actor ?? ''}\0${meta ?? ''}\0${lockDelayMs}\0`
-  return isPlain(claim) ? (claim.queue ? 'x' : 'y') + tail : `f${tail}${furtherText(claim)}`
+/**
+ * Claims as attempt.lua reads them. Fields are ended by U+0000, which no text of a claim can contain. The claims of one
+ * process are mostly alike but for their ids; then the first one says so, and the others are no more than those.
+ */
+export function claimTexts(claims: readonly Claim[], inbox: string): string[] {
+  const first = claims[0] as Claim
+  if (claims.length === 1 || !areAlike(first, claims)) return claims.map((claim) => claimText(claim, inbox))
+  const texts = claims.map(idOf)
+  texts[0] = plainText(first, inbox, first.queue ? 'X' : 'Y')
+  return texts
+}
+
+function claimText(claim: Claim, inbox: string): string {
+  if (isPlain(claim)) return plainText(claim, inbox, claim.queue ? 'x' : 'y')
+  return `f${digits(claim.ttlMs)}${whoText(claim, inbox)}${furtherText(claim)}`
+}
+
+function plainText(claim: Claim, inbox: string, letter: string): string {
+  const life = String(claim.ttlMs + RULES.keepSeqMs)
+  return `${letter}${digits(claim.ttlMs)}${whoText(claim, inbox)}${life}${life.length}`
+}
+
+function whoText({ id, label, actor, meta, lockDelayMs }: Claim, inbox: string): string {
+  return `${id}\0${inbox}\0${label}\0${actor ?? ''}\0${meta ?? ''}\0${lockDelayMs}\0`
+}
+
+function areAlike(first: Claim, claims: readonly Claim[]): boolean {
+  if (!isPlain(first)) return false
+  const { ttlMs, queue, label, actor, meta, lockDelayMs } = first
+  return claims.every(
+    (claim) =>
+      isPlain(claim) &&
+      claim.ttlMs === ttlMs &&
+      claim.queue === queue &&
+      claim.label === label &&
+      claim.actor === actor &&
+      claim.meta === meta &&
+      claim.lockDelayMs === lockDelayMs,
+  )
+}
+
+export function idOf({ id }: Claim): string {
+  return id
 }
 
 export function renewText({ id, ttlMs }: Claim): string {
   return digits(ttlMs) + id
 }
 
-/** What an answer of attempt.lua means. */
-export function claimAnswer(answer: unknown): ClaimAnswer {
+/** What attempt.lua answered: one number for all claims, or an answer for each. */
+export function claimAnswers(answer: unknown, count: number): readonly ClaimAnswer[] {
+  return eachOf(answer, count, claimAnswer)
+}
+
+export function renewAnswers(answer: unknown, count: number): readonly RenewAnswer[] {
+  return eachOf(answer, count, renewAnswer)
+}
+
+export function releaseAnswers(answer: unknown, count: number): readonly ReleaseAnswer[] {
+  return eachOf(answer, count, releaseAnswer)
+}
+
+function eachOf<A>(answer: unknown, count: number, meaning: (answer: unknown) => A): readonly A[] {
+  if (Array.isArray(answer)) return answer.map(meaning)
+  const common = meaning(answer)
+  return count === 1 ? [common] : Array<A>(count).fill(common)
+}
+
+function claimAnswer(answer: unknown): ClaimAnswer {
   if (!Array.isArray(answer)) return granted(Math.abs(Number(answer)), SPARE_TOKENS, Number(answer) < 0)
   switch (answer[0]) {
     case 'granted':
@@ -66,7 +122,7 @@ export function releaseAnswer(answer: unknown): ReleaseAnswer {
   return code === 1 ? RELEASED : ABSENT
 }
 
-/** The claim that a waiter in the store came with: the opposite of `claimText`. */
+/** The claim that a waiter in the store came with: the opposite of `claimTexts`. */
 export function claimOfText(key: string, text: string): { claim: Claim; inbox: string } {
   const letter = text[0]
   const fields = text.slice(11).split('\0')
@@ -102,7 +158,7 @@ function isPlain({ mode, owner, group, replaces, lockDelayMs }: Claim): boolean 
     owner === null &&
     group === null &&
     replaces === null &&
-    lockDelayMs <= DAY_MS
+    lockDelayMs <= RULES.keepSeqMs
   )
 }
 

@@ -33,10 +33,11 @@ export function runScript<A>(
   args: readonly string[],
   meaning: (answer: unknown) => A,
 ): Promise<A> {
-  const rest = [String(keys.length), ...keys, ...args]
-  return client.send('EVALSHA', [sha, ...rest]).then(meaning, (error) => {
+  const command = [sha, String(keys.length), ...keys, ...args]
+  // In small letters, because one of the clients would make them small again and again.
+  return client.send('evalsha', command).then(meaning, (error) => {
     if (!isNoScript(error)) throw error
-    return client.send('EVAL', [source, ...rest]).then(meaning)
+    return client.send('eval', [source, ...command.slice(1)]).then(meaning)
   })
 }
 

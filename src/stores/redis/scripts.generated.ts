@@ -1,7 +1,7 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
 export const SCRIPTS = {
   attempt: {
-    sha: 'abe55831d8f9765693b5c3d3b5bf573539e27a83',
+    sha: 'a5cb86e0eb8c63740451d4b4e781a18f8116a304',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -9,30 +9,37 @@ local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 local FREE, FULL = 102, 102
-local answers, claims = {}, nil
-local lastTtl, head, life = nil, nil, nil
+local answers, claims = nil, nil
+local freeText = '1f' .. stampText
+local alike, opening, before, after, ending, life = false, nil, nil, '', nil, nil
 local index = 1
 while index <= #KEYS do
 local key, argument = KEYS[index], ARGV[index]
-local letter = byte(argument)
-local value, version, form = nil, nil, nil
+local letter, who, value = 0, argument, nil
+if not alike then
+letter = byte(argument)
 if letter ~= FULL then
-value = call('GET', key)
-if value then version, form = byte(value, 1, 2) end
+local digits = byte(argument, -1) - 48
+before = '1x' .. stampText .. nowText .. nowText .. sub(argument, 2, 11)
+life = sub(argument, -1 - digits, -2)
+who = sub(argument, 12, -2 - digits)
+if letter < 97 then
+alike = true
+local stop = string.find(who, '\\0', 1, true)
+opening, ending = (letter == 88 and 'x' or 'y') .. sub(argument, 2, 11), sub(argument, -1 - digits)
+who, after = sub(who, 1, stop - 1), sub(who, stop)
 end
-if letter ~= FULL and (not value or (version == 49 and form == FREE)) then
-local ttl = sub(argument, 2, 11)
-if ttl ~= lastTtl then
-lastTtl, head, life = ttl, format('%013.0f', now + ttl) .. nowText, format('%.0f', ttl + KEEP)
 end
-local seq, seqText = stamp, stampText
-if value and sub(value, 3) >= stampText then
-seq = sub(value, 3) + 1
-seqText = format('%016.0f', seq)
 end
-call('SET', key, '1x' .. seqText .. head .. sub(argument, 12), 'PX', life)
-answers[index] = seq
+if letter ~= FULL then value = call('GET', key) end
+if letter ~= FULL and (not value or (byte(value, 2) == FREE and value < freeText)) then
+call('SET', key, before .. who .. after, 'PX', life)
+if answers then answers[index] = stamp end
 else
+if not answers then
+answers = {}
+for earlier = 1, index - 1 do answers[earlier] = stamp end
+end
 if not claims then
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
@@ -45,7 +52,7 @@ local form = sub(value, 1, 2)
 if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
 if form == '1x' then
 local seq = tonumber(sub(value, 3, 18))
-local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
 return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
 end
 if form ~= '1s' then return nil end
@@ -59,7 +66,7 @@ if #holds == 0 then return format('1f%016.0f', seq) end
 local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local member = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
 end
 end
 return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
@@ -82,7 +89,7 @@ local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
 local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
 kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
+if byte(argument) == 102 then
 local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
 claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
 if owner ~= '' then claim.owner = owner end
@@ -348,8 +355,8 @@ return granted(state, grant(state, claim, claim.ttl))
 end
 return block(state, claim, waiting)
 end
-local function claimOne(key, argument)
-local state = load(call('GET', key))
+local function claimOne(key, value, argument)
+local state = load(value)
 if not state then return { 'format' } end
 keyName = key
 sweep(state)
@@ -396,16 +403,17 @@ end
 claims.group(index, last)
 index = last
 else
-answers[index] = claims.one(key, argument)
+if alike then argument = opening .. who .. after .. ending end
+answers[index] = claims.one(key, value or call('GET', key), argument)
 end
 end
 index = index + 1
 end
-return answers
+return answers or stamp
 `,
   },
   evict: {
-    sha: 'a343c08d08b060c3d41782399e8cad7b5e3b4738',
+    sha: '6d83e667a6c6a282d4bf20f31dc7a8e515d75a55',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -423,7 +431,7 @@ local form = sub(value, 1, 2)
 if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
 if form == '1x' then
 local seq = tonumber(sub(value, 3, 18))
-local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
 return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
 end
 if form ~= '1s' then return nil end
@@ -437,7 +445,7 @@ if #holds == 0 then return format('1f%016.0f', seq) end
 local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local member = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
 end
 end
 return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
@@ -460,7 +468,7 @@ local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
 local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
 kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
+if byte(argument) == 102 then
 local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
 claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
 if owner ~= '' then claim.owner = owner end
@@ -1046,7 +1054,7 @@ return answers
 `,
   },
   read: {
-    sha: 'dec23a765d62d9c70de3d750a48e3647f455d779',
+    sha: 'c5ceb24ba8db933a334abdb82ae437cd728521c4',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -1064,7 +1072,7 @@ local form = sub(value, 1, 2)
 if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
 if form == '1x' then
 local seq = tonumber(sub(value, 3, 18))
-local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
 return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
 end
 if form ~= '1s' then return nil end
@@ -1078,7 +1086,7 @@ if #holds == 0 then return format('1f%016.0f', seq) end
 local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local member = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
 end
 end
 return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
@@ -1101,7 +1109,7 @@ local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
 local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
 kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
+if byte(argument) == 102 then
 local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
 claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
 if owner ~= '' then claim.owner = owner end
@@ -1155,7 +1163,7 @@ return show(record)
 `,
   },
   recordRemove: {
-    sha: '67b581413a3dfbf5085eee7bd07be69209911428',
+    sha: '05ac7cfb8df373c9d7a3b679a36fce9da0dddd35',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -1196,7 +1204,7 @@ local form = sub(value, 1, 2)
 if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
 if form == '1x' then
 local seq = tonumber(sub(value, 3, 18))
-local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
 return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
 end
 if form ~= '1s' then return nil end
@@ -1210,7 +1218,7 @@ if #holds == 0 then return format('1f%016.0f', seq) end
 local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local member = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
 end
 end
 return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
@@ -1233,7 +1241,7 @@ local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
 local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
 kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
+if byte(argument) == 102 then
 local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
 claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
 if owner ~= '' then claim.owner = owner end
@@ -1493,7 +1501,7 @@ return { left, version, taken }
 `,
   },
   recordWrite: {
-    sha: '710a5b085271100fefdb421d1de6b9d342a915ce',
+    sha: '620c091cf8b3bdb7fc2e1e5fdf5fde85dbf678aa',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -1534,7 +1542,7 @@ local form = sub(value, 1, 2)
 if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
 if form == '1x' then
 local seq = tonumber(sub(value, 3, 18))
-local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
 return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
 end
 if form ~= '1s' then return nil end
@@ -1548,7 +1556,7 @@ if #holds == 0 then return format('1f%016.0f', seq) end
 local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local member = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
 end
 end
 return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
@@ -1571,7 +1579,7 @@ local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
 local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
 kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
+if byte(argument) == 102 then
 local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
 claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
 if owner ~= '' then claim.owner = owner end
@@ -1744,25 +1752,28 @@ return version
 `,
   },
   release: {
-    sha: '23776ac197d705054dc50e68343291ef63f358e9',
+    sha: 'f9f2faf17236dafd96d4dd85e3d797e107dadd24',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
-local answers, slow = {}, nil
+local answers, slow = nil, nil
 for index = 1, #KEYS do
 local key, id = KEYS[index], ARGV[index]
 local value = call('GET', key)
-local form = value and sub(value, 1, 2)
-if not value or form == '1f' then
-answers[index] = 0
-elseif form == '1x' and sub(value, 19, 31) > nowText and sub(value, 45, 44 + #id) == id
-and byte(value, 45 + #id) == 0 then
-call('SET', key, '1f' .. sub(value, 3, 18), 'PX', '86400000')
-answers[index] = 1
+local version, form = nil, nil
+if value then version, form = byte(value, 1, 2) end
+if version == 49 and form == 120 and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0
+and sub(value, 32, 44) + sub(value, 45, 54) > now then
+call('SET', key, '1f' .. sub(value, 3, 18), 'KEEPTTL')
+if answers then answers[index] = 1 end
 else
+if not answers then
+answers = {}
+for earlier = 1, index - 1 do answers[earlier] = 1 end
+end
 if not slow then
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
@@ -1775,7 +1786,7 @@ local form = sub(value, 1, 2)
 if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
 if form == '1x' then
 local seq = tonumber(sub(value, 3, 18))
-local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
 return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
 end
 if form ~= '1s' then return nil end
@@ -1789,7 +1800,7 @@ if #holds == 0 then return format('1f%016.0f', seq) end
 local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local member = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
 end
 end
 return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
@@ -1812,7 +1823,7 @@ local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
 local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
 kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
+if byte(argument) == 102 then
 local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
 claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
 if owner ~= '' then claim.owner = owner end
@@ -1964,8 +1975,8 @@ table.remove(state.line, place)
 state.changed = true
 return true
 end
-slow = function(key, id)
-local state = load(call('GET', key))
+slow = function(key, value, id)
+local state = load(value)
 if not state then return -1 end
 keyName = key
 sweep(state)
@@ -1984,39 +1995,45 @@ deliver()
 return found and 1 or 0
 end
 end
-answers[index] = slow(key, id)
+answers[index] = slow(key, value, id)
 end
 end
-return answers
+return answers or 1
 `,
   },
   renew: {
-    sha: '0277470e692d77a24d18b9aa64fe3ef8c8a9862d',
+    sha: 'a771450a05da0caae2292fc9018519ec5a3ab1f8',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
-local answers, slow = {}, nil
-local lastTtl, expiresText, life = nil, nil, nil
+local answers, slow = nil, nil
+local lastTtl, expires, life = nil, nil, nil
 for index = 1, #KEYS do
 local key, argument = KEYS[index], ARGV[index]
 local ttl, id = sub(argument, 1, 10), sub(argument, 11)
 local value = call('GET', key)
-local form = value and sub(value, 1, 2)
-if not value or form == '1f' then
-answers[index] = 0
-elseif form == '1x' and sub(value, 19, 31) > nowText and sub(value, 45, 44 + #id) == id
-and byte(value, 45 + #id) == 0 then
+local version, form = nil, nil
+if value then version, form = byte(value, 1, 2) end
+local until_ = 0
+if version == 49 and form == 120 and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0 then
+until_ = sub(value, 32, 44) + sub(value, 45, 54)
+end
+if until_ > now then
 if ttl ~= lastTtl then
-lastTtl, expiresText, life = ttl, format('%013.0f', now + ttl), format('%.0f', ttl + KEEP)
+lastTtl, expires, life = ttl, now + ttl, format('%.0f', ttl + KEEP)
 end
-if expiresText > sub(value, 19, 31) then
-call('SET', key, sub(value, 1, 18) .. expiresText .. sub(value, 32), 'PX', life)
+if expires > until_ then
+call('SET', key, sub(value, 1, 31) .. nowText .. ttl .. sub(value, 55), 'PX', life)
 end
-answers[index] = 1
+if answers then answers[index] = 1 end
 else
+if not answers then
+answers = {}
+for earlier = 1, index - 1 do answers[earlier] = 1 end
+end
 if not slow then
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
@@ -2029,7 +2046,7 @@ local form = sub(value, 1, 2)
 if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
 if form == '1x' then
 local seq = tonumber(sub(value, 3, 18))
-local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
 return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
 end
 if form ~= '1s' then return nil end
@@ -2043,7 +2060,7 @@ if #holds == 0 then return format('1f%016.0f', seq) end
 local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local member = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
 end
 end
 return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
@@ -2066,7 +2083,7 @@ local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
 local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
 kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
+if byte(argument) == 102 then
 local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
 claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
 if owner ~= '' then claim.owner = owner end
@@ -2218,8 +2235,8 @@ table.remove(state.line, place)
 state.changed = true
 return true
 end
-slow = function(key, id, ttl)
-local state = load(call('GET', key))
+slow = function(key, value, id, ttl)
+local state = load(value)
 if not state then return -1 end
 keyName = key
 sweep(state)
@@ -2239,10 +2256,10 @@ if not kept then return 0 end
 return #state.line > 0 and 2 or 1
 end
 end
-answers[index] = slow(key, id, tonumber(ttl))
+answers[index] = slow(key, value, id, tonumber(ttl))
 end
 end
-return answers
+return answers or 1
 `,
   },
   stockAdd: {

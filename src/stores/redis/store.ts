@@ -5,7 +5,7 @@ import { RedisAdmin } from './admin.ts'
 import { batchesOf } from './batches.ts'
 import type { ClusterRoutes, RedisClient } from './clients/client.ts'
 import { callBySlot } from './cluster/calls.ts'
-import { claimAnswer, claimText, releaseAnswer, renewAnswer, renewText } from './codec.ts'
+import { claimAnswers, claimTexts, idOf, releaseAnswers, renewAnswers, renewText } from './codec.ts'
 import { Inbox } from './inbox.ts'
 import { lockName } from './names.ts'
 import { RedisRecords } from './records.ts'
@@ -32,17 +32,16 @@ export class RedisStore implements Store {
   }
 
   attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    const { address } = this.inbox
-    return this.call('attempt', claims, (claim) => claimText(claim, address), this.noted)
+    return this.call('attempt', claims, this.texts, this.noted)
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
-    return this.call('renew', claims, renewText, renewed)
+    return this.call('renew', claims, renewTexts, renewAnswers)
   }
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
     for (const { id } of claims) this.inbox.forget(id)
-    return this.call('release', claims, idOf, released)
+    return this.call('release', claims, idsOf, releaseAnswers)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -54,16 +53,17 @@ export class RedisStore implements Store {
     await this.client.close()
   }
 
+  private readonly texts = (claims: readonly Claim[]): string[] => claimTexts(claims, this.inbox.address)
+
   /** What the answers mean. The first ones are held back until the inbox listens: holders and waiters rely on it. */
   private readonly noted = (
-    answers: readonly unknown[],
+    answer: unknown,
+    count: number,
     claims: readonly Claim[],
   ): Soon<readonly ClaimAnswer[]> => {
-    const known = answers.map((raw, index) => {
-      const answer = claimAnswer(raw)
-      this.inbox.note(claims[index] as Claim, answer)
-      return answer
-    })
+    const known = claimAnswers(answer, count)
+    for (let index = 0; index < count; index++)
+      this.inbox.note(claims[index] as Claim, known[index] as ClaimAnswer)
     const { beginning } = this.inbox
     return beginning === null ? known : beginning.then(() => known)
   }
@@ -71,14 +71,15 @@ export class RedisStore implements Store {
   private call<A>(
     script: ScriptName,
     claims: readonly Claim[],
-    textOf: (claim: Claim) => string,
+    textsOf: (claims: readonly Claim[]) => readonly string[],
     meaning: Meaning<A>,
   ): Promise<readonly A[]> {
+    if (claims.length === 0) return Promise.resolve([])
     if (this.client.cluster !== null)
-      return this.callCluster(this.client.cluster, script, claims, textOf, meaning)
-    if (claims.length <= CLAIMS_PER_CALL) return this.callOnce(script, claims, textOf, meaning)
+      return this.callCluster(this.client.cluster, script, claims, textsOf, meaning)
+    if (claims.length <= CLAIMS_PER_CALL) return this.callOnce(script, claims, textsOf, meaning)
     const parts = batchesOf(claims, CLAIMS_PER_CALL).map((part) =>
-      this.callOnce(script, part, textOf, meaning),
+      this.callOnce(script, part, textsOf, meaning),
     )
     return Promise.all(parts).then((answers) => answers.flat())
   }
@@ -87,27 +88,26 @@ export class RedisStore implements Store {
     routes: ClusterRoutes,
     script: ScriptName,
     claims: readonly Claim[],
-    textOf: (claim: Claim) => string,
+    textsOf: (claims: readonly Claim[]) => readonly string[],
     meaning: Meaning<A>,
   ): Promise<readonly A[]> {
-    const send = (part: readonly Claim[]) => this.callOnce(script, part, textOf, meaning)
+    const send = (part: readonly Claim[]) => this.callOnce(script, part, textsOf, meaning)
     return callBySlot(routes, claims, send, apart as () => A)
   }
 
   private callOnce<A>(
     script: ScriptName,
     claims: readonly Claim[],
-    textOf: (claim: Claim) => string,
+    textsOf: (claims: readonly Claim[]) => readonly string[],
     meaning: Meaning<A>,
   ): Promise<readonly A[]> {
-    const names = claims.map(({ key }) => lockName(key))
-    return this.scripting.call(script, names, claims.map(textOf), (answers) =>
-      meaning(answers as readonly unknown[], claims),
+    return this.scripting.call(script, claims.map(nameOf), textsOf(claims), (answer) =>
+      meaning(answer, claims.length, claims),
     ) as Promise<readonly A[]>
   }
 }
 
-type Meaning<A> = (answers: readonly unknown[], claims: readonly Claim[]) => Soon<readonly A[]>
+type Meaning<A> = (answer: unknown, count: number, claims: readonly Claim[]) => Soon<readonly A[]>
 
 /** Only claims of a group are refused so, and only attempts have groups. */
 const apart = (): ClaimAnswer => ({
@@ -116,6 +116,7 @@ const apart = (): ClaimAnswer => ({
   message:
     'the keys are in different slots of the cluster: only keys with a common hash tag can be had in one step',
 })
-const idOf = ({ id }: Claim): string => id
-const renewed = (answers: readonly unknown[]): readonly RenewAnswer[] => answers.map(renewAnswer)
-const released = (answers: readonly unknown[]): readonly ReleaseAnswer[] => answers.map(releaseAnswer)
+
+const nameOf = ({ key }: Claim): string => lockName(key)
+const idsOf = (claims: readonly Claim[]): string[] => claims.map(idOf)
+const renewTexts = (claims: readonly Claim[]): string[] => claims.map(renewText)

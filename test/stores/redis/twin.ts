@@ -5,10 +5,11 @@ import type { StoreNotice } from '../../../src/core/store.ts'
 import type { Claim, Clock, Event, KeyLetter, KeyState, Rules } from '../../../src/model/index.ts'
 import { EMPTY, seqOf } from '../../../src/model/index.ts'
 import {
-  claimAnswer,
-  claimText,
-  releaseAnswer,
-  renewAnswer,
+  claimAnswers,
+  claimTexts,
+  idOf,
+  releaseAnswers,
+  renewAnswers,
   renewText,
 } from '../../../src/stores/redis/codec.ts'
 import { noticeOf } from '../../../src/stores/redis/letters.ts'
@@ -79,7 +80,7 @@ export class Twin {
       const [answered, letters, , read] = replies.slice(index * 4, index * 4 + 4).map(([, reply]) => reply)
       const [, ...states] = read as [number, ...RawState[]]
       effects.push({
-        answers: answersOf((happenings[index] as { happening: Happening }).happening, answered as unknown[]),
+        answers: answersOf((happenings[index] as { happening: Happening }).happening, answered),
         letters: (letters as string[]).map(letterOf),
         states: states.map((raw, place) => stateOf(keys[place] as string, raw)),
       })
@@ -118,12 +119,12 @@ function commandOf(happening: Happening): { script: ScriptName; names: string[];
   switch (happening.kind) {
     case 'claim': {
       const { claims, inbox } = happening
-      return command('attempt', claims, (claim) => claimText(claim, inbox))
+      return command('attempt', claims, claimTexts(claims, inbox))
     }
     case 'renew':
-      return command('renew', happening.claims, renewText)
+      return command('renew', happening.claims, happening.claims.map(renewText))
     case 'release':
-      return command('release', happening.claims, ({ id }) => id)
+      return command('release', happening.claims, happening.claims.map(idOf))
     case 'tick':
       // To ask a holder that cannot be there is to do nothing but count the time.
       return { script: 'evict', names: [lockName(happening.key)], args: ['ask', '0'] }
@@ -135,22 +136,24 @@ function commandOf(happening: Happening): { script: ScriptName; names: string[];
   }
 }
 
-function command(script: ScriptName, claims: readonly Claim[], textOf: (claim: Claim) => string) {
-  return { script, names: claims.map(({ key }) => lockName(key)), args: claims.map(textOf) }
+function command(script: ScriptName, claims: readonly Claim[], args: string[]) {
+  return { script, names: claims.map(({ key }) => lockName(key)), args }
 }
 
-function answersOf(happening: Happening, replies: readonly unknown[]): unknown[] {
+function answersOf(happening: Happening, reply: unknown): readonly unknown[] {
   switch (happening.kind) {
     case 'claim':
-      return replies.map(claimAnswer)
+      return claimAnswers(reply, happening.claims.length)
     case 'renew':
-      return replies.map(renewAnswer)
+      return renewAnswers(reply, happening.claims.length)
     case 'release':
-      return replies.map(releaseAnswer)
+      return releaseAnswers(reply, happening.claims.length)
     case 'tick':
       return [null]
-    default:
-      return [{ kind: replies.length === 0 ? 'absent' : 'evicted', labels: replies }]
+    default: {
+      const labels = reply as readonly unknown[]
+      return [{ kind: labels.length === 0 ? 'absent' : 'evicted', labels }]
+    }
   }
 }
 

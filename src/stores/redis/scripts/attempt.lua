@@ -1,44 +1,55 @@
 -- Claims keys, each in its turn; the claims of one group, which stand together, all or none.
 -- KEYS[i]: the lock of claim i
 -- ARGV[i]: claim i as text: a letter (x exclusive and unnamed, joins the line when blocked; y the same, does not join;
---          f anything, with further fields), the ttl in 10 digits, then id, inbox, label, actor, meta and lock delay,
---          and for f also queue, kind, limit, weight, owner, group and the id it replaces, each ended by a zero byte
--- Answers, one for each claim: a sequence number, negative when others wait; or { 'granted', seq, contended };
+--          f anything), the ttl in 10 digits, then id, inbox, label, actor, meta and lock delay, each ended by a zero
+--          byte. An x or y ends with how long the key is kept and how many digits that has; an f goes on with queue,
+--          kind, limit, weight, owner, group and the id it replaces, each ended by a zero byte.
+--          If the first claim begins with X or Y, all are like it, and the others are no more than their ids
+-- Answers: a sequence number, if all claims were granted with it and nobody waits; else one answer for each claim:
+--          a sequence number, negative when others wait; or { 'granted', seq, contended };
 --          or { 'blocked', position, retryAfterMs or -1, storeTimeMs, label, heldMs }, without the last two if nobody holds;
 --          or { 'refused', reason, message }; or { 'format' } for a key in a format that this script does not know
 -- @include lib/clock.lua
 -- The letter f: of a free key, and of a claim with further fields.
 local FREE, FULL = 102, 102
-local answers, claims = {}, nil
-local lastTtl, head, life = nil, nil, nil
+local answers, claims = nil, nil
+-- A key that is free and whose last sequence number is below the stamp is written as less than this.
+local freeText = '1f' .. stampText
+local alike, opening, before, after, ending, life = false, nil, nil, '', nil, nil
 local index = 1
 while index <= #KEYS do
   local key, argument = KEYS[index], ARGV[index]
-  local letter = byte(argument)
-  local value, version, form = nil, nil, nil
-  if letter ~= FULL then
-    value = call('GET', key)
-    if value then version, form = byte(value, 1, 2) end
+  local letter, who, value = 0, argument, nil
+  if not alike then
+    letter = byte(argument)
+    if letter ~= FULL then
+      local digits = byte(argument, -1) - 48
+      before = '1x' .. stampText .. nowText .. nowText .. sub(argument, 2, 11)
+      life = sub(argument, -1 - digits, -2)
+      who = sub(argument, 12, -2 - digits)
+      if letter < 97 then
+        alike = true
+        local stop = string.find(who, '\0', 1, true)
+        opening, ending = (letter == 88 and 'x' or 'y') .. sub(argument, 2, 11), sub(argument, -1 - digits)
+        who, after = sub(who, 1, stop - 1), sub(who, stop)
+      end
+    end
   end
-  if letter ~= FULL and (not value or (version == 49 and form == FREE)) then
-    local ttl = sub(argument, 2, 11)
-    if ttl ~= lastTtl then
-      lastTtl, head, life = ttl, format('%013.0f', now + ttl) .. nowText, format('%.0f', ttl + KEEP)
-    end
-    local seq, seqText = stamp, stampText
-    if value and sub(value, 3) >= stampText then
-      seq = sub(value, 3) + 1
-      seqText = format('%016.0f', seq)
-    end
-    call('SET', key, '1x' .. seqText .. head .. sub(argument, 12), 'PX', life)
-    answers[index] = seq
+  if letter ~= FULL then value = call('GET', key) end
+  if letter ~= FULL and (not value or (byte(value, 2) == FREE and value < freeText)) then
+    call('SET', key, before .. who .. after, 'PX', life)
+    if answers then answers[index] = stamp end
   else
+    if not answers then
+      answers = {}
+      for earlier = 1, index - 1 do answers[earlier] = stamp end
+    end
     -- Everything else is made only when it is needed: the short way makes no function at all.
     if not claims then
       -- @include lib/step.lua
       -- @include lib/claim.lua
-      local function claimOne(key, argument)
-        local state = load(call('GET', key))
+      local function claimOne(key, value, argument)
+        local state = load(value)
         if not state then return { 'format' } end
         keyName = key
         sweep(state)
@@ -88,9 +99,10 @@ while index <= #KEYS do
       claims.group(index, last)
       index = last
     else
-      answers[index] = claims.one(key, argument)
+      if alike then argument = opening .. who .. after .. ending end
+      answers[index] = claims.one(key, value or call('GET', key), argument)
     end
   end
   index = index + 1
 end
-return answers
+return answers or stamp

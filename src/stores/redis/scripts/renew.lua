@@ -1,33 +1,40 @@
 -- Prolongs holds and places in the line; never creates either, never shortens one.
 -- KEYS[i]: the lock of claim i
 -- ARGV[i]: the ttl in 10 digits and the id of claim i
--- Answers, one for each claim: 0 lost, 1 renewed, 2 renewed and others wait, -1 for an unknown format
+-- Answers: 1 if all were renewed and nobody waits; else one answer for each claim:
+--          0 lost, 1 renewed, 2 renewed and others wait, -1 for an unknown format
 -- @include lib/clock.lua
-local answers, slow = {}, nil
-
-local lastTtl, expiresText, life = nil, nil, nil
+local answers, slow = nil, nil
+local lastTtl, expires, life = nil, nil, nil
 for index = 1, #KEYS do
   local key, argument = KEYS[index], ARGV[index]
   local ttl, id = sub(argument, 1, 10), sub(argument, 11)
   local value = call('GET', key)
-  local form = value and sub(value, 1, 2)
-  if not value or form == '1f' then
-    answers[index] = 0
-  elseif form == '1x' and sub(value, 19, 31) > nowText and sub(value, 45, 44 + #id) == id
-    and byte(value, 45 + #id) == 0 then
+  local version, form = nil, nil
+  if value then version, form = byte(value, 1, 2) end
+  local until_ = 0
+  -- The letters 1x: an exclusive hold, nobody waits.
+  if version == 49 and form == 120 and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0 then
+    until_ = sub(value, 32, 44) + sub(value, 45, 54)
+  end
+  if until_ > now then
     if ttl ~= lastTtl then
-      lastTtl, expiresText, life = ttl, format('%013.0f', now + ttl), format('%.0f', ttl + KEEP)
+      lastTtl, expires, life = ttl, now + ttl, format('%.0f', ttl + KEEP)
     end
-    if expiresText > sub(value, 19, 31) then
-      call('SET', key, sub(value, 1, 18) .. expiresText .. sub(value, 32), 'PX', life)
+    if expires > until_ then
+      call('SET', key, sub(value, 1, 31) .. nowText .. ttl .. sub(value, 55), 'PX', life)
     end
-    answers[index] = 1
+    if answers then answers[index] = 1 end
   else
+    if not answers then
+      answers = {}
+      for earlier = 1, index - 1 do answers[earlier] = 1 end
+    end
     -- The short way makes no function at all.
     if not slow then
       -- @include lib/step.lua
-      slow = function(key, id, ttl)
-        local state = load(call('GET', key))
+      slow = function(key, value, id, ttl)
+        local state = load(value)
         if not state then return -1 end
         keyName = key
         sweep(state)
@@ -47,7 +54,7 @@ for index = 1, #KEYS do
         return #state.line > 0 and 2 or 1
       end
     end
-    answers[index] = slow(key, id, tonumber(ttl))
+    answers[index] = slow(key, value, id, tonumber(ttl))
   end
 end
-return answers
+return answers or 1

@@ -1,6 +1,8 @@
 -- How the state of a key is written. The first letter is the format, the second the form:
 --   1f<seq 16>                                        free, and the last sequence number is remembered
---   1x<seq 16><expires 13><since 13><tail>            one exclusive hold of one unnamed owner, nobody waits
+--   1x<seq 16><since 13><from 13><ttl 10><tail>       one exclusive hold of one unnamed owner, nobody waits;
+--                                                     it ends at from + ttl, both written as they came, because to
+--                                                     write a number costs more than to read two
 --   1s<msgpack of { seq, closed, holds, line }>       everything else
 -- A tail says who holds: id, inbox, label, actor, meta, lock delay, each ended by a zero byte; empty means none.
 -- A member is { expires, since, tail }, a hold { owner, kind, limit, weight, seq, members },
@@ -19,7 +21,7 @@ local function load(value)
   if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
   if form == '1x' then
     local seq = tonumber(sub(value, 3, 18))
-    local member = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), sub(value, 45) }
+    local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
     return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
   end
   if form ~= '1s' then return nil end
@@ -34,7 +36,7 @@ local function write(state)
     local hold = holds[1]
     if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
       local member = hold[6][1]
-      return format('1x%016.0f%013.0f%013.0f', seq, member[1], member[2]) .. member[3]
+      return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
     end
   end
   return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
@@ -61,7 +63,7 @@ local function claimOf(argument)
   local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
   local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
     kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-  if after <= #argument then
+  if byte(argument) == 102 then
     local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
     claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
     if owner ~= '' then claim.owner = owner end
