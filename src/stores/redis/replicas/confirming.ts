@@ -29,7 +29,7 @@ export class ConfirmingClient implements RedisClient {
 
   send(command: string, args: readonly string[]): Promise<unknown> {
     const answer = this.client.send(command, args)
-    if (!command.startsWith('EVAL') || !CONFIRMED.has(args[0])) return answer
+    if (!CONFIRMED.has(args[0])) return answer
     const { wait, timeoutMs } = this.settings
     const reached = this.client.send('WAIT', [String(wait), String(timeoutMs)])
     reached.catch(() => {})
