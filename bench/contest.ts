@@ -1,17 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { nowNs } from './now.ts'
 import { fairness } from './statistics.ts'
-import type { SubjectName } from './subjects.ts'
-
-export interface Contest {
-  readonly subject: SubjectName
-  readonly folder: string
-  readonly workMs: number
-}
 
 /** When all begin and when none begins any more, on the machine's monotonic clock. */
 export interface Start {
@@ -34,40 +21,6 @@ export interface Outcome {
 }
 
 const NANOSECONDS_PER_MS = 1e6
-
-/** Lets `count` processes of `program` contend for one key. */
-export async function contend(
-  program: string,
-  contest: Omit<Contest, 'folder'>,
-  count: number,
-  lastsMs: number,
-): Promise<Outcome> {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
-  const order: Contest = { ...contest, folder }
-  const children = Array.from({ length: count }, () =>
-    fork(program, [JSON.stringify(order)], { execArgv: [] }),
-  )
-  try {
-    await Promise.all(children.map((child) => once(child, 'message')))
-    const startNs = nowNs() + 20 * NANOSECONDS_PER_MS
-    const start: Start = { startNs, endNs: startNs + lastsMs * NANOSECONDS_PER_MS }
-    const visits = await Promise.all(children.map((child) => compete(child, start)))
-    return outcomeOf(
-      visits.map((own, place) => ({ place, visits: own })),
-      start,
-    )
-  } finally {
-    for (const child of children) child.kill('SIGKILL')
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
-
-async function compete(child: ChildProcess, start: Start): Promise<Visit[]> {
-  child.send(start)
-  const [visits] = (await once(child, 'message')) as [Visit[]]
-  await once(child, 'exit')
-  return visits
-}
 
 /** One who wants the key, and where: a key that stays in its place is not handed off. */
 export interface Contender {

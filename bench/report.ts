@@ -12,11 +12,12 @@ function describeVersions(versions: Readonly<Record<string, string>>): string {
 }
 
 /** A table for each workload, then what was to be shown. */
-export function describeResult({ rows, targets, overlaps, versions = {} }: Result): string {
+export function describeResult({ rows, targets, overlaps, notes = [], versions = {} }: Result): string {
   const workloads = [...new Set(rows.map((row) => row.workload))]
   const tables = workloads.map((workload) => table(rows.filter((row) => row.workload === workload)))
   return [
     describeVersions(versions),
+    notes.join('\n'),
     ...tables,
     targets.map(describeTarget).join('\n'),
     `overlaps seen: ${overlaps}`,

@@ -18,6 +18,8 @@ export interface Result {
   readonly targets: readonly Target[]
   /** How often two were inside at once; anything but 0 makes every figure worthless. */
   readonly overlaps: number
+  /** What a reader of the figures has to know: what was done, and with which settings. */
+  readonly notes?: readonly string[]
   /** Of what only this benchmark needs: servers and other libraries. */
   readonly versions?: Readonly<Record<string, string>>
 }

@@ -1,23 +1,43 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Contest, Start, Visit } from '../contest.ts'
+import type { Start, Visit } from '../contest.ts'
 import { nowNs } from '../now.ts'
-import { openSubject } from '../subjects.ts'
+import type { Order } from '../sqlite/contest.ts'
+import type { Account } from '../sqlite/outcome.ts'
+import { openSubject } from '../sqlite/subjects.ts'
 
-/** One of several processes that want the same key, again and again, until the time is up. */
-const { subject: name, folder, workMs } = JSON.parse(process.argv[2] as string) as Contest
+/** One of several processes whose tasks come in and go out, again and again, until the time is up. */
+const { subject: name, folder, tasks, keys, workMs } = JSON.parse(process.argv[2] as string) as Order
 const subject = openSubject(name, folder)
+const keyOf = (index: number) => (keys === 'one' ? 'key' : `key-${process.pid}-${index}`)
+for (let index = 0; index < tasks; index++) subject.prepare(keyOf(index))
 process.send?.('ready')
 const [{ startNs, endNs }] = (await once(process, 'message')) as [Start]
 
 const visits: Visit[] = []
+const askedNs = new Map<number, number>()
 while (nowNs() < startNs) await sleep(1)
-for (let askNs = nowNs(); askNs < endNs; askNs = nowNs()) {
-  await subject.run(async () => {
-    const enterNs = nowNs()
-    if (workMs > 0) await sleep(workMs)
-    visits.push([askNs, enterNs, nowNs()])
-  })
+const cpu = process.cpuUsage()
+const all = Promise.all(Array.from({ length: tasks }, (_, index) => task(index)))
+// Who polls with long pauses would not notice the end for a while.
+await Promise.race([all, sleep((endNs - nowNs()) / 1e6)])
+const { user, system } = process.cpuUsage(cpu)
+const account: Account = {
+  visits: visits.filter(([, , exitNs]) => exitNs <= endNs),
+  waitingSinceNs: [...askedNs.values()],
+  cpuMicroseconds: user + system,
 }
-await subject.close()
-process.send?.(visits, () => process.disconnect())
+process.send?.(account)
+
+async function task(index: number): Promise<void> {
+  const key = keyOf(index)
+  for (let askNs = nowNs(); askNs < endNs; askNs = nowNs()) {
+    askedNs.set(index, askNs)
+    await subject.run(key, async () => {
+      const enterNs = nowNs()
+      askedNs.delete(index)
+      if (workMs > 0) await sleep(workMs)
+      visits.push([askNs, enterNs, nowNs()])
+    })
+  }
+}

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { emit, type Row, type Size } from '../result.ts'
+import { openSubject, type Subject, type SubjectName } from '../sqlite/subjects.ts'
 import { median } from '../statistics.ts'
-import { openSubject, type Subject, type SubjectName } from '../subjects.ts'
 
 /** One process, one key, nobody else: what a lock and its release cost. */
 const size = process.argv[2] as Size
@@ -14,6 +14,7 @@ const NAMES: readonly SubjectName[] = ['holdfast', 'proper-lockfile (default)']
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
 const subjects = NAMES.map((name) => ({ name, subject: openSubject(name, folder), rates: [] as number[] }))
+for (const { subject } of subjects) subject.prepare('key')
 for (let round = 0; round < ROUNDS; round++) {
   for (const { subject, rates } of round % 2 === 0 ? subjects : subjects.toReversed()) {
     const rate = await rateOf(subject)
@@ -28,7 +29,7 @@ async function rateOf(subject: Subject): Promise<number> {
   let done = 0
   let tookMs = 0
   while (tookMs < ROUND_MS) {
-    await subject.run(async () => {})
+    await subject.run('key', async () => {})
     done++
     tookMs = performance.now() - startedAtMs
   }
