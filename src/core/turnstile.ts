@@ -12,6 +12,8 @@ import { Busy, detailsOf, Ticket, type TicketHome } from './ticket.ts'
 /** How often, and for how long, a claim is handed over while others wait for the key in the store's line. */
 const HANDOVERS_WHEN_CONTENDED = 16
 const HANDOVER_MS_WHEN_CONTENDED = 1000
+/** To wake another process takes about this long: whoever gives the key away sooner spends most of the time on that. */
+const WORTH_A_WAKE_UP_MS = 1
 const KEPT_GATES = 256
 
 /** The local line of exclusive claims: at most one claim per key in the store, handed from holder to holder. */
@@ -196,9 +198,9 @@ class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
     if (!engine.settings.handover || engine.closing || !lease.settled || !hold.trusted(nowMs)) return false
     if (this.passed >= hold.spare || !fitsClaim(hold.claim, next) || !hold.autoRenew) return false
     if (!hold.contended) return true
-    return (
-      this.passed < HANDOVERS_WHEN_CONTENDED && nowMs - hold.contendedSinceMs < HANDOVER_MS_WHEN_CONTENDED
-    )
+    const contendedMs = nowMs - hold.contendedSinceMs
+    if (contendedMs < WORTH_A_WAKE_UP_MS) return true
+    return this.passed < HANDOVERS_WHEN_CONTENDED && contendedMs < HANDOVER_MS_WHEN_CONTENDED
   }
 
   private handOver(hold: Hold): 'released' {

@@ -3,6 +3,10 @@ import { expect, test } from 'vitest'
 import { failure, Scene } from './support.ts'
 
 const many = (count: number) => Array.from({ length: count }, (_, index) => index)
+const sleep = (scene: Scene, ms: number) =>
+  new Promise<void>((resolve) => {
+    scene.runtime.setTimer(resolve, ms, false)
+  })
 
 test('many waiters of one process are one claim in the store, served in order', async () => {
   const scene = new Scene()
@@ -32,9 +36,33 @@ test('while others wait in the store, the key is given away after a bounded numb
   const first = await scene.runtime.until(here.locks.acquire('a'))
   const local = many(40).map(() => here.locks.using('a', async () => served.push('here')))
   const remote = there.locks.using('a', async () => served.push('there'))
-  await scene.runtime.drain()
+  await scene.runtime.advance(1)
   await scene.runtime.until(Promise.all([first.release(), ...local, remote]))
   expect(served.indexOf('there')).toBe(16)
+})
+
+test('but not before a wake-up is worth it: short work goes on for a millisecond, and never beyond the tokens', async () => {
+  const scene = new Scene()
+  const here = scene.party()
+  const there = scene.party()
+  const served: string[] = []
+  const first = await scene.runtime.until(here.locks.acquire('a'))
+  const work = async () => {
+    served.push('here')
+    if (served.length === 100) await sleep(scene, 1)
+  }
+  const local = many(120).map(() => here.locks.using('a', work))
+  const remote = there.locks.using('a', async () => served.push('there'))
+  await scene.runtime.drain()
+  await scene.runtime.until(Promise.all([first.release(), ...local, remote]))
+  expect(served.indexOf('there')).toBe(100)
+
+  const again = await scene.runtime.until(here.locks.acquire('b'))
+  const theirs = many(300).map(() => here.locks.using('b', async () => served.push('b here')))
+  const other = there.locks.using('b', async () => served.push('b there'))
+  await scene.runtime.drain()
+  await scene.runtime.until(Promise.all([again.release(), ...theirs, other]))
+  expect(served.indexOf('b there') - served.indexOf('b here')).toBe(255)
 })
 
 test('while others wait in the store, the key is given away after a bounded time', async () => {
@@ -44,9 +72,7 @@ test('while others wait in the store, the key is given away after a bounded time
   const served: string[] = []
   const slow = async () => {
     served.push('here')
-    await new Promise<void>((resolve) => {
-      scene.runtime.setTimer(resolve, 400, false)
-    })
+    await sleep(scene, 400)
   }
   const local = many(8).map(() => here.locks.using('a', slow))
   await scene.runtime.drain()
