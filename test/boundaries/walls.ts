@@ -108,9 +108,9 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
 
 /** Stores neither sleep nor retry, except for these, each with its reason. */
 export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly why: string }>> = {
-  'src/stores/sql/sqlite/connection.ts': {
+  'src/stores/sql/sqlite/pause.ts': {
     uses: 'Atomics.wait',
-    why: 'opening is synchronous, and SQLite does not wait for others who change the journal of the same file',
+    why: 'opening is synchronous, and a file that is busy is free again sooner than any timer would ring',
   },
   'src/stores/sql/sqlite/turns.ts': {
     uses: 'setTimer',

@@ -63,14 +63,14 @@ export function encodeState({ holds, line, closedUntilMs, seq }: KeyState, nowMs
 
 export function decodeState(key: string, text: string | null, { seq, seqKeptUntilMs }: Remembered): KeyState {
   if (text === null) return { holds: [], line: [], seq, seqKeptUntilMs, closedUntilMs: 0 }
-  const [format, holds, line, closedUntilMs] = JSON.parse(text) as Written
-  refuseNewer(format, 'a key')
+  const written = JSON.parse(text) as Written
+  refuseNewer(written[0], 'a key')
   return {
-    holds: holds.map((hold) => readHold(hold, seq)),
-    line: line.map((waiter) => readWaiter(waiter, key)),
+    holds: written[1].map((hold) => readHold(hold, seq)),
+    line: written[2].map((waiter) => readWaiter(waiter, key)),
     seq,
     seqKeptUntilMs,
-    closedUntilMs,
+    closedUntilMs: written[3],
   }
 }
 
@@ -95,8 +95,15 @@ function writeHold({ owner, mode, seq, members }: Hold, rowSeq: number): Written
   return [owner, writeMode(mode), seq === rowSeq ? null : seq, members.map(writeMember)]
 }
 
-function readHold([owner, mode, seq, members]: WrittenHold, rowSeq: number): Hold {
-  return { owner, mode: readMode(mode), seq: seq ?? rowSeq, members: members.map(readMember) }
+// By index: taking a list apart by a pattern goes through its iterator, which is most of the cost of a busy key.
+
+function readHold(written: WrittenHold, rowSeq: number): Hold {
+  return {
+    owner: written[0],
+    mode: readMode(written[1]),
+    seq: written[2] ?? rowSeq,
+    members: written[3].map(readMember),
+  }
 }
 
 function writeMember({
@@ -113,8 +120,16 @@ function writeMember({
 }
 
 function readMember(written: WrittenMember): Member {
-  const [id, expiresAtMs, sinceMs, label, actor, meta, lockDelayMs, inbox] = written
-  return { id, expiresAtMs, sinceMs, label, actor, meta, lockDelayMs, inbox }
+  return {
+    id: written[0],
+    expiresAtMs: written[1],
+    sinceMs: written[2],
+    label: written[3],
+    actor: written[4],
+    meta: written[5],
+    lockDelayMs: written[6],
+    inbox: written[7],
+  }
 }
 
 function writeWaiter({ claim, inbox, joinedAtMs, expiresAtMs }: Waiter): WrittenWaiter {
@@ -124,7 +139,23 @@ function writeWaiter({ claim, inbox, joinedAtMs, expiresAtMs }: Waiter): Written
 
 /** Whoever is in the line asked for it, and neither groups nor adopters ever are. */
 function readWaiter(written: WrittenWaiter, key: string): Waiter {
-  const [id, mode, ttlMs, owner, actor, label, meta, lockDelayMs, inbox, joinedAtMs, expiresAtMs] = written
-  const claim = { key, id, mode: readMode(mode), ttlMs, queue: true, owner, actor, label, meta, lockDelayMs }
-  return { claim: { ...claim, group: null, replaces: null }, inbox, joinedAtMs, expiresAtMs }
+  return {
+    claim: {
+      key,
+      id: written[0],
+      mode: readMode(written[1]),
+      ttlMs: written[2],
+      queue: true,
+      owner: written[3],
+      actor: written[4],
+      label: written[5],
+      meta: written[6],
+      lockDelayMs: written[7],
+      group: null,
+      replaces: null,
+    },
+    inbox: written[8],
+    joinedAtMs: written[9],
+    expiresAtMs: written[10],
+  }
 }

@@ -3,7 +3,8 @@ import type { KeyLetter } from '../../model/index.ts'
 
 /** A letter as one line of text. The inbox is its address and does not travel with it. */
 export function encodeLetter({ key, notice }: KeyLetter): string {
-  return JSON.stringify({ ...notice, key }, (_, value) => (typeof value === 'bigint' ? String(value) : value))
+  if (notice.kind !== 'granted') return JSON.stringify({ ...notice, key })
+  return JSON.stringify({ ...notice, key, token: notice.token === null ? null : String(notice.token) })
 }
 
 /** Null for a line that is not a letter: notices are hints, and a damaged one is as good as lost. */
@@ -11,7 +12,8 @@ export function decodeLetter(line: string): StoreNotice | null {
   try {
     const notice = JSON.parse(line) as StoreNotice
     if (typeof notice.key !== 'string' || typeof notice.id !== 'string') return null
-    return notice.kind === 'granted' ? { ...notice, token: BigInt(String(notice.token)) } : notice
+    if (notice.kind !== 'granted' || notice.token === null) return notice
+    return { ...notice, token: BigInt(String(notice.token)) }
   } catch {
     return null
   }

@@ -1,5 +1,6 @@
 import { StoreError } from '../../../errors.ts'
 import type { Binding, Database, Statement } from './binding.ts'
+import { pause } from './pause.ts'
 import { isBusy, whyNotOpened } from './results.ts'
 import { requireSchema } from './schema.ts'
 import { LazyStatement } from './statement.ts'
@@ -105,7 +106,7 @@ function useWriteAheadLog(database: Database, file: string): void {
       )
     } catch (error) {
       if (!isBusy(error) || waitedMs >= OPEN_PATIENCE_MS) throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS)
+      pause(OPEN_RETRY_MS)
     }
   }
 }

@@ -33,6 +33,10 @@ export class Desk {
     })
   }
 
+  now(): Clock {
+    return this.clock.read()
+  }
+
   /** Runs `work` in its turn, as one transaction. */
   transact<T>(work: (clock: Clock) => T): Soon<T> {
     return this.run(() => this.transaction(work))

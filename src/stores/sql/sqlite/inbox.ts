@@ -9,8 +9,8 @@ import { Mailbox } from './mailbox.ts'
 const HOUR_MS = 3_600_000
 /** A file that has grown to this is replaced by an empty one. */
 const LONGEST_MAILBOX_BYTES = 256 * 1024
-/** A sender that opened the old file just before it was replaced has written its letter long before this. */
-const LAST_LETTERS_MS = 1000
+/** A sender that opened the old file before it was replaced has written its last letter to it before this. */
+export const LAST_LETTERS_MS = 1000
 
 /** The letters of other processes to this store: hints, so that every failure here only makes waiters slower. */
 export class Inbox {

@@ -4,8 +4,12 @@ import {
   EMPTY,
   fits,
   forgetAtMs,
+  type Granted,
   type KeyState,
   type Member,
+  type ReleaseAnswer,
+  SPARE_TOKENS,
+  tokenOf,
 } from '../../../model/index.ts'
 import { decodeState, encodeState } from '../format.ts'
 import type { Statement } from './binding.ts'
@@ -13,7 +17,10 @@ import type { BootClock } from './boot.ts'
 import type { Connection } from './connection.ts'
 import { FORGET_SLACK_MS, RULES } from './rules.ts'
 
-interface Row {
+const RELEASED: ReleaseAnswer = { kind: 'released' }
+
+/** A key as it is written. */
+export interface Row {
   readonly key: string
   readonly boot: string
   readonly at: number
@@ -29,6 +36,7 @@ export class KeyTable {
   private readonly selectFirst: Statement
   private readonly selectNext: Statement
   private readonly update: Statement
+  private readonly swap: Statement
   private readonly upsert: Statement
   private readonly claimFree: Statement
   private readonly releaseSole: Statement
@@ -43,6 +51,9 @@ export class KeyTable {
     this.update = connection.prepare(`
       UPDATE holdfast_keys SET at = ?, seq = ?, holder = ?, expires_at = ?, state = ?
       WHERE key = ? AND boot = ? AND forget_at >= ?`)
+    this.swap = connection.prepare(`
+      UPDATE holdfast_keys SET at = ?, seq = ?, holder = ?, expires_at = ?, state = ?
+      WHERE key = ? AND boot = ? AND forget_at >= ? AND seq = ? AND state IS ?`)
     const insert = `
       INSERT INTO holdfast_keys (key, boot, at, seq, holder, expires_at, state, forget_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (key) DO UPDATE SET
@@ -56,14 +67,38 @@ export class KeyTable {
   }
 
   load(key: string, nowMs: number): KeyState {
-    const row = this.select.get(key)
-    return row === undefined ? EMPTY : this.stateOf(row as Row, nowMs)
+    const row = this.find(key)
+    return row === undefined ? EMPTY : this.stateOf(row, nowMs)
+  }
+
+  find(key: string): Row | undefined {
+    return this.select.get(key) as Row | undefined
+  }
+
+  /** Writes a state that was made from `row`; false when the row is another one by now, or needs more than that. */
+  trySwap(row: Row, state: KeyState, nowMs: number): boolean {
+    const sole = soleMember(state, nowMs)
+    const swapped = this.swap.run(
+      nowMs,
+      state.seq,
+      sole?.id ?? null,
+      sole?.expiresAtMs ?? 0,
+      encodeState(state, nowMs),
+      row.key,
+      this.clock.bootId,
+      forgetAtMs(state),
+      row.seq,
+      row.state,
+    )
+    return swapped.changes !== 0
   }
 
   save(key: string, state: KeyState, nowMs: number): void {
     const { bootId } = this.clock
     const sole = soleMember(state, nowMs)
-    const [id, expiresAtMs, text] = [sole?.id ?? null, sole?.expiresAtMs ?? 0, encodeState(state, nowMs)]
+    const id = sole?.id ?? null
+    const expiresAtMs = sole?.expiresAtMs ?? 0
+    const text = encodeState(state, nowMs)
     const neededMs = forgetAtMs(state)
     const updated = this.update.run(nowMs, state.seq, id, expiresAtMs, text, key, bootId, neededMs)
     if (updated.changes !== 0) return
@@ -82,10 +117,10 @@ export class KeyTable {
   }
 
   /**
-   * The model's answer to a claim on a key that is free, in one statement: the sequence number that was granted.
-   * Null when the key is not free, or the row needs more than that, and the model has to look at it.
+   * The model's answer to a claim on a key that is free, in one statement. Null when the key is not free, or the row needs
+   * more than that, and the model has to look at it.
    */
-  tryClaim(claim: Claim, inbox: string | null, clock: Clock): number | null {
+  tryClaim(claim: Claim, inbox: string | null, clock: Clock): Granted | null {
     if (claim.group !== null || claim.replaces !== null || !fits(claim.mode, [])) return null
     const { key, id, owner, mode, ttlMs, label, actor, meta, lockDelayMs } = claim
     const { nowMs, stampUs: seq } = clock
@@ -96,16 +131,22 @@ export class KeyTable {
     const forgetMs = neededMs + FORGET_SLACK_MS
     const { bootId } = this.clock
     const claimed = this.claimFree.run(key, bootId, nowMs, seq, id, expiresAtMs, text, forgetMs, neededMs)
-    return claimed.changes === 0 ? null : seq
+    if (claimed.changes === 0) return null
+    return {
+      kind: 'granted',
+      token: tokenOf(seq),
+      spare: owner === null ? SPARE_TOKENS : 0,
+      contended: false,
+    }
   }
 
-  /** The model's answer to the release of a hold that stands alone, in one statement; false when it has to look. */
-  tryRelease(key: string, id: string, nowMs: number): boolean {
-    return this.releaseSole.run(nowMs, key, id, this.clock.bootId, nowMs).changes !== 0
+  /** The model's answer to the release of a hold that stands alone, in one statement; null when it has to look. */
+  tryRelease(key: string, id: string, nowMs: number): ReleaseAnswer | null {
+    return this.releaseSole.run(nowMs, key, id, this.clock.bootId, nowMs).changes === 0 ? null : RELEASED
   }
 
   /** Whoever held or waited under another boot is dead; only the sequence number lives on. */
-  private stateOf({ key, boot, at, seq, state, forget_at }: Row, nowMs: number): KeyState {
+  stateOf({ key, boot, at, seq, state, forget_at }: Row, nowMs: number): KeyState {
     return this.clock.isForeign(boot, at, nowMs)
       ? decodeState(key, null, { seq, seqKeptUntilMs: nowMs + RULES.keepSeqMs })
       : decodeState(key, state, { seq, seqKeptUntilMs: forget_at })

@@ -1,6 +1,7 @@
 import { closeSync, type FSWatcher, openSync, readSync, renameSync, unlinkSync, watch } from 'node:fs'
 
 const NEWLINE = 10
+const NOTHING = Buffer.alloc(0)
 /** Reading is synchronous, so all mailboxes can share it. */
 const chunk = Buffer.allocUnsafe(16 * 1024)
 
@@ -9,7 +10,7 @@ export class Mailbox {
   private readonly descriptor: number
   private readonly watcher: FSWatcher
   private readonly onLine: (line: string) => void
-  private rest: Buffer = Buffer.alloc(0)
+  private rest = NOTHING
   private open = true
   /** How much of the file was read. */
   bytes = 0
@@ -37,17 +38,17 @@ export class Mailbox {
 
   /** Whole lines are handed on; the beginning of one waits for its end. */
   read(): void {
-    if (!this.open) return
-    for (;;) {
-      const count = this.readChunk()
-      if (count === 0) return
+    let count = chunk.length
+    // Less than was asked for is the end of the file.
+    while (this.open && count === chunk.length) {
+      count = this.readChunk()
       this.bytes += count
-      this.rest = Buffer.concat([this.rest, chunk.subarray(0, count)])
-      const end = this.rest.lastIndexOf(NEWLINE)
+      const fresh = chunk.subarray(0, count)
+      const bytes = this.rest.length === 0 ? fresh : Buffer.concat([this.rest, fresh])
+      const end = bytes.lastIndexOf(NEWLINE)
+      this.rest = end === bytes.length - 1 ? NOTHING : Buffer.from(bytes.subarray(end + 1))
       if (end < 0) continue
-      const lines = this.rest.toString('utf8', 0, end).split('\n')
-      this.rest = this.rest.subarray(end + 1)
-      for (const line of lines) this.onLine(line)
+      for (const line of bytes.toString('utf8', 0, end).split('\n')) this.onLine(line)
     }
   }
 

@@ -1,26 +1,24 @@
-import { closeSync, constants, openSync, writeSync } from 'node:fs'
-import { join } from 'node:path'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { StoreNotice } from '../../../core/store.ts'
 import type { KeyLetter } from '../../../model/index.ts'
 import { encodeLetter } from '../letters.ts'
-import { isInboxName } from './graveyard.ts'
-import { Inbox, wakeFolder } from './inbox.ts'
+import { Inbox } from './inbox.ts'
+import { Outbox } from './outbox.ts'
 
 type Listener = (notice: StoreNotice) => void
 
 /** Takes letters to the stores they are for, in this process or another, after the commit that they tell of. */
 export class Post {
   private readonly listeners = new Set<Listener>()
-  private readonly folder: string
   private readonly database: string
   private readonly runtime: Runtime
+  private readonly outbox: Outbox
   private inbox: Inbox | null = null
 
   constructor(database: string, runtime: Runtime) {
     this.database = database
-    this.folder = wakeFolder(database)
     this.runtime = runtime
+    this.outbox = new Outbox(database, runtime)
   }
 
   /** Where letters to this store go; null as long as nobody listens. */
@@ -52,30 +50,17 @@ export class Post {
         abroad.set(inbox, `${abroad.get(inbox) ?? ''}${encodeLetter(letter)}\n`)
       }
     }
-    for (const [inbox, lines] of abroad) this.append(inbox, lines)
+    for (const [inbox, lines] of abroad) this.outbox.append(inbox, lines)
   }
 
   close(): void {
     this.listeners.clear()
+    this.outbox.close()
     this.inbox?.close()
     this.inbox = null
   }
 
   private announce(notice: StoreNotice): void {
     for (const listener of this.listeners) listener(notice)
-  }
-
-  private append(inbox: string, lines: string): void {
-    if (!isInboxName(inbox)) return
-    try {
-      const descriptor = openSync(join(this.folder, inbox), constants.O_WRONLY | constants.O_APPEND)
-      try {
-        writeSync(descriptor, lines)
-      } finally {
-        closeSync(descriptor)
-      }
-    } catch {
-      // Its owner is gone or cannot be told. Whoever waits there looks again by itself.
-    }
   }
 }

@@ -1,10 +1,14 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Soon } from '../../../core/store.ts'
 import { ClosedError, StoreError } from '../../../errors.ts'
+import { pause } from './pause.ts'
 import { isBusy } from './results.ts'
 
-/** Others hold the write lock for some ten microseconds, so most of the time it is free at the second or third try. */
-const TRIES_AT_ONCE = 3
+/**
+ * Others hold the write lock for some ten microseconds, hence most of the time it is free after the first of these
+ * pauses. They block the event loop, as the work itself does; a timer would not ring before a whole millisecond.
+ */
+const PAUSES_MS: readonly number[] = [0.02, 0.05, 0.1, 0.2, 0.4]
 const FIRST_DELAY_MS = 1
 const LONGEST_DELAY_MS = 8
 const PATIENCE_MS = 5000
@@ -35,7 +39,7 @@ export class Turns {
   run<T>(work: () => T): Soon<T> {
     if (this.closed) throw new ClosedError('the SQLite store is closed')
     if (this.waiting.length === 0) {
-      const done = this.attempt(work)
+      const done = this.attempt(work, PAUSES_MS)
       if (done !== null) return done.value
     }
     return new Promise<T>((resolve, reject) => {
@@ -50,13 +54,15 @@ export class Turns {
   }
 
   /** Null when somebody else has the database. */
-  private attempt<T>(work: () => T): { readonly value: T } | null {
-    for (let tries = 1; ; tries++) {
+  private attempt<T>(work: () => T, pausesMs: readonly number[]): { readonly value: T } | null {
+    for (let tries = 0; ; tries++) {
       try {
         return { value: work() }
       } catch (error) {
         if (!isBusy(error)) throw error
-        if (tries === TRIES_AT_ONCE) return null
+        const pauseMs = pausesMs[tries]
+        if (pauseMs === undefined) return null
+        pause(pauseMs)
       }
     }
   }
@@ -80,7 +86,7 @@ export class Turns {
 
   private settle(turn: Turn): boolean {
     try {
-      const done = this.attempt(turn.work)
+      const done = this.attempt(turn.work, [])
       if (done !== null) turn.resolve(done.value as never)
       else if (this.runtime.nowMs() < turn.giveUpAtMs) return false
       else
