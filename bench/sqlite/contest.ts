@@ -18,6 +18,7 @@ export interface Contest {
   readonly keys: 'one' | 'own'
   /** How long each stays inside. */
   readonly workMs: number
+  readonly warmUpMs: number
   readonly lastsMs: number
 }
 
