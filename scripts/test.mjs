@@ -16,7 +16,9 @@ const steps = [
   command('publint', 'node_modules/publint/src/cli.js', '--strict'),
   command('attw', 'node_modules/@arethetypeswrong/cli/dist/index.js', '--pack', '.', '--profile', 'node16'),
   command('servers', 'scripts/servers/install.mjs'),
-  vitest('vitest', () => process.execPath, '--coverage'),
+  vitest('vitest', () => process.execPath, '--coverage', '--exclude', 'test/process/**'),
+  // Dozens of processes in one test: nothing else runs beside them.
+  vitest('processes', () => process.execPath, 'test/process/', '--maxWorkers', '1'),
   ...Object.keys(versions).map((major) => vitest(`node${major}`, () => nodeBinary(major), ...coreSuites)),
   command('simulate', '--import', 'tsx', 'lab/simulation/main.ts', '--seeds', '2000'),
   command('mutants', '--import', 'tsx', 'lab/simulation/main.ts', '--mutants'),
