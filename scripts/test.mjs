@@ -22,6 +22,8 @@ const steps = [
   ...Object.keys(versions).map((major) => vitest(`node${major}`, () => nodeBinary(major), ...coreSuites)),
   command('simulate', '--import', 'tsx', 'lab/simulation/main.ts', '--seeds', '2000'),
   command('mutants', '--import', 'tsx', 'lab/simulation/main.ts', '--mutants'),
+  command('quorum', '--import', 'tsx', 'lab/simulation/main.ts', '--quorum', '--seeds', '200'),
+  command('quorum-mutants', '--import', 'tsx', 'lab/simulation/main.ts', '--quorum', '--mutants'),
 ]
 
 const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } })
@@ -46,7 +48,7 @@ for (const step of steps) {
   const result = await step.run().catch((error) => ({ passed: 0, failed: 1, output: String(error) }))
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)
   const verdict = result.failed > 0 ? 'FAILED' : 'ok'
-  console.log(`${step.name.padEnd(10)}${seconds} s  ${[verdict, result.note].filter(Boolean).join('  ')}`)
+  console.log(`${step.name.padEnd(15)}${seconds} s  ${[verdict, result.note].filter(Boolean).join('  ')}`)
   if (result.failed > 0) console.log(result.output.trimEnd())
   passed += result.passed
   failed += result.failed

@@ -1,8 +1,8 @@
 import type { Direction, Fault, Parcel } from '../plan.ts'
 import type { Random } from '../random.ts'
 
-const FEWEST_FAULTS = 24
-const MOST_FAULTS = 44
+const FEWEST_FAULTS = 14
+const MOST_FAULTS = 26
 const PARCELS: readonly Parcel[] = [
   'attempt',
   'attempt',

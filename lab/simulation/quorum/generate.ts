@@ -3,8 +3,8 @@ import type { ClientPlan, Plan, Step } from '../plan.ts'
 import { Random } from '../random.ts'
 import { quorumFaultsOf } from './faults.ts'
 
-const HEAL_AT_MS = 30_000
-const END_AT_MS = 42_000
+const HEAL_AT_MS = 14_000
+const END_AT_MS = 24_000
 /** The same margin as in the plans for one server. */
 const MOST_SKEW_PPM = 4000
 
@@ -26,13 +26,17 @@ export function generateQuorum(seed: number): Plan {
       skewPpm: random.whole(-MOST_SKEW_PPM, MOST_SKEW_PPM),
       aheadMs: random.whole(-200, 200),
     })),
-    clients: plan.clients.map(possible),
+    clients: plan.clients.map((client) => possible(client, HEAL_AT_MS / plan.healAtMs)),
     faults: quorumFaultsOf(random, plan.clients.length, nodes, ttlMs, longestLifeMs, HEAL_AT_MS),
   }
 }
 
-function possible(client: ClientPlan): ClientPlan {
-  return { ...client, fibers: client.fibers.map((steps) => steps.filter(isPossible).map(withoutGift)) }
+/** As many of the steps as fit into the shorter time, of those that a quorum can do. */
+function possible(client: ClientPlan, share: number): ClientPlan {
+  const fibers = client.fibers.map((steps) =>
+    steps.slice(0, Math.ceil(steps.length * share)).filter(isPossible).map(withoutGift),
+  )
+  return { ...client, fibers }
 }
 
 function isPossible({ kind }: Step): boolean {
