@@ -34,6 +34,6 @@ function warn(nodes: number): void {
   const why =
     nodes < 3
       ? `a quorum of ${nodes} survives no failure: take at least 3 servers`
-      : `a quorum of ${nodes} survives ${spare} failures, no more than one of ${nodes - 1} would`
+      : `a quorum of ${nodes} survives ${spare} ${spare === 1 ? 'failure' : 'failures'}, no more than one of ${nodes - 1} would`
   process.emitWarning(why, 'HoldfastWarning')
 }
