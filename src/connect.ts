@@ -10,6 +10,8 @@ const SCHEMES: Record<string, Open> = {
   'memory:': async () => (await import('./stores/memory/index.ts')).memory(),
   'sqlite:': openSqlite,
   'file:': openSqlite,
+  'postgres:': openPostgres,
+  'postgresql:': openPostgres,
   'redis:': openRedis,
   'rediss:': openRedis,
   'redlock:': openQuorum,
@@ -44,6 +46,11 @@ async function openSqlite(url: string): Promise<Store> {
   const { sqlite } = await import('./stores/sql/sqlite/index.ts')
   const { sqliteOptionsOf } = await import('./stores/sql/sqlite/url.ts')
   return sqlite(sqliteOptionsOf(url))
+}
+
+async function openPostgres(url: string): Promise<Store> {
+  const { openPostgres: open } = await import('./stores/sql/postgres/open.ts')
+  return open(url)
 }
 
 async function openRedis(url: string): Promise<Store> {

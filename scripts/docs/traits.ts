@@ -8,6 +8,7 @@ import { memory } from '../../src/stores/memory/index.ts'
 import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import type { Topology } from '../../src/stores/redis/clients/client.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
+import { storeOver as postgresStore } from '../../src/stores/sql/postgres/index.ts'
 import { sqlite } from '../../src/stores/sql/sqlite/index.ts'
 import { zookeeper } from '../../src/stores/zookeeper/index.ts'
 
@@ -16,6 +17,7 @@ const STORES: readonly ((folder: string) => Store)[] = [
   () => memory(),
   (folder) => sqlite({ path: join(folder, 'locks.db') }),
   // A store says the same of itself whatever its server, so there need not be one.
+  () => postgresStore(DATABASE, DATABASE, {}),
   () => redisStore('single'),
   () => redisStore('sentinel'),
   () => redisStore('cluster'),
@@ -40,6 +42,8 @@ export async function allTraits(): Promise<Traits[]> {
     rmSync(folder, { recursive: true, force: true })
   }
 }
+
+const DATABASE = { run: absent, script: absent, listen: absent, close: async () => {} }
 
 function redisStore(topology: Topology): Store {
   const none = { keyPrefix: '', cluster: null, send: absent, subscribe: absent, close: async () => {} }

@@ -12,9 +12,14 @@ const PACKAGES = {
   'redis-benchmark': 'redis-tools',
   etcd: 'etcd-server',
   java: 'default-jre-headless',
+  mariadbd: 'mariadb-server',
+  pgbouncer: 'pgbouncer',
 }
-/** What is not a program: ZooKeeper comes as a library, which Java starts. */
-const FILES = { '/usr/share/java/zookeeper.jar': 'libzookeeper-java' }
+/** What is in no folder of programs: ZooKeeper is a library that Java starts, and PostgreSQL keeps its servers by version. */
+const FILES = {
+  '/usr/share/java/zookeeper.jar': 'libzookeeper-java',
+  '/usr/lib/postgresql/15/bin/postgres': 'postgresql-15',
+}
 /** Debian asks this file whether a service may be started; 101 says no. */
 const POLICY = '/usr/sbin/policy-rc.d'
 

@@ -25,6 +25,12 @@ export const ROOMS: readonly Room[] = [
   { inside: 'src/model/', may: [] },
   { inside: 'src/core/', may: ['src/model/index.ts', 'src/errors.ts', 'node:'] },
   // A family of stores shares its folder's own files; its members do not know each other.
+  // Databases that are servers have more in common than with a file.
+  { inside: 'src/stores/sql/server/', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
+  {
+    inside: 'src/stores/sql/postgres/',
+    may: [...CONTRACT, 'src/stores/sql/*.ts', 'src/stores/sql/server/', 'node:'],
+  },
   { inside: 'src/stores/sql/*/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'node:'] },
   { inside: 'src/stores/sql/*.ts', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
   // The nodes of a quorum are Redis servers, reached through the same clients.
@@ -84,6 +90,7 @@ export const ROOMS: readonly Room[] = [
 /** Where the clients of servers are loaded when a URL asks for them; elsewhere a user brings one. */
 export const LOADERS: Readonly<Record<string, readonly string[]>> = {
   'src/stores/redis/open.ts': ['ioredis', 'redis'],
+  'src/stores/sql/postgres/open.ts': ['pg', 'postgres'],
   'src/stores/quorum/open.ts': ['ioredis', 'redis'],
 }
 
@@ -123,6 +130,22 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   'src/stores/sql/sqlite/inbox.ts': {
     uses: 'setTimer',
     why: 'a mailbox that was replaced is read a little longer, for letters that were on their way',
+  },
+  'src/stores/sql/server/swap.ts': {
+    uses: 'setTimer',
+    why: 'a row that others change at the same time is tried again, after a random pause when there is a crowd',
+  },
+  'src/stores/sql/server/poller.ts': {
+    uses: 'setTimer',
+    why: 'where the database tells nobody, one statement looks after all who wait',
+  },
+  'src/stores/sql/postgres/hearer.ts': {
+    uses: 'setTimer',
+    why: 'the connection that listens is looked after, and made again when it breaks',
+  },
+  'src/stores/sql/postgres/push.ts': {
+    uses: 'setTimer',
+    why: 'the first claim does not wait long for a connection that listens',
   },
   'src/stores/zookeeper/wire/session.ts': {
     uses: 'setTimer',

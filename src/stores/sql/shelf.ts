@@ -27,7 +27,7 @@ export class RowShelf implements Shelf {
 }
 
 /** The model replaces what it changes, so the same arrays mean the same content. */
-function isSame(before: KeyState, after: KeyState): boolean {
+export function isSame(before: KeyState, after: KeyState): boolean {
   return (
     before.holds === after.holds &&
     before.line === after.line &&

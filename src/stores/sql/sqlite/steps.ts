@@ -13,8 +13,8 @@ import {
   type Shelf,
   stepBatch,
 } from '../../../model/index.ts'
+import { Crowd } from '../crowd.ts'
 import { RowShelf } from '../shelf.ts'
-import { Crowd } from './crowd.ts'
 import type { Desk } from './desk.ts'
 import { withoutDead } from './graveyard.ts'
 import { pidNamespace } from './inbox.ts'

@@ -1,4 +1,4 @@
-import type { ClaimAnswer } from '../../../model/index.ts'
+import type { ClaimAnswer } from '../../model/index.ts'
 
 const MOST_KEYS = 10_000
 

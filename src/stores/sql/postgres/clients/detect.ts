@@ -1,0 +1,22 @@
+import type { Runtime } from '../../../../core/runtime.ts'
+import { InvalidArgumentError } from '../../../../errors.ts'
+import type { PostgresClient } from './client.ts'
+import { PgClient, type PgPool } from './pg.ts'
+import { type PostgresJs, PostgresJsClient } from './postgres.ts'
+
+type Method = (...args: never[]) => unknown
+
+/** A pool of `pg`, or the function that `postgres` makes: known by its shape. */
+export type AnyPostgresClient =
+  | { readonly totalCount: number; readonly query: Method; readonly connect: Method }
+  | { readonly unsafe: Method; readonly listen: Method; readonly begin: Method }
+
+/** The adapter for a client, which stays the caller's. */
+export function adapterOf(client: AnyPostgresClient, runtime: Runtime, argument: string): PostgresClient {
+  const shape = client as unknown as Partial<Record<string, unknown>> | null
+  if (typeof shape === 'object' && shape !== null && typeof shape.totalCount === 'number')
+    return new PgClient(client as unknown as PgPool, false, runtime)
+  if (typeof shape === 'function' && typeof (shape as { unsafe?: unknown }).unsafe === 'function')
+    return new PostgresJsClient(client as unknown as PostgresJs, false)
+  throw new InvalidArgumentError(argument, 'must be a Pool of pg, or what the package postgres makes')
+}

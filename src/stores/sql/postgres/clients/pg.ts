@@ -1,0 +1,73 @@
+import type { Runtime } from '../../../../core/runtime.ts'
+import { Hearer } from '../hearer.ts'
+import { statementName } from '../statement-name.ts'
+import type { Hearing, PostgresClient, Row, Subscription } from './client.ts'
+
+interface Answer {
+  readonly rows: readonly Row[]
+}
+
+/** As much of a client of `pg` as is needed. */
+export interface PgConnection {
+  connect(): Promise<unknown>
+  query(text: string): Promise<unknown>
+  end(): Promise<void>
+  on(event: string, listener: (...args: never[]) => void): unknown
+}
+
+/** As much of a pool of `pg` as is needed. */
+export interface PgPool {
+  readonly options: object
+  readonly Client: new (options: object) => PgConnection
+  query(statement: { text: string; values?: unknown[]; name?: string }): Promise<unknown>
+  on(event: string, listener: (...args: never[]) => void): unknown
+  off(event: string, listener: (...args: never[]) => void): unknown
+  end(): Promise<void>
+}
+
+/** A pooler gave us a connection on which the statement was never prepared, or was by somebody else. */
+const UNPREPARED = new Set(['26000', '42P05'])
+
+export class PgClient implements PostgresClient {
+  private readonly pool: PgPool
+  private readonly own: boolean
+  private readonly runtime: Runtime
+  /** Statements keep their plans on their connection; behind a pooler in transaction mode that is nobody's. */
+  private prepares = true
+
+  constructor(pool: PgPool, own: boolean, runtime: Runtime) {
+    this.pool = pool
+    this.own = own
+    this.runtime = runtime
+    // An idle connection that breaks is told of here, and would end the process if nobody listened.
+    pool.on('error', ignore)
+  }
+
+  async run(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    const statement = { text, values: values as unknown[] }
+    if (!this.prepares) return ((await this.pool.query(statement)) as Answer).rows
+    try {
+      return ((await this.pool.query({ ...statement, name: statementName(text) })) as Answer).rows
+    } catch (error) {
+      if (!UNPREPARED.has((error as { code?: string }).code ?? '')) throw error
+      this.prepares = false
+      return ((await this.pool.query(statement)) as Answer).rows
+    }
+  }
+
+  async script(text: string): Promise<void> {
+    await this.pool.query({ text })
+  }
+
+  listen(channel: string, hearing: Hearing): Subscription {
+    const open = () => new this.pool.Client({ ...this.pool.options, keepAlive: true })
+    return new Hearer(open, channel, hearing, this.runtime)
+  }
+
+  async close(): Promise<void> {
+    if (this.own) await this.pool.end()
+    this.pool.off('error', ignore)
+  }
+}
+
+function ignore(): void {}

@@ -1,0 +1,63 @@
+import type { Hearing, PostgresClient, Row, Subscription } from './client.ts'
+
+interface Pending extends Promise<readonly Row[]> {
+  simple(): Promise<unknown>
+}
+
+/** As much of what `postgres` makes as is needed. */
+export interface PostgresJs {
+  readonly options: { readonly prepare?: boolean }
+  unsafe(text: string, values?: unknown[], options?: { prepare: boolean }): Pending
+  listen(
+    channel: string,
+    message: (payload: string) => void,
+    up: () => void,
+  ): Promise<{ unlisten(): Promise<void> }>
+  end(options?: { timeout: number }): Promise<void>
+}
+
+/** A pooler gave us a connection on which the statement was never prepared, or was by somebody else. */
+const UNPREPARED = new Set(['26000', '42P05'])
+
+/** It prepares statements under names of its own, and makes its listening connection again by itself. */
+export class PostgresJsClient implements PostgresClient {
+  private readonly sql: PostgresJs
+  private readonly own: boolean
+  private prepares: boolean
+
+  constructor(sql: PostgresJs, own: boolean) {
+    this.sql = sql
+    this.own = own
+    this.prepares = sql.options.prepare !== false
+  }
+
+  async run(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    const send = () => this.sql.unsafe(text, values as unknown[], { prepare: this.prepares })
+    try {
+      return await send()
+    } catch (error) {
+      if (!this.prepares || !UNPREPARED.has((error as { code?: string }).code ?? '')) throw error
+      this.prepares = false
+      return await send()
+    }
+  }
+
+  async script(text: string): Promise<void> {
+    await this.sql.unsafe(text).simple()
+  }
+
+  listen(channel: string, hearing: Hearing): Subscription {
+    const listening = this.sql.listen(
+      channel,
+      (payload) => hearing.message(payload),
+      () => hearing.up(),
+    )
+    // Without it, whoever waits looks again by itself.
+    const begun = listening.catch(() => null)
+    return { close: async () => void (await (await begun)?.unlisten().catch(() => {})) }
+  }
+
+  async close(): Promise<void> {
+    if (this.own) await this.sql.end({ timeout: 5 })
+  }
+}

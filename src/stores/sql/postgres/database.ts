@@ -1,0 +1,63 @@
+import { refuseNewer } from '../format.ts'
+import type { TableNames } from '../server/names.ts'
+import type { Database, Setback } from '../server/tables.ts'
+import type { PostgresClient } from './clients/client.ts'
+import { PostgresKeys } from './keys.ts'
+import { PostgresRecords } from './records.ts'
+import { guardedSchema } from './schema.ts'
+import { cleanStatement } from './statements.ts'
+
+/** What PostgreSQL's codes say about a statement that certainly did nothing. */
+const SETBACKS: Readonly<Record<string, Setback>> = {
+  '40001': 'conflict',
+  '40P01': 'conflict',
+  // The division by which a group of changes is taken back.
+  '22012': 'conflict',
+  '55P03': 'locked',
+  '42P01': 'missing',
+}
+
+export class PostgresDatabase implements Database {
+  readonly keys: PostgresKeys
+  readonly records: PostgresRecords
+  private readonly client: PostgresClient
+  private readonly names: TableNames
+
+  constructor(client: PostgresClient, names: TableNames, relaxed: boolean) {
+    this.client = client
+    this.names = names
+    this.keys = new PostgresKeys(client, names, relaxed)
+    this.records = new PostgresRecords(client, names, relaxed)
+  }
+
+  /** Tables that are there are not made, so that a user who may not make any can use them. */
+  async prepare(): Promise<void> {
+    const format = (await this.format()) ?? (await this.make())
+    refuseNewer(format, 'locks')
+  }
+
+  async clean(): Promise<void> {
+    for (const table of [this.names.keys, this.names.records])
+      await this.client.run(cleanStatement(table), [])
+  }
+
+  readonly reasonOf = (error: unknown): Setback | null => {
+    const { code } = (error ?? {}) as { code?: unknown }
+    return (typeof code === 'string' ? SETBACKS[code] : undefined) ?? null
+  }
+
+  private async make(): Promise<number> {
+    await this.client.script(guardedSchema(this.names))
+    return (await this.format()) ?? 0
+  }
+
+  private async format(): Promise<number | null> {
+    try {
+      const [row] = await this.client.run(`SELECT value FROM ${this.names.meta} WHERE name = 'format'`, [])
+      return row === undefined ? null : Number(row.value)
+    } catch (error) {
+      if (this.reasonOf(error) === 'missing') return null
+      throw error
+    }
+  }
+}

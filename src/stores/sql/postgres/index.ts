@@ -1,0 +1,61 @@
+import { show } from '../../../core/durations.ts'
+import { nodeRuntime, type Runtime } from '../../../core/runtime.ts'
+import type { Store } from '../../../core/store.ts'
+import { InvalidArgumentError } from '../../../errors.ts'
+import { tableNames } from '../server/names.ts'
+import { ServerStore } from '../server/store.ts'
+import type { PostgresClient } from './clients/client.ts'
+import { type AnyPostgresClient, adapterOf } from './clients/detect.ts'
+import { PostgresDatabase } from './database.ts'
+import { PostgresPush } from './push.ts'
+import { traitsOf } from './traits.ts'
+
+export type { AnyPostgresClient }
+
+export interface PostgresOptions {
+  /** What the names of the tables begin with, with a schema and a dot before it if need be: `'holdfast'` by default. */
+  readonly table?: string
+  /**
+   * `'relaxed'` does not wait for the disk: a crash of the server may take back the last moments, so that a key that was just
+   * granted is granted again. A crash of this process alone takes back nothing. By default `'full'`.
+   */
+  readonly durability?: 'full' | 'relaxed'
+  /**
+   * Where to listen, if not where the statements go: behind a pooler in transaction mode, a client that goes past it. False
+   * does without: whoever waits looks again by itself.
+   */
+  readonly listen?: AnyPostgresClient | false
+  readonly runtime?: Runtime
+}
+
+/**
+ * A store in a PostgreSQL database, through the pool you already have: a `Pool` of `pg` or the function of `postgres`. It
+ * stays yours; the store opens one more connection like it, on which it listens, and closes that one.
+ *
+ * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
+ */
+export function postgres(client: AnyPostgresClient, options: PostgresOptions = {}): Store {
+  const { listen, runtime = nodeRuntime } = options
+  const sender = adapterOf(client, runtime, 'client')
+  const listener =
+    listen === false ? null : listen === undefined ? sender : adapterOf(listen, runtime, 'listen')
+  return storeOver(sender, listener, options)
+}
+
+export function storeOver(
+  client: PostgresClient,
+  listener: PostgresClient | null,
+  options: PostgresOptions,
+): Store {
+  const { table = 'holdfast', durability = 'full', runtime = nodeRuntime } = options
+  if (durability !== 'full' && durability !== 'relaxed')
+    throw new InvalidArgumentError('durability', `must be 'full' or 'relaxed', not ${show(durability)}`)
+  const relaxed = durability === 'relaxed'
+  return new ServerStore({
+    traits: traitsOf(listener === null ? 'poll' : 'push', relaxed),
+    database: new PostgresDatabase(client, tableNames(table, '"'), relaxed),
+    push: listener === null ? null : new PostgresPush(client, listener, runtime),
+    runtime,
+    close: () => client.close(),
+  })
+}

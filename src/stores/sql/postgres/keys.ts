@@ -1,0 +1,118 @@
+import type { Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
+import { encodeLetter } from '../letters.ts'
+import type { TableNames } from '../server/names.ts'
+import { neededMs, rowOf, soleState } from '../server/rows.ts'
+import type { Change, KeyRow, KeyTable, Look, Sending, Served } from '../server/tables.ts'
+import type { PostgresClient, Row } from './clients/client.ts'
+import { channelOf } from './push.ts'
+import { keyStatements } from './statements.ts'
+
+export class PostgresKeys implements KeyTable {
+  private readonly client: PostgresClient
+  private readonly text: ReturnType<typeof keyStatements>
+
+  constructor(client: PostgresClient, names: TableNames, relaxed: boolean) {
+    this.client = client
+    this.text = keyStatements(names, relaxed)
+  }
+
+  async look(keys: readonly string[]): Promise<Look<KeyRow>> {
+    return lookOf(await this.client.run(this.text.look, [keys]))
+  }
+
+  async page(prefix: string, after: string | null, count: number) {
+    const found = await this.client.run(this.text.page(after === null), [after ?? prefix, count])
+    const { clock, rows } = lookOf(found)
+    return { clock, rows: [...rows] }
+  }
+
+  async claimFree(claims: readonly Claim[], inbox: string | null): Promise<Served> {
+    const states = claims.map((claim) => soleState(claim, inbox))
+    return this.serve(this.text.claimFree, [
+      claims.map(({ key }) => key),
+      claims.map(({ id }) => id),
+      claims.map(({ ttlMs }) => ttlMs),
+      states.map(({ head }) => head),
+      states.map(({ tail }) => tail),
+      claims.map(neededMs),
+    ])
+  }
+
+  async renewSole(claims: readonly Claim[]): Promise<Served> {
+    return this.serve(this.text.renewSole(claims.length > 1), [
+      claims.map(({ key }) => key),
+      claims.map(({ id }) => id),
+      claims.map(({ ttlMs }) => ttlMs),
+      claims.map(({ ttlMs, lockDelayMs }) => ttlMs + lockDelayMs),
+    ])
+  }
+
+  async releaseSole(claims: readonly Claim[]): Promise<Served> {
+    const keys = claims.map(({ key }) => key)
+    return this.serve(this.text.releaseSole(claims.length > 1), [keys, claims.map(({ id }) => id)])
+  }
+
+  async save(
+    changes: readonly Change<KeyRow, KeyState>[],
+    { nowMs }: Clock,
+    { letters, whole }: Sending,
+  ): Promise<ReadonlySet<string>> {
+    const rows = changes.map(({ state, before }) => rowOf(state, before, nowMs))
+    const values: unknown[] = [
+      changes.map(({ key }) => key),
+      changes.map(({ before }) => before?.revision ?? null),
+      rows.map(({ seq }) => seq),
+      rows.map(({ holder }) => holder),
+      rows.map(({ expiresAtMs }) => expiresAtMs),
+      rows.map(({ state }) => state),
+      rows.map(({ forgetAtMs }) => forgetAtMs),
+    ]
+    if (letters.length > 0)
+      values.push(
+        letters.map(({ key }) => key),
+        ...sent(letters),
+      )
+    const text = this.text.save(changes.length > 1, letters.length > 0, whole)
+    return new Set((await this.client.run(text, values)).map(({ key }) => key as string))
+  }
+
+  async tell(letters: readonly KeyLetter[]): Promise<void> {
+    await this.client.run(this.text.tell, sent(letters))
+  }
+
+  private async serve(text: string, values: readonly unknown[]): Promise<Served> {
+    const found = await this.client.run(text, values)
+    const done = new Map<string, number>()
+    const others: Row[] = []
+    for (const row of found) {
+      if (row.done === null) others.push(row)
+      else done.set(row.key as string, Number(row.done))
+    }
+    return { done, look: others.length === 0 ? null : lookOf(others) }
+  }
+}
+
+function sent(letters: readonly KeyLetter[]): [channels: string[], payloads: string[]] {
+  return [letters.map(({ inbox }) => channelOf(inbox as string)), letters.map(encodeLetter)]
+}
+
+function lookOf(found: readonly Row[]): Look<KeyRow> {
+  const rows = new Map<string, KeyRow>()
+  for (const { key, revision, seq, holder, expires_at, state, forget_at } of found) {
+    if (revision === null) continue
+    rows.set(key as string, {
+      revision: Number(revision),
+      seq: Number(seq),
+      holder: holder as string | null,
+      expiresAtMs: Number(expires_at),
+      state: state as string | null,
+      forgetAtMs: Number(forget_at),
+    })
+  }
+  return { clock: clockOf(found), rows }
+}
+
+export function clockOf(found: readonly Row[]): Clock {
+  const stampUs = Number(found[0]?.us)
+  return { nowMs: Math.floor(stampUs / 1000), stampUs }
+}

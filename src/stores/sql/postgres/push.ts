@@ -1,0 +1,80 @@
+import type { Runtime, Timer } from '../../../core/runtime.ts'
+import type { StoreNotice } from '../../../core/store.ts'
+import { decodeLetter } from '../letters.ts'
+import type { Push } from '../server/store.ts'
+import type { PostgresClient, Subscription } from './clients/client.ts'
+
+const ECHO = 'echo'
+/** A claim's first answer is not held back for longer, and an echo that has not come by then never will. */
+const ECHO_MS = 1000
+
+/** The channel of an inbox: no name that somebody else would give to one. */
+export function channelOf(inbox: string): string {
+  return `holdfast:${inbox}`
+}
+
+/**
+ * What the database tells this process, on a connection of its own. A pooler may take the request to listen and never bring
+ * anything, so it counts only when a message to ourselves has come back.
+ */
+export class PostgresPush implements Push {
+  readonly address: string
+  beginning: Promise<void> | null = null
+  private readonly sender: PostgresClient
+  private readonly listener: PostgresClient
+  private readonly runtime: Runtime
+  private subscription: Subscription | null = null
+  private heard: (on: boolean) => void = () => {}
+  private begun: () => void = () => {}
+  private timer: Timer | null = null
+
+  constructor(sender: PostgresClient, listener: PostgresClient, runtime: Runtime) {
+    this.sender = sender
+    this.listener = listener
+    this.runtime = runtime
+    this.address = runtime.newId()
+  }
+
+  begin(deliver: (notice: StoreNotice) => void, heard: (on: boolean) => void): void {
+    this.heard = heard
+    this.beginning = new Promise((resolve) => {
+      this.begun = () => {
+        this.timer?.clear()
+        this.beginning = null
+        resolve()
+      }
+    })
+    this.timer = this.runtime.setTimer(this.begun, ECHO_MS, true)
+    const message = (payload: string): void => {
+      if (payload === ECHO) this.echoed()
+      else {
+        const notice = decodeLetter(payload)
+        if (notice !== null) deliver(notice)
+      }
+    }
+    const down = () => this.heard(false)
+    this.subscription = this.listener.listen(channelOf(this.address), {
+      message,
+      up: () => this.call(),
+      down,
+    })
+  }
+
+  async close(): Promise<void> {
+    this.begun()
+    this.heard = () => {}
+    await this.subscription?.close()
+    if (this.listener !== this.sender) await this.listener.close()
+  }
+
+  /** Through the pool, as letters come. */
+  private call(): void {
+    const sent = this.sender.run('SELECT pg_notify($1, $2)::text', [channelOf(this.address), ECHO])
+    sent.catch(() => {})
+  }
+
+  private echoed(): void {
+    this.begun()
+    this.heard(true)
+  }
+}

@@ -1,0 +1,45 @@
+import type { Admin } from '../../../core/store.ts'
+import { type Clock, type EvictAnswer, isInUse, type KeyView, step, viewOf } from '../../../model/index.ts'
+import { stateOf } from './rows.ts'
+import { RULES } from './rules.ts'
+import type { KeyRow, KeyTable } from './tables.ts'
+
+const KEYS_PER_PAGE = 500
+
+export class ServerAdmin implements Admin {
+  readonly evict: (key: string, token: bigint | null, ask: boolean) => Promise<EvictAnswer>
+  private readonly keys: KeyTable
+  private readonly ready: () => Promise<void>
+
+  constructor(keys: KeyTable, ready: () => Promise<void>, evict: ServerAdmin['evict']) {
+    this.keys = keys
+    this.ready = ready
+    this.evict = evict
+  }
+
+  async read(key: string): Promise<KeyView> {
+    await this.ready()
+    const { clock, rows } = await this.keys.look([key])
+    return view(key, rows.get(key), clock)
+  }
+
+  async *list(prefix: string): AsyncIterable<KeyView> {
+    await this.ready()
+    for (let after: string | null = null; ; ) {
+      const { clock, rows } = await this.keys.page(prefix, after, KEYS_PER_PAGE)
+      for (const [key, row] of rows) {
+        if (!key.startsWith(prefix)) return
+        const shown = view(key, row, clock)
+        if (isInUse(shown)) yield shown
+      }
+      const last = rows.at(-1)
+      if (last === undefined || rows.length < KEYS_PER_PAGE) return
+      after = last[0]
+    }
+  }
+}
+
+/** The key as it will be when its time has been counted, which only a claimant writes down. */
+function view(key: string, row: KeyRow | undefined, clock: Clock): KeyView {
+  return viewOf(key, step(stateOf(key, row), { kind: 'tick' }, clock, RULES).state, clock.nowMs)
+}

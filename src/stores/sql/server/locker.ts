@@ -1,0 +1,130 @@
+import type { Runtime } from '../../../core/runtime.ts'
+import {
+  type Claim,
+  type ClaimAnswer,
+  type KeyLetter,
+  type KeyState,
+  SPARE_TOKENS,
+  tokenOf,
+} from '../../../model/index.ts'
+import { Crowd } from '../crowd.ts'
+import { Rounds } from './rounds.ts'
+import { stateOf } from './rows.ts'
+import { KEYS_PER_STATEMENT } from './rules.ts'
+import { Swap } from './swap.ts'
+import type { Database, KeyRow, KeyTable, Served } from './tables.ts'
+import { isPlain, type LockTask } from './tasks.ts'
+
+/** A task with its keys at hand, for the rounds. */
+interface Entry {
+  readonly keys: readonly string[]
+  readonly lock: LockTask
+}
+
+type Fast = (claims: readonly Claim[]) => Promise<Served>
+
+/**
+ * Carries tasks out: what one statement can decide by itself goes in one statement, for all of a tick; for the rest the
+ * model is asked.
+ */
+export class Locker {
+  private readonly table: KeyTable
+  private readonly reasonOf: Database['reasonOf']
+  private readonly swap: Swap<KeyRow, KeyState>
+  private readonly crowd = new Crowd()
+  private readonly rounds = new Rounds<Entry>((entries) => this.start(entries))
+  private readonly inbox: () => string | null
+
+  constructor(
+    { keys, reasonOf }: Database,
+    runtime: Runtime,
+    inbox: () => string | null,
+    deliver: (letter: KeyLetter) => void,
+  ) {
+    this.table = keys
+    this.reasonOf = reasonOf
+    this.inbox = inbox
+    this.swap = new Swap(keys, stateOf, reasonOf, runtime, {
+      isOwn: (letter) => letter.inbox === inbox(),
+      deliver,
+    })
+  }
+
+  add(tasks: readonly LockTask[]): void {
+    this.rounds.add(tasks.map((lock) => ({ keys: lock.task.keys, lock })))
+  }
+
+  note(claim: Claim, answer: ClaimAnswer): void {
+    this.crowd.note(claim.key, answer)
+  }
+
+  private start(entries: readonly Entry[]): readonly Promise<readonly Entry[]>[] {
+    const uses = new Map<string, number>()
+    for (const { keys } of entries) for (const key of keys) uses.set(key, (uses.get(key) ?? 0) + 1)
+    const parts = { claim: [] as Entry[], renew: [] as Entry[], release: [] as Entry[], model: [] as Entry[] }
+    for (const entry of entries) {
+      const alone = entry.keys.length === 1 && uses.get(entry.keys[0] as string) === 1
+      parts[alone ? this.fastest(entry.lock) : 'model'].push(entry)
+    }
+    const { table } = this
+    const running = [
+      ...this.inParts(parts.claim, (claims) => table.claimFree(claims, this.inbox())),
+      ...this.inParts(parts.renew, (claims) => table.renewSole(claims)),
+      ...this.inParts(parts.release, (claims) => table.releaseSole(claims)),
+    ]
+    if (parts.model.length > 0) running.push(this.model(parts.model, null))
+    return running
+  }
+
+  private fastest({ kind, claims }: LockTask): 'claim' | 'renew' | 'release' | 'model' {
+    if (kind === 'evict') return 'model'
+    if (kind !== 'claim') return kind
+    const claim = claims[0] as Claim
+    return isPlain(claim) && !this.crowd.has(claim.key) ? 'claim' : 'model'
+  }
+
+  private inParts(entries: readonly Entry[], fast: Fast): Promise<readonly Entry[]>[] {
+    const running: Promise<readonly Entry[]>[] = []
+    for (let first = 0; first < entries.length; first += KEYS_PER_STATEMENT)
+      running.push(this.serve(entries.slice(first, first + KEYS_PER_STATEMENT), fast))
+    return running
+  }
+
+  private async serve(entries: readonly Entry[], fast: Fast): Promise<readonly Entry[]> {
+    let served: Served
+    try {
+      served = await fast(entries.map(({ lock }) => lock.claims[0] as Claim))
+    } catch (error) {
+      // The statement did nothing, so the other way is open; a row that is locked is met there by itself.
+      if (this.reasonOf(error) !== null) return this.model(entries, null)
+      for (const { lock } of entries) lock.task.failed(error)
+      return entries
+    }
+    const others = entries.filter(({ keys, lock }) => {
+      const seq = served.done.get(keys[0] as string)
+      if (seq !== undefined) answer(lock, seq)
+      return seq === undefined
+    })
+    if (others.length > 0) await this.model(others, served.look)
+    return entries
+  }
+
+  private async model(entries: readonly Entry[], look: Served['look']): Promise<readonly Entry[]> {
+    await this.swap.run(
+      entries.map(({ lock }) => lock.task),
+      look,
+    )
+    return entries
+  }
+}
+
+function answer({ kind, task, claims }: LockTask, seq: number): void {
+  if (kind === 'claim') {
+    const spare = claims[0]?.owner === null ? SPARE_TOKENS : 0
+    task.served([{ kind: 'granted', token: tokenOf(seq), spare, contended: false }])
+  } else if (kind === 'renew') {
+    task.served([{ kind: 'renewed', contended: false }])
+  } else if (kind === 'release') {
+    task.served([{ kind: 'released' }])
+  }
+}

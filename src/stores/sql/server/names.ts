@@ -1,0 +1,31 @@
+import { show } from '../../../core/durations.ts'
+import { InvalidArgumentError } from '../../../errors.ts'
+
+/** The names of the tables as they stand in statements: quoted, and made only of what was looked at. */
+export interface TableNames {
+  readonly keys: string
+  readonly records: string
+  readonly meta: string
+  /** An index is made in the schema of its table, so it is named without one. */
+  readonly index: (of: 'keys' | 'records') => string
+}
+
+const WORD = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
+
+/** `holdfast` gives `holdfast_keys` and its like; `app.holdfast` the same in the schema `app`. */
+export function tableNames(table: string, quote: '"' | '`'): TableNames {
+  const words = typeof table === 'string' ? table.split('.') : []
+  if (words.length === 0 || words.length > 2 || !words.every((word) => WORD.test(word))) {
+    const shape = 'a name of at most 40 letters, digits and _, with or without a schema and a dot before it'
+    throw new InvalidArgumentError('table', `must be ${shape}, not ${show(table)}`)
+  }
+  const last = words.pop() as string
+  const schema = words.map((word) => `${quote}${word}${quote}.`).join('')
+  const name = (end: string) => `${schema}${quote}${last}_${end}${quote}`
+  return {
+    keys: name('keys'),
+    records: name('records'),
+    meta: name('meta'),
+    index: (of) => `${quote}${last}_${of}_forget${quote}`,
+  }
+}
