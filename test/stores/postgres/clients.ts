@@ -19,7 +19,7 @@ export const CLIENTS: Record<string, Bring> = {
   },
   postgres: (url, application_name) => {
     const sql = postgresJs(url, { connection: { application_name }, max: 4 })
-    return { client: sql, close: () => sql.end() }
+    return { client: sql, close: () => sql.end({ timeout: 1 }) }
   },
 }
 

@@ -54,7 +54,8 @@ export class PostgresJsClient implements PostgresClient {
     )
     // Without it, whoever waits looks again by itself.
     const begun = listening.catch(() => null)
-    return { close: async () => void (await (await begun)?.unlisten().catch(() => {})) }
+    // Not waited for: while its connection is away, the library answers when it is back, or never.
+    return { close: async () => void begun.then((it) => it?.unlisten()).catch(() => {}) }
   }
 
   async close(): Promise<void> {
