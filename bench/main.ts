@@ -1,13 +1,16 @@
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
 import { Bundle } from './bundle.ts'
+import { CONSENSUS } from './consensus/bench.ts'
 import type { Bench, Context } from './context.ts'
+import { ETCD } from './etcd.ts'
 import { keep } from './keep.ts'
 import { thisMachine } from './machine.ts'
 import { REDIS, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
 import type { Result, Size } from './result.ts'
 import { benchSqlite, CONTENDER, PAIR } from './sqlite.ts'
+import { ZOOKEEPER } from './zookeeper.ts'
 
 const MEMORY = new URL('./programs/memory.ts', import.meta.url)
 const LEASES = new URL('./programs/leases.ts', import.meta.url)
@@ -17,6 +20,8 @@ const BENCHES: Record<string, Bench> = {
   leases: { run: ({ bundle, size }) => inOneProcess(bundle.path(LEASES), size) },
   sqlite: { run: benchSqlite },
   redis: REDIS,
+  etcd: ETCD,
+  zookeeper: ZOOKEEPER,
 }
 
 const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny] [--only PART,…] [--profile FOLDER]
@@ -24,7 +29,8 @@ const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] 
   --write    keep them in bench/results/
   --tiny     only show that everything runs: the figures mean nothing
   --only     some parts of redis, measured or written alone: ${REDIS_PARTS.join(', ')}
-  --profile  keep a CPU profile of every process of redis in that folder`
+             or of etcd and zookeeper: sequential, keys, waiters, processes
+  --profile  keep a CPU profile of every process of redis, etcd and zookeeper in that folder`
 
 /** A process of its own, so that no workload meets the heap and the compiled code of another. */
 function inOneProcess(program: string, size: Size): Result {
@@ -59,7 +65,7 @@ async function run(): Promise<void> {
     if (!values.json) console.log(`${text}\n`)
   }
   say(describeMachine(machine))
-  const bundle = await Bundle.of(MEMORY, LEASES, PAIR, CONTENDER, ...REDIS_PROGRAMS)
+  const bundle = await Bundle.of(MEMORY, LEASES, PAIR, CONTENDER, CONSENSUS, ...REDIS_PROGRAMS)
   const context: Context = {
     bundle,
     size: values.tiny ? 'tiny' : 'full',

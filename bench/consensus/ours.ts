@@ -1,0 +1,16 @@
+import type { Store } from '../../src/core/store.ts'
+import { createLocks } from '../../src/index.ts'
+import { type Subject, TTL_MS } from './subject.ts'
+
+/** As people use it: with token, deadline, renewal and events. */
+export function oursOver(store: Store): Subject {
+  const locks = createLocks({ store, ttl: TTL_MS, wait: Number.POSITIVE_INFINITY })
+  return {
+    run: (key, work) =>
+      locks.using(key, (lease) => {
+        if (lease.token === null) throw new Error('the lease has no fencing token')
+        return work()
+      }),
+    close: () => locks.close(),
+  }
+}

@@ -1,0 +1,44 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import type { Assignment, Kind, Message, Orders } from './orders.ts'
+
+const END_MS = 2_000
+
+/** The process that a subject lives in. */
+export class Worker {
+  private readonly child: ChildProcess
+
+  constructor(program: string, assignment: Assignment, execArgv: readonly string[]) {
+    this.child = fork(program, [JSON.stringify(assignment)], {
+      execArgv: [...execArgv],
+      serialization: 'advanced',
+    })
+  }
+
+  tell<K extends Kind>(kind: K, order: Orders[K]['order']): Promise<Orders[K]['answer']> {
+    const message: Message<K> = { kind, order }
+    const { child } = this
+    return new Promise((resolve, reject) => {
+      const settle = (answer: unknown): void => {
+        child.off('message', settle)
+        child.off('exit', fail)
+        resolve(answer as Orders[K]['answer'])
+      }
+      const fail = (code: number | null): void =>
+        reject(new Error(`A worker ended with ${code} while it was told ${JSON.stringify(message)}`))
+      child.on('message', settle)
+      child.on('exit', fail)
+      child.send(message)
+    })
+  }
+
+  /** Lets it close what it opened; what does not end by itself is ended. */
+  async end(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return
+    const exited = once(this.child, 'exit')
+    this.child.disconnect()
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), END_MS)
+    await exited
+    clearTimeout(timer)
+  }
+}
