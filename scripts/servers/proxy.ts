@@ -15,16 +15,29 @@ interface Link {
   doomed: (() => void) | null
 }
 
+export interface ProxyOptions {
+  /**
+   * How long a connection waits for a server that does not listen yet; default 0. Who connects by itself is refused and
+   * tries again, but here it is connected already, and would take the end of that for more than it is.
+   */
+  readonly patienceMs?: number
+}
+
+const DIAL_MS = 20
+
 /** A proxy before a server of the loopback interface, with the faults of a network. */
-export async function startProxy(targetPort: number): Promise<TcpProxy> {
-  const proxy = new TcpProxy(targetPort)
+export async function startProxy(targetPort: number, options: ProxyOptions = {}): Promise<TcpProxy> {
+  const proxy = new TcpProxy(targetPort, options)
   await proxy.start()
   return proxy
 }
 
 export class TcpProxy {
   private readonly targetPort: number
+  private readonly patienceMs: number
   private readonly links = new Set<Link>()
+  /** Clients whose server does not listen yet. */
+  private readonly dialing = new Set<Socket>()
   private readonly timers = new Set<NodeJS.Timeout>()
   private readonly held = new Set<Direction>()
   private readonly dropped = new Set<Direction>()
@@ -36,8 +49,9 @@ export class TcpProxy {
   /** Chunks that went through, in each direction. */
   readonly passed: Record<Direction, number> = { requests: 0, replies: 0 }
 
-  constructor(targetPort: number) {
+  constructor(targetPort: number, { patienceMs = 0 }: ProxyOptions) {
     this.targetPort = targetPort
+    this.patienceMs = patienceMs
     this.server = createServer((client) => this.accept(client))
   }
 
@@ -61,6 +75,8 @@ export class TcpProxy {
   /** Resets every connection once; new ones are served. */
   reset(): void {
     for (const link of this.links) this.end(link)
+    for (const client of this.dialing) client.destroy()
+    this.dialing.clear()
   }
 
   /** Resets every connection, and every new one, until it heals. */
@@ -126,7 +142,34 @@ export class TcpProxy {
       client.resetAndDestroy()
       return
     }
+    this.dial(client, performance.now() + this.patienceMs)
+  }
+
+  private dial(client: Socket, giveUpAtMs: number): void {
     const server = connect(this.targetPort, '127.0.0.1')
+    if (performance.now() >= giveUpAtMs) {
+      this.dialing.delete(client)
+      this.link(client, server)
+      return
+    }
+    if (!this.dialing.has(client)) client.on('error', ignore)
+    this.dialing.add(client)
+    const again = (): void => {
+      const timer = setTimeout(() => {
+        this.timers.delete(timer)
+        if (this.dialing.has(client)) this.dial(client, giveUpAtMs)
+      }, DIAL_MS)
+      this.timers.add(timer)
+    }
+    server.once('error', again)
+    server.once('connect', () => {
+      server.off('error', again)
+      if (this.dialing.delete(client)) this.link(client, server)
+      else server.destroy()
+    })
+  }
+
+  private link(client: Socket, server: Socket): void {
     const waiting = { requests: [], replies: [] }
     const link: Link = { client, server, waiting, opening: null, torn: false, doomed: null }
     this.links.add(link)

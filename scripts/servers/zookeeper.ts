@@ -5,11 +5,14 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Guarded } from './guarded.ts'
 import { freePort } from './ports.ts'
+import { startProxy, type TcpProxy } from './proxy.ts'
 
 export interface EnsembleOptions {
   /** How many servers; default 3. */
   readonly size?: number
   readonly tickMs?: number
+  /** Whether members reach who leads them through proxies, so that they can be parted; default false. */
+  readonly parted?: boolean
 }
 
 /** Where Debian's package puts what is needed; the manifest names the rest. */
@@ -35,20 +38,28 @@ export async function startZooKeeper(options: EnsembleOptions = {}): Promise<Ens
 export class Ensemble {
   readonly members: readonly Member[]
   private readonly folder: string
+  private readonly roads: readonly Road[]
 
-  private constructor(folder: string, members: readonly Member[]) {
+  private constructor(folder: string, members: readonly Member[], roads: readonly Road[]) {
     this.folder = folder
     this.members = members
+    this.roads = roads
   }
 
-  static async make({ size = 3, tickMs = 500 }: EnsembleOptions): Promise<Ensemble> {
+  static async make({ size = 3, tickMs = 500, parted = false }: EnsembleOptions): Promise<Ensemble> {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-zookeeper-'))
     const ports: number[][] = []
     while (ports.length < size) ports.push([await freePort(), await freePort(), await freePort()])
-    const servers = ports.map(([, quorum, election], index) => {
-      return `server.${index + 1}=127.0.0.1:${quorum}:${election}`
-    })
+    const roads: Road[] = []
+    for (const from of parted ? ports.keys() : [])
+      for (const [to, [, quorum = 0]] of ports.entries())
+        if (from !== to) roads.push({ from, to, proxy: await startProxy(quorum, { patienceMs: START_MS }) })
     const members = ports.map(([port = 0], index) => {
+      // Each has a map of its own. Votes are sent by the straight way, but who has no leader to follow serves nobody.
+      const servers = ports.map(([, quorum, election], to) => {
+        const road = roads.find((each) => each.from === index && each.to === to)
+        return `server.${to + 1}=127.0.0.1:${road?.proxy.port ?? quorum}:${election}`
+      })
       const settings = [
         `tickTime=${tickMs}`,
         'initLimit=20',
@@ -62,7 +73,7 @@ export class Ensemble {
       ]
       return new Member(join(folder, String(index + 1)), index + 1, port, settings)
     })
-    return new Ensemble(folder, members)
+    return new Ensemble(folder, members, roads)
   }
 
   /** As it stands in a URL: `host:port,host:port`. */
@@ -98,8 +109,19 @@ export class Ensemble {
     return this.inMode('follower')
   }
 
+  /** One member hears nothing of those who lead or follow it, and they nothing of it; clients reach it. Needs `parted`. */
+  part(member: Member): void {
+    const place = this.members.indexOf(member)
+    for (const { from, to, proxy } of this.roads) if (from === place || to === place) proxy.hold()
+  }
+
+  heal(): void {
+    for (const { proxy } of this.roads) proxy.heal()
+  }
+
   async stop(): Promise<void> {
     await Promise.all(this.members.map((member) => member.kill()))
+    await Promise.all(this.roads.map(({ proxy }) => proxy.close()))
     rmSync(this.folder, { recursive: true, force: true })
   }
 
@@ -111,6 +133,13 @@ export class Ensemble {
       await sleep(20)
     }
   }
+}
+
+/** How one member reaches another. */
+interface Road {
+  readonly from: number
+  readonly to: number
+  readonly proxy: TcpProxy
 }
 
 export class Member {
@@ -160,6 +189,12 @@ export class Member {
   async mode(): Promise<string | null> {
     if (this.paused) return null
     return /^Mode: (\w+)$/m.exec(await this.ask('srvr'))?.[1] ?? null
+  }
+
+  /** One of the figures that the server counts by itself; NaN when it does not answer or has none of that name. */
+  async figure(name: string): Promise<number> {
+    const line = (await this.ask('mntr')).split('\n').find((text) => text.startsWith(`${name}\t`))
+    return Number(line?.split('\t')[1] ?? Number.NaN)
   }
 
   /** The answer to one of the commands of four letters; empty when there is none. */

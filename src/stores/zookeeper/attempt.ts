@@ -46,11 +46,14 @@ async function ask(desk: Desk, entry: Entry, sentAtMs: number): Promise<ClaimAns
     desk.forget(entry)
     throw error
   }
+  // Where others were a moment ago there is a line, most likely.
+  let crowded = desk.crowds.leave(entry.keyPath)
   for (let round = 0; round < ROUNDS; round++) {
-    if (await openKey(desk, entry)) {
+    if (!crowded && (await openKey(desk, entry))) {
       desk.hold(entry, 'held', sentAtMs + entry.claim.ttlMs)
       return granted(entry)
     }
+    crowded = false
     const answer = await enterLine(desk, entry, sentAtMs)
     if (answer !== null) return answer
   }
@@ -117,6 +120,7 @@ async function enterLine(desk: Desk, entry: Entry, sentAtMs: number): Promise<Cl
     const name = made.path.slice(keyPath.length + 1)
     const place = { seq: parseName(name).seq, founder: made.stat.czxid }
     desk.stand(entry, { name, path: made.path, place }, names.length === 1)
+    entry.provenUntilMs = sentAtMs + claim.ttlMs
     return await settle(desk, entry, lineOf(names), sentAtMs)
   } catch (error) {
     if (isWire(error, 'NoNode')) return null

@@ -3,6 +3,7 @@ import type { Runtime } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
 import type { Claim, LossCause } from '../../model/index.ts'
 import { EnsembleClock } from './clock.ts'
+import { Crowds } from './crowds.ts'
 import { Entry, type OwnNode } from './entry.ts'
 import { type Line, lineOf } from './line.ts'
 import type { Paths } from './names.ts'
@@ -30,6 +31,7 @@ export class Desk {
   readonly acl: readonly Acl[]
   readonly sessions: Sessions
   readonly clock: EnsembleClock
+  readonly crowds = new Crowds()
   readonly events: DeskEvents
   private readonly entries = new Map<string, Entry>()
   private readonly alarms: Alarms

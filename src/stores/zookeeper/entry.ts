@@ -27,6 +27,8 @@ export class Entry implements Alarm {
   node: OwnNode | null = null
   /** When the claim ends unless it is renewed, on our own monotonic clock. */
   deadlineMs: number
+  /** Until then its node is there by the word of a majority, whatever its server may not have heard yet. */
+  provenUntilMs = 0
   readonly enteredAtMs: number
   /** Whether others wait in the line, as far as we know. */
   contended = false

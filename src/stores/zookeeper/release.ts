@@ -22,6 +22,7 @@ async function release(desk: Desk, entry: Entry): Promise<ReleaseAnswer> {
   if (connecting !== null) await connecting
   entry.phase = 'leaving'
   if (entry.node === null) await findNode(desk, entry)
+  if (entry.contended) desk.crowds.meet(entry.keyPath)
   const removed = await removeNode(entry)
   desk.forget(entry)
   return removed ? RELEASED : ABSENT

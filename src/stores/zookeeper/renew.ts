@@ -33,6 +33,7 @@ async function renew(desk: Desk, entry: Entry, claim: Claim, sentAtMs: number): 
   }
   const line = await prove(desk, entry)
   if (line === null) return lost(desk, entry)
+  entry.provenUntilMs = sentAtMs + claim.ttlMs
   const waits = entry.phase === 'waiting'
   if (waits && !findName(line, entry.node.name)?.holds) {
     desk.wait(entry, sentAtMs + claim.ttlMs)

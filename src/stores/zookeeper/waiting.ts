@@ -20,7 +20,9 @@ async function advanceNow(desk: Desk, entry: Entry): Promise<void> {
   const sentAtMs = desk.runtime.nowMs()
   if (sentAtMs >= entry.deadlineMs) return
   const { deadlineMs } = entry
-  const line = await desk.look(session, entry.keyPath)
+  // Those before a place can only go, so an old line can say that it holds only when it does, if its node is there.
+  const proven = entry.provenUntilMs >= sentAtMs + OFFER_MS
+  const line = await (proven ? desk.lineAt(session.client, entry.keyPath) : desk.look(session, entry.keyPath))
   const answer = line === null ? null : await settle(desk, entry, line, sentAtMs)
   if (answer === null) {
     desk.lose(entry, 'evicted')
