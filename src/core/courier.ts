@@ -47,6 +47,24 @@ export class Courier {
     this.schedule()
   }
 
+  /** Which things are in which part of the store, by their places; a group is where its first claim is. Null for one part. */
+  byPart<T>(things: readonly T[], claimOf: (thing: T) => Claim): readonly (readonly number[])[] | null {
+    const { store } = this
+    if (store.partOf === undefined || things.length < 2) return null
+    const parts = new Map<string, number[]>()
+    let group: string | null = null
+    let part = ''
+    for (const [place, thing] of things.entries()) {
+      const claim = claimOf(thing)
+      if (claim.group === null || claim.group !== group) part = store.partOf(claim.key)
+      group = claim.group
+      const places = parts.get(part)
+      if (places === undefined) parts.set(part, [place])
+      else places.push(place)
+    }
+    return [...parts.values()]
+  }
+
   private schedule(): void {
     if (this.scheduled) return
     this.scheduled = true
@@ -61,16 +79,27 @@ export class Courier {
     if (releases.claims.length > 0) this.releases = new Load()
     const [others, own] = attempts.claims.length === 0 ? [releases, null] : releases.apartFrom(attempts)
     this.sendReleases(others)
-    if (attempts.claims.length > 0)
-      this.caller.send('attempt', attempts.claims.length, () => this.store.attempt(attempts.claims), attempts)
+    this.sendAttempts(attempts)
     if (own !== null) this.sendReleases(own)
   }
 
-  private sendReleases(load: Load<ReleaseAnswer>): void {
-    if (load.claims.length === 0) return
-    this.caller.send('release', load.claims.length, () => this.store.release(load.claims), load)
+  private sendAttempts(whole: Load<ClaimAnswer>): void {
+    for (const load of this.partsOf(whole))
+      this.caller.send('attempt', load.claims.length, () => this.store.attempt(load.claims), load)
+  }
+
+  private sendReleases(whole: Load<ReleaseAnswer>): void {
+    for (const load of this.partsOf(whole))
+      this.caller.send('release', load.claims.length, () => this.store.release(load.claims), load)
+  }
+
+  private partsOf<A>(load: Load<A>): readonly Load<A>[] {
+    if (load.claims.length === 0) return []
+    return this.byPart(load.claims, itself)?.map((places) => load.only(places)) ?? [load]
   }
 }
+
+const itself = (claim: Claim): Claim => claim
 
 /** The claims of one call, and who is told about each. */
 class Load<A> implements Receiver<readonly A[]> {
@@ -89,6 +118,12 @@ class Load<A> implements Receiver<readonly A[]> {
 
   failed(error: LockError): void {
     for (const receiver of this.receivers) receiver.failed(error)
+  }
+
+  only(places: readonly number[]): Load<A> {
+    const load = new Load<A>()
+    for (const place of places) load.add(this.claims[place] as Claim, this.receivers[place] as Receiver<A>)
+    return load
   }
 
   /** A release that overtook its own claim would leave a hold that nobody knows of: those come apart. */
@@ -111,9 +146,13 @@ function gather<A>(
 ): Promise<readonly A[]> {
   return new Promise((resolve, reject) => {
     const answers: A[] = []
-    const answered = (answer: A): void => {
-      if (answers.push(answer) === claims.length) resolve(answers)
+    let open = claims.length
+    for (const [place, claim] of claims.entries()) {
+      const answered = (answer: A): void => {
+        answers[place] = answer
+        if (--open === 0) resolve(answers)
+      }
+      post(claim, { answered, failed: reject })
     }
-    for (const claim of claims) post(claim, { answered, failed: reject })
   })
 }

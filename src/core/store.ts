@@ -98,6 +98,11 @@ export interface Store {
   renew(claims: readonly Claim[]): Soon<readonly RenewReply[]>
   /** A hold or a place in the line. */
   release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]>
+  /**
+   * Names the part of the store that a key is in, where parts can fail one by one. Claims of different parts travel in
+   * calls of their own, so that a part which does not answer holds up nobody else.
+   */
+  partOf?(key: string): string
   /** What the store learns by itself. Hints: a notice may be lost, late or doubled. Returns the way to stop. */
   notices(listener: (notice: StoreNotice) => void): () => void
   readonly admin: Admin

@@ -91,7 +91,9 @@ export class Watchdog {
     if (this.due.length === 0) return
     const due = this.due.filter((hold) => !hold.ended && hold.renewing === null)
     this.due = []
-    if (due.length > 0) void this.send(due)
+    const parts = this.courier.byPart(due, (hold) => hold.claim)
+    if (parts !== null) for (const places of parts) void this.send(places.map((place) => due[place] as Hold))
+    else if (due.length > 0) void this.send(due)
   }
 
   private noticeStall(first: Hold, nowMs: number): void {

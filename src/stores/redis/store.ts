@@ -18,6 +18,7 @@ export class RedisStore implements Store {
   readonly traits: Traits
   readonly admin: Admin
   readonly records: Records
+  readonly partOf?: (key: string) => string
   private readonly client: RedisClient
   private readonly scripting: Scripting
   private readonly inbox: Inbox
@@ -29,6 +30,8 @@ export class RedisStore implements Store {
     this.inbox = new Inbox(client, runtime.newId())
     this.admin = new RedisAdmin(this.scripting)
     this.records = new RedisRecords(this.scripting)
+    const { cluster } = client
+    if (cluster !== null) this.partOf = (key) => cluster.partOf(lockName(key))
   }
 
   attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
