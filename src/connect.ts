@@ -14,6 +14,10 @@ const SCHEMES: Record<string, Open> = {
   'postgresql:': openPostgres,
   'redis:': openRedis,
   'rediss:': openRedis,
+  'redis+sentinel:': openSentinel,
+  'rediss+sentinel:': openSentinel,
+  'redis+cluster:': openCluster,
+  'rediss+cluster:': openCluster,
   'redlock:': openQuorum,
   'etcd:': openEtcd,
   'etcds:': openEtcd,
@@ -50,6 +54,16 @@ async function openSqlite(url: string): Promise<Store> {
 
 async function openPostgres(url: string): Promise<Store> {
   const { openPostgres: open } = await import('./stores/sql/postgres/open.ts')
+  return open(url)
+}
+
+async function openSentinel(url: string): Promise<Store> {
+  const { openSentinel: open } = await import('./stores/redis/open-sentinel.ts')
+  return open(url)
+}
+
+async function openCluster(url: string): Promise<Store> {
+  const { openCluster: open } = await import('./stores/redis/open-cluster.ts')
   return open(url)
 }
 

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -11,6 +11,8 @@ export interface RedisServerOptions {
   readonly persistent?: boolean
   /** Further lines of the configuration, each as the arguments of the program: `['--requirepass', 'secret']`. */
   readonly args?: readonly string[]
+  /** Lines of a configuration file, for what the server itself writes to: a sentinel keeps in it what it learns. */
+  readonly config?: readonly string[]
   readonly program?: string
 }
 
@@ -44,8 +46,11 @@ export class RedisServer {
   }
 
   async start(): Promise<void> {
-    const { persistent = false, args = [], program = 'redis-server' } = this.options
+    const { persistent = false, args = [], config, program = 'redis-server' } = this.options
+    const file = join(this.folder, 'server.conf')
+    if (config !== undefined && !existsSync(file)) writeFileSync(file, `${config.join('\n')}\n`)
     this.guarded = new Guarded(program, [
+      ...(config === undefined ? [] : [file]),
       ...['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder],
       ...['--pidfile', join(this.folder, 'pid'), '--logfile', join(this.folder, 'log'), '--save', '3600 1'],
       ...['--appendonly', persistent ? 'yes' : 'no', '--appendfsync', 'always'],

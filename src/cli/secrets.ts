@@ -1,5 +1,5 @@
 const USER_INFO = /([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi
-const SECRET_PARAMETER = /([?&;](?:password|passwd|pwd|pass|secret|token|auth)=)[^\s&;]*/gi
+const SECRET_PARAMETER = /([?&;](?:\w*password|passwd|pwd|pass|secret|token|auth)=)[^\s&;]*/gi
 
 /** The passwords inside a store's address, as written and as decoded: a client's message may repeat either. */
 export function secretsOf(url: string): string[] {

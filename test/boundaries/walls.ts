@@ -91,6 +91,8 @@ export const ROOMS: readonly Room[] = [
 export const LOADERS: Readonly<Record<string, readonly string[]>> = {
   'src/stores/redis/open.ts': ['ioredis', 'redis'],
   'src/stores/sql/postgres/open.ts': ['pg', 'postgres'],
+  'src/stores/redis/open-sentinel.ts': ['ioredis', 'redis'],
+  'src/stores/redis/open-cluster.ts': ['ioredis', 'redis'],
   'src/stores/quorum/open.ts': ['ioredis', 'redis'],
 }
 

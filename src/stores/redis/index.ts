@@ -18,13 +18,12 @@ export type { AnyRedisClient, RedisOptions }
  * or @valkey/valkey-glide 2. The client stays yours; the store opens one more connection like it, for what the server
  * tells by itself, and closes that one.
  *
- * Of a cluster client it takes the addresses, the credentials and the TLS settings, and opens its own connections: one to
- * each master and one more.
+ * Of a cluster or sentinel client it takes the addresses, the credentials and the TLS settings, and opens its own
+ * connections: one to each master and one more.
  *
- * Throws an `InvalidArgumentError` for anything else, and an `UnsupportedError` for plain locks or `replicas` on a
- * cluster.
+ * Throws an `InvalidArgumentError` for anything else, and an `UnsupportedError` for plain locks on a cluster.
  */
 export function redis(client: AnyRedisClient, options: RedisOptions = {}): Store {
   const settings = settingsOf(options)
-  return storeOf(adapterOf(client, settings.runtime), settings)
+  return storeOf(adapterOf(client, settings.runtime, settings.replicas), settings)
 }

@@ -13,9 +13,8 @@ export function storeOf(client: RedisClient, settings: RedisSettings): Store {
   const { format, replicas, check, runtime } = settings
   if (client.cluster !== null && format === 'plain')
     throw new UnsupportedError("format 'plain' is not supported on a cluster")
-  if (client.cluster !== null && replicas !== null)
-    throw new UnsupportedError('replicas cannot be waited for on a cluster')
-  const own = replicas === null ? client : new ConfirmingClient(client, replicas)
+  // The client of a cluster waits for the replicas of each master by itself.
+  const own = replicas === null || client.cluster !== null ? client : new ConfirmingClient(client, replicas)
   const basic = format === 'plain' ? new PlainStore(own, runtime) : new RedisStore(own, runtime)
   const store = replicas === null ? basic : new ReplicatedStore(basic, replicas.wait)
   return check ? new ServerCheck(client, runtime, replicas?.wait ?? 0).attachTo(store) : store

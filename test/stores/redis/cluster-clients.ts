@@ -1,5 +1,5 @@
 import type { Store } from 'holdfast'
-import { type AnyRedisClient, redis } from 'holdfast/redis'
+import { type AnyRedisClient, type RedisOptions, redis } from 'holdfast/redis'
 import { Cluster as Ioredis5, type Redis } from 'ioredis'
 import { Cluster as Ioredis6 } from 'ioredis6'
 import { createCluster as createNodeRedis6 } from 'redis'
@@ -49,10 +49,11 @@ let names = 0
 export async function openClusterStore(
   bring: Bring,
   cluster: RedisCluster,
+  options: RedisOptions = {},
 ): Promise<{ store: Store; name: string }> {
   const name = `test-${++names}`
   const { client, close } = await bring(cluster.ports, name)
-  const store = redis(client)
+  const store = redis(client, { check: false, ...options })
   // One key of each master, so that what a test measures is no first connection.
   await Promise.all(['a', 'b', 'c'].map((key) => store.admin.read(key)))
   const closeStore = store.close.bind(store)

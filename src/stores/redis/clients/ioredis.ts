@@ -12,12 +12,20 @@ import {
 export interface Ioredis extends Emitter {
   readonly status: string
   readonly options: { readonly keyPrefix?: string; readonly sentinels?: unknown }
+  readonly stream?: { readonly writable: boolean }
   call(command: string, args: readonly string[]): Promise<unknown>
+  sendCommand(command: object): Promise<unknown>
   connect(): Promise<unknown>
   subscribe(channel: string): Promise<unknown>
   duplicate(options: object): Ioredis
   disconnect(): void
 }
+
+type CommandClass = new (
+  name: string,
+  args: readonly string[],
+  options: { readonly replyEncoding: 'utf8'; readonly keyPrefix: string },
+) => { pipelineIndex?: number }
 
 /** For connections of our own: what cannot be sent fails, and what was under way when a connection broke is not sent again. */
 export const IOREDIS_OPTIONS = {
@@ -26,6 +34,12 @@ export const IOREDIS_OPTIONS = {
   autoResendUnfulfilledCommands: false,
   maxRetriesPerRequest: 0,
   retryStrategy: reconnectAfterMs,
+} as const
+
+/** Tells of a failover while the old master is silent, or still believes that it is one. */
+export const SENTINEL_OPTIONS = {
+  failoverDetector: true,
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const
 
 export function reconnectAfterMs(attempts: number): number {
@@ -37,12 +51,14 @@ export class IoredisClient implements RedisClient {
   readonly cluster = null
   readonly keyPrefix: string
   private readonly client: Ioredis
+  private readonly Command: CommandClass
   private readonly owned: boolean
   private first: Promise<unknown> | null = null
   private wasReady = false
 
   constructor(client: Ioredis, owned: boolean) {
     this.client = client
+    this.Command = commandClassOf(client)
     this.owned = owned
     this.topology = client.options.sentinels ? 'sentinel' : 'single'
     this.keyPrefix = client.options.keyPrefix ?? ''
@@ -51,14 +67,28 @@ export class IoredisClient implements RedisClient {
   send(command: string, args: readonly string[]): Promise<unknown> {
     if (this.client.status === 'ready') {
       this.wasReady = true
-      return this.client.call(command, args)
+      return this.sendOnce(command, args)
     }
     const first = this.wasReady ? null : this.connecting()
     if (first === null) return Promise.reject(disconnected(this.client.status))
     return first.then(() => {
       this.wasReady = true
-      return this.client.call(command, args)
+      return this.sendOnce(command, args)
     })
+  }
+
+  /**
+   * A client as most people make it sends again what was under way when its connection broke, however late that is, and
+   * what takes from a stock would take twice. It gives up what belongs to a pipeline that is not whole: every command of
+   * ours looks like one.
+   */
+  private sendOnce(name: string, args: readonly string[]): Promise<unknown> {
+    const { client, keyPrefix, Command } = this
+    // Between the end of a connection and its closing, a command would be kept for the next one.
+    if (client.stream?.writable !== true) return Promise.reject(disconnected('its connection is at an end'))
+    const command = new Command(name, args, { replyEncoding: 'utf8', keyPrefix })
+    command.pipelineIndex = -1
+    return client.sendCommand(command)
   }
 
   subscribe(
@@ -108,4 +138,26 @@ export class IoredisClient implements RedisClient {
 
 function notConnected(cause: unknown): never {
   throw disconnected(cause instanceof Error ? cause.message : 'the first connection failed', cause)
+}
+
+/**
+ * Of a client that asks sentinels, the store takes the settings and opens a connection of its own: one that does not listen
+ * to the sentinels goes on writing to a master that was replaced, for as long as that runs.
+ */
+export function sentinelClientOf(client: Ioredis): RedisClient {
+  const own = client.duplicate({ ...IOREDIS_OPTIONS, ...SENTINEL_OPTIONS })
+  own.on('error', ignore)
+  return new IoredisClient(own, true)
+}
+
+/** The class of the commands that a client makes: it is asked for one, which is not sent. */
+function commandClassOf(client: Ioredis): CommandClass {
+  let made: object | null = null
+  const sendCommand = async (command: object) => {
+    made = command
+  }
+  const options = { ...client.options, enableAutoPipelining: false }
+  const probe = Object.create(client, { sendCommand: { value: sendCommand }, options: { value: options } })
+  void (probe as Ioredis).call('ping', [])
+  return (made as unknown as { constructor: CommandClass }).constructor
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import {
   disconnected,
   type Emitter,
@@ -18,8 +19,12 @@ export interface NodeRedis extends Emitter {
   destroy(): void
 }
 
-/** Version 6 arms a signal for every command, which more than doubles its cost, and ours are bounded by the core. */
-const UNTIMED = { timeout: undefined }
+interface CommandOptions {
+  /** Version 6 arms a signal for every command, which more than doubles its cost, and ours are bounded by the core. */
+  readonly timeout: undefined
+  /** What was not written when a connection broke would be kept for the next one, however late that is. */
+  readonly abortSignal: AbortSignal
+}
 
 export class NodeRedisClient implements RedisClient {
   readonly topology = 'single'
@@ -29,16 +34,19 @@ export class NodeRedisClient implements RedisClient {
   private readonly owned: boolean
   private first: Promise<void> | null = null
   private wasReady = false
+  private connection = new AbortController()
+  private options = optionsOf(this.connection)
 
   constructor(client: NodeRedis, owned: boolean) {
     this.client = client
     this.owned = owned
+    client.on('error', this.broken)
   }
 
   send(command: string, args: readonly string[]): Promise<unknown> {
     if (this.client.isReady) {
       this.wasReady = true
-      return this.client.sendCommand([command, ...args], UNTIMED)
+      return this.client.sendCommand([command, ...args], this.options)
     }
     if (!this.client.isOpen) {
       if (!this.owned || this.first !== null)
@@ -48,7 +56,7 @@ export class NodeRedisClient implements RedisClient {
     if (this.wasReady) return Promise.reject(disconnected('reconnecting'))
     this.first ??= firstConnection(this.client, ['error', 'end'])
     return this.first.then(
-      () => this.client.sendCommand([command, ...args], UNTIMED),
+      () => this.client.sendCommand([command, ...args], this.options),
       (error) => {
         this.wasReady = true
         throw error
@@ -87,7 +95,14 @@ export class NodeRedisClient implements RedisClient {
     }
   }
 
+  private readonly broken = (): void => {
+    this.connection.abort()
+    this.connection = new AbortController()
+    this.options = optionsOf(this.connection)
+  }
+
   async close(): Promise<void> {
+    this.client.off('error', this.broken)
     if (!this.owned) return
     this.first ??= Promise.reject(disconnected('it was closed'))
     this.first.catch(ignore)
@@ -98,4 +113,10 @@ export class NodeRedisClient implements RedisClient {
 /** Destroying a client that is not open throws. */
 function destroy(client: NodeRedis): void {
   if (client.isOpen) client.destroy()
+}
+
+/** One signal for all commands of a connection, which are many. */
+function optionsOf({ signal }: AbortController): CommandOptions {
+  setMaxListeners(0, signal)
+  return { timeout: undefined, abortSignal: signal }
 }

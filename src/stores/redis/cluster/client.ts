@@ -1,6 +1,8 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import { type ClusterRoutes, NotSentError, type RedisClient, type Subscription } from '../clients/client.ts'
+import type { ReplicaSettings } from '../options.ts'
+import { ConfirmingClient } from '../replicas/confirming.ts'
 import { ClusterMap, type Dialer } from './map.ts'
 import { type Node, nameOf } from './node.ts'
 import { isAboutScript, redirectionOf } from './replies.ts'
@@ -24,10 +26,10 @@ export class ClusterClient implements RedisClient {
   private readonly inboxes = new Set<RoamingInbox>()
   private closed = false
 
-  constructor(dialer: Dialer, runtime: Runtime) {
+  constructor(dialer: Dialer, runtime: Runtime, replicas: ReplicaSettings | null = null) {
     this.runtime = runtime
     this.keyPrefix = dialer.keyPrefix
-    this.map = new ClusterMap(dialer, runtime, () => {
+    this.map = new ClusterMap(replicas === null ? dialer : confirming(dialer, replicas), runtime, () => {
       for (const inbox of this.inboxes) inbox.review(this.map.masters())
     })
   }
@@ -124,5 +126,15 @@ export class ClusterClient implements RedisClient {
     }
     if (!isAboutScript(error)) this.map.lookSoon(node)
     return null
+  }
+}
+
+/** WAIT is sent to each server for itself, on the connection that the scripts travel on. */
+function confirming(dialer: Dialer, replicas: ReplicaSettings): Dialer {
+  return {
+    keyPrefix: dialer.keyPrefix,
+    seeds: () => dialer.seeds(),
+    open: (address) => new ConfirmingClient(dialer.open(address), replicas),
+    reach: (address) => dialer.reach(address),
   }
 }

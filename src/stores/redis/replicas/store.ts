@@ -7,13 +7,16 @@ export class ReplicatedStore implements Store {
   readonly traits: Traits
   readonly admin: Admin
   readonly records: Records | null
+  readonly partOf?: (key: string) => string
   private readonly store: Store
 
-  /** The store must stand on a `ConfirmingClient`. */
+  /** The store must stand on a `ConfirmingClient`, or on one for each server. */
   constructor(store: Store, wait: number) {
     this.store = store
     this.admin = store.admin
     this.records = store.records
+    const { partOf } = store
+    if (partOf !== undefined) this.partOf = partOf
     const copies = wait === 1 ? 'one replica' : `${wait} replicas`
     const failover = `a failover keeps a hold if one of the ${copies} that had it is promoted; else ${store.traits.failover}`
     this.traits = { ...store.traits, failover }

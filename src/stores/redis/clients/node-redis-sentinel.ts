@@ -1,0 +1,137 @@
+import type { Address } from '../cluster/node.ts'
+import {
+  disconnected,
+  type Emitter,
+  ignore,
+  NotSentError,
+  type RedisClient,
+  type Subscription,
+} from './client.ts'
+import { type NodeRedisNode, openNode } from './node-redis-cluster.ts'
+
+/** The sentinel class of node-redis 5 and 6, as far as it is used. */
+export interface NodeRedisSentinel extends Emitter {
+  readonly isOpen: boolean
+  getMasterNode(): Address | undefined
+  destroy(): Promise<void> | void
+}
+
+/** What the class keeps for itself; a second connection to the same master cannot be made without it. */
+interface Inside {
+  _execute<T>(isReadonly: boolean, task: (client: NodeRedisNode) => Promise<T> | T): Promise<T>
+}
+
+interface Change {
+  readonly type: string
+  readonly node?: Address
+}
+
+interface Master {
+  readonly address: Address
+  readonly client: RedisClient
+}
+
+interface Inbox {
+  readonly channel: string
+  readonly listener: (message: string) => void
+  readonly up: () => void
+  readonly down: (() => void) | undefined
+  subscription: Subscription | null
+}
+
+/**
+ * Connections of our own to the master that a sentinel client names. The client itself would send again what may have
+ * been done, and keep commands while it looks for a master.
+ */
+export class NodeRedisSentinelClient implements RedisClient {
+  readonly topology = 'sentinel'
+  readonly cluster = null
+  readonly keyPrefix = ''
+  private readonly sentinel: NodeRedisSentinel
+  private readonly owned: boolean
+  private readonly inboxes = new Set<Inbox>()
+  private model: NodeRedisNode | null = null
+  private master: Master | null = null
+  private finding: Promise<Master> | null = null
+  private closed = false
+
+  constructor(sentinel: NodeRedisSentinel, owned: boolean) {
+    this.sentinel = sentinel
+    this.owned = owned
+    sentinel.on('topology-change', this.changed)
+  }
+
+  send(command: string, args: readonly string[]): Promise<unknown> {
+    if (this.master === null) return this.find().then(({ client }) => client.send(command, args))
+    return this.master.client.send(command, args).catch((error) => {
+      // The sentinel client has a connection to the same server, and looks for another one when that is broken.
+      if (error instanceof NotSentError) this.find().catch(ignore)
+      throw error
+    })
+  }
+
+  subscribe(
+    channel: string,
+    listener: (message: string) => void,
+    up: () => void,
+    down?: () => void,
+  ): Subscription {
+    const inbox: Inbox = { channel, listener, up, down, subscription: null }
+    this.inboxes.add(inbox)
+    if (this.master !== null) attach(inbox, this.master.client)
+    const begun = this.find().then(() => inbox.subscription?.begun, ignore)
+    const close = async () => {
+      this.inboxes.delete(inbox)
+      await inbox.subscription?.close()
+    }
+    return { begun, close }
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    this.sentinel.off('topology-change', this.changed)
+    await this.master?.client.close()
+    if (this.owned) await this.sentinel.destroy()
+  }
+
+  private find(): Promise<Master> {
+    this.finding ??= this.learn().finally(() => {
+      this.finding = null
+    })
+    return this.finding
+  }
+
+  private async learn(): Promise<Master> {
+    const { sentinel } = this
+    if (!sentinel.isOpen || this.closed) throw disconnected('it was closed, or its connect() was not called')
+    const inside = sentinel as unknown as Inside
+    // Waits for a connection that is under way.
+    const model = await inside._execute(false, (client) => client)
+    this.model ??= model
+    const address = sentinel.getMasterNode()
+    if (address === undefined) throw disconnected('its sentinels name no master')
+    return this.follow(address)
+  }
+
+  private readonly changed = ({ type, node }: Change): void => {
+    if (type === 'MASTER_CHANGE' && node !== undefined && this.model !== null) this.follow(node)
+  }
+
+  /** From now on everything goes to that server. What was asked of the one before, and not answered, is unknown. */
+  private follow(address: Address): Master {
+    const before = this.master
+    if (before !== null && before.address.host === address.host && before.address.port === address.port)
+      return before
+    if (this.model === null || this.closed) throw disconnected('it was closed')
+    const client = openNode(this.model, address)
+    this.master = { address, client }
+    for (const inbox of this.inboxes) attach(inbox, client)
+    void before?.client.close()
+    return this.master
+  }
+}
+
+function attach(inbox: Inbox, client: RedisClient): void {
+  void inbox.subscription?.close()
+  inbox.subscription = client.subscribe(inbox.channel, inbox.listener, inbox.up, inbox.down)
+}
