@@ -6,6 +6,7 @@ import type { Bench, Context } from './context.ts'
 import { ETCD } from './etcd.ts'
 import { keep } from './keep.ts'
 import { thisMachine } from './machine.ts'
+import { QUORUM, QUORUM_PROGRAM } from './quorum.ts'
 import { REDIS, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
 import type { Result, Size } from './result.ts'
@@ -20,6 +21,7 @@ const BENCHES: Record<string, Bench> = {
   leases: { run: ({ bundle, size }) => inOneProcess(bundle.path(LEASES), size) },
   sqlite: { run: benchSqlite },
   redis: REDIS,
+  quorum: QUORUM,
   etcd: ETCD,
   zookeeper: ZOOKEEPER,
 }
@@ -65,7 +67,15 @@ async function run(): Promise<void> {
     if (!values.json) console.log(`${text}\n`)
   }
   say(describeMachine(machine))
-  const bundle = await Bundle.of(MEMORY, LEASES, PAIR, CONTENDER, CONSENSUS, ...REDIS_PROGRAMS)
+  const bundle = await Bundle.of(
+    MEMORY,
+    LEASES,
+    PAIR,
+    CONTENDER,
+    CONSENSUS,
+    QUORUM_PROGRAM,
+    ...REDIS_PROGRAMS,
+  )
   const context: Context = {
     bundle,
     size: values.tiny ? 'tiny' : 'full',
