@@ -12,6 +12,8 @@ const SCHEMES: Record<string, Open> = {
   'file:': openSqlite,
   'postgres:': openPostgres,
   'postgresql:': openPostgres,
+  'mysql:': openMysql,
+  'mariadb:': openMysql,
   'redis:': openRedis,
   'rediss:': openRedis,
   'redis+sentinel:': openSentinel,
@@ -64,6 +66,11 @@ async function openSentinel(url: string): Promise<Store> {
 
 async function openCluster(url: string): Promise<Store> {
   const { openCluster: open } = await import('./stores/redis/open-cluster.ts')
+  return open(url)
+}
+
+async function openMysql(url: string): Promise<Store> {
+  const { openMysql: open } = await import('./stores/sql/mysql/open.ts')
   return open(url)
 }
 

@@ -30,6 +30,7 @@ describe('walls', () => {
     const peers: Record<string, { optional: boolean }> = packageJson.peerDependenciesMeta
     const needed = Object.values(LOADERS)
       .flat()
+      .map((name) => name.split('/')[0] as string)
       .filter((name) => peers[name]?.optional !== true)
     expect(needed).toEqual([])
   })

@@ -8,6 +8,7 @@ import { memory } from '../../src/stores/memory/index.ts'
 import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import type { Topology } from '../../src/stores/redis/clients/client.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
+import { storeOver as mysqlStore } from '../../src/stores/sql/mysql/index.ts'
 import { storeOver as postgresStore } from '../../src/stores/sql/postgres/index.ts'
 import { sqlite } from '../../src/stores/sql/sqlite/index.ts'
 import { zookeeper } from '../../src/stores/zookeeper/index.ts'
@@ -18,6 +19,7 @@ const STORES: readonly ((folder: string) => Store)[] = [
   (folder) => sqlite({ path: join(folder, 'locks.db') }),
   // A store says the same of itself whatever its server, so there need not be one.
   () => postgresStore(DATABASE, DATABASE, {}),
+  () => mysqlStore(DATABASE, {}),
   () => redisStore('single'),
   () => redisStore('sentinel'),
   () => redisStore('cluster'),

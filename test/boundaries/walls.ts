@@ -27,10 +27,8 @@ export const ROOMS: readonly Room[] = [
   // A family of stores shares its folder's own files; its members do not know each other.
   // Databases that are servers have more in common than with a file.
   { inside: 'src/stores/sql/server/', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
-  {
-    inside: 'src/stores/sql/postgres/',
-    may: [...CONTRACT, 'src/stores/sql/*.ts', 'src/stores/sql/server/', 'node:'],
-  },
+  { inside: 'src/stores/sql/postgres/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'src/stores/sql/server/'] },
+  { inside: 'src/stores/sql/mysql/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'src/stores/sql/server/'] },
   { inside: 'src/stores/sql/*/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'node:'] },
   { inside: 'src/stores/sql/*.ts', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
   // The nodes of a quorum are Redis servers, reached through the same clients.
@@ -93,6 +91,7 @@ export const LOADERS: Readonly<Record<string, readonly string[]>> = {
   'src/stores/sql/postgres/open.ts': ['pg', 'postgres'],
   'src/stores/redis/open-sentinel.ts': ['ioredis', 'redis'],
   'src/stores/redis/open-cluster.ts': ['ioredis', 'redis'],
+  'src/stores/sql/mysql/open.ts': ['mysql2/promise', 'mariadb'],
   'src/stores/quorum/open.ts': ['ioredis', 'redis'],
 }
 

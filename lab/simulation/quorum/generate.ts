@@ -34,7 +34,10 @@ export function generateQuorum(seed: number): Plan {
 /** As many of the steps as fit into the shorter time, of those that a quorum can do. */
 function possible(client: ClientPlan, share: number): ClientPlan {
   const fibers = client.fibers.map((steps) =>
-    steps.slice(0, Math.ceil(steps.length * share)).filter(isPossible).map(withoutGift),
+    steps
+      .slice(0, Math.ceil(steps.length * share))
+      .filter(isPossible)
+      .map(withoutGift),
   )
   return { ...client, fibers }
 }

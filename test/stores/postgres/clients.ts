@@ -14,11 +14,11 @@ type Bring = (url: string, name: string) => Brought
 /** The clients that the store is tested with. Every connection of a client bears its name. */
 export const CLIENTS: Record<string, Bring> = {
   pg: (connectionString, application_name) => {
-    const pool = new pg.Pool({ connectionString, application_name, max: 4 })
+    const pool = new pg.Pool({ connectionString, application_name, max: 2 })
     return { client: pool, close: () => pool.end() }
   },
   postgres: (url, application_name) => {
-    const sql = postgresJs(url, { connection: { application_name }, max: 4 })
+    const sql = postgresJs(url, { connection: { application_name }, max: 2 })
     return { client: sql, close: () => sql.end({ timeout: 1 }) }
   },
 }
@@ -39,6 +39,8 @@ export async function openStore(
     await closeStore()
     await close()
   }
+  // Connected and prepared, as one that was opened by a URL is.
+  await store.admin.read('')
   return { store, name }
 }
 

@@ -46,7 +46,7 @@ export function storeOver(
   client: PostgresClient,
   listener: PostgresClient | null,
   options: PostgresOptions,
-): Store {
+): ServerStore {
   const { table = 'holdfast', durability = 'full', runtime = nodeRuntime } = options
   if (durability !== 'full' && durability !== 'relaxed')
     throw new InvalidArgumentError('durability', `must be 'full' or 'relaxed', not ${show(durability)}`)

@@ -1,6 +1,6 @@
 import { nodeRuntime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
-import { StoreError, UnsupportedError } from '../../../errors.ts'
+import { LockError, StoreError, UnsupportedError } from '../../../errors.ts'
 import type { PostgresClient } from './clients/client.ts'
 import { PgClient, type PgPool } from './clients/pg.ts'
 import { type PostgresJs, PostgresJsClient } from './clients/postgres.ts'
@@ -17,10 +17,10 @@ export async function openPostgres(url: string): Promise<Store> {
   const listener = listen === null ? client : listen === false ? null : await openClient(listen)
   const store = storeOver(client, listener, options)
   try {
-    await client.run('SELECT 1', [])
+    await store.prepare()
   } catch (error) {
     await store.close()
-    throw unreachable(database, error)
+    throw error instanceof LockError ? error : unreachable(database, error)
   }
   return store
 }

@@ -66,10 +66,11 @@ export class Poller {
 
   private async look(): Promise<void> {
     this.timer = null
+    const keys = new Set<string>()
+    for (const { key } of this.near()) if (keys.size < KEYS_PER_STATEMENT) keys.add(key)
+    if (keys.size === 0) return
     this.looking = true
     try {
-      const keys = new Set<string>()
-      for (const { key } of this.near()) if (keys.size < KEYS_PER_STATEMENT) keys.add(key)
       const { rows, clock } = await this.table.look([...keys])
       for (const [id, { key }] of this.waiting.places) {
         if (!keys.has(key)) continue

@@ -53,16 +53,16 @@ export class ServerStore implements Store {
       () => push?.address ?? null,
       (letter) => this.deliver(letter),
     )
-    const ready = () => this.ready()
+    const ready = () => this.prepare()
     this.admin = new ServerAdmin(database.keys, ready, (key, token, ask) => this.evict(key, token, ask))
     this.records = new ServerRecords(database, runtime, () => {
       this.cleaner.count()
-      return this.ready()
+      return this.prepare()
     })
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    if (this.prepared !== SETTLED) await this.ready()
+    if (this.prepared !== SETTLED) await this.prepare()
     this.cleaner.count()
     const tasks = claimTasks(claims, this.parts.push?.address ?? null)
     this.locker.add(tasks)
@@ -81,7 +81,7 @@ export class ServerStore implements Store {
   }
 
   async renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
-    if (this.prepared !== SETTLED) await this.ready()
+    if (this.prepared !== SETTLED) await this.prepare()
     const tasks = claims.map(renewTask)
     this.locker.add(tasks)
     const settled = await Promise.allSettled(tasks.map(({ task }) => task.promise))
@@ -93,7 +93,7 @@ export class ServerStore implements Store {
   }
 
   async release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
-    if (this.prepared !== SETTLED) await this.ready()
+    if (this.prepared !== SETTLED) await this.prepare()
     for (const { id } of claims) this.waiting.forget(id)
     const tasks = claims.map(releaseTask)
     this.locker.add(tasks)
@@ -127,7 +127,7 @@ export class ServerStore implements Store {
   }
 
   private async evict(key: string, token: bigint | null, ask: boolean) {
-    await this.ready()
+    await this.prepare()
     const lock = evictTask(key, token, ask)
     this.locker.add([lock])
     const [answer] = await lock.task.promise
@@ -139,7 +139,7 @@ export class ServerStore implements Store {
   }
 
   /** The tables are looked for once; if that fails, the next call tries again. */
-  private ready(): Promise<void> {
+  prepare(): Promise<void> {
     this.prepared ??= this.parts.database.prepare().then(
       () => {
         this.prepared = SETTLED

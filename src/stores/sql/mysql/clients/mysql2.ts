@@ -1,0 +1,40 @@
+import type { MysqlClient, Result, Row, Value } from './client.ts'
+
+interface Packet {
+  readonly affectedRows?: number
+  readonly insertId?: number | string
+}
+
+/** As much of a pool of `mysql2/promise` as is needed. */
+export interface Mysql2Pool {
+  query(options: object, values: unknown[]): Promise<readonly [unknown, unknown]>
+  end(): Promise<void>
+}
+
+export class Mysql2Client implements MysqlClient {
+  private readonly pool: Mysql2Pool
+  private readonly own: boolean
+
+  constructor(pool: Mysql2Pool, own: boolean) {
+    this.pool = pool
+    this.own = own
+  }
+
+  async run(text: string, values: readonly Value[]): Promise<Result> {
+    const [result] = await this.pool.query({ sql: text, rowsAsArray: false }, values as Value[])
+    return resultOf(result)
+  }
+
+  async close(): Promise<void> {
+    if (this.own) await this.pool.end()
+  }
+}
+
+/** Rows, or a packet that counts them; a compound statement gives a list of such results, the rows first. */
+export function resultOf(result: unknown): Result {
+  const [first] = Array.isArray(result) ? result : []
+  if (Array.isArray(first)) return resultOf(first)
+  if (Array.isArray(result)) return { rows: result as Row[], affected: 0, insertId: 0 }
+  const { affectedRows = 0, insertId = 0 } = result as Packet
+  return { rows: [], affected: affectedRows, insertId: Number(insertId) }
+}

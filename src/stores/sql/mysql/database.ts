@@ -1,0 +1,72 @@
+import { UnsupportedError } from '../../../errors.ts'
+import { refuseNewer } from '../format.ts'
+import type { TableNames } from '../server/names.ts'
+import type { Database, Setback } from '../server/tables.ts'
+import type { MysqlClient } from './clients/client.ts'
+import { MysqlKeys, text } from './keys.ts'
+import { MysqlRecords } from './records.ts'
+import { schemaOf } from './schema.ts'
+import { cleanStatement } from './statements.ts'
+
+/** What the server's numbers say about a statement that certainly did nothing. */
+const SETBACKS: Readonly<Record<number, Setback>> = {
+  // A deadlock, a row that changed since it was read, a row that somebody else has made meanwhile.
+  1213: 'conflict',
+  1020: 'conflict',
+  1062: 'conflict',
+  // The sum by which a group of changes is taken back.
+  1690: 'conflict',
+  1205: 'locked',
+  1146: 'missing',
+}
+
+export class MysqlDatabase implements Database {
+  readonly keys: MysqlKeys
+  readonly records: MysqlRecords
+  private readonly client: MysqlClient
+  private readonly names: TableNames
+
+  constructor(client: MysqlClient, names: TableNames) {
+    this.client = client
+    this.names = names
+    this.keys = new MysqlKeys(client, names)
+    this.records = new MysqlRecords(client, names)
+  }
+
+  /** Tables that are there are not made, so that a user who may not make any can use them. */
+  async prepare(): Promise<void> {
+    const { rows } = await this.client.run('SELECT VERSION() AS version, @@autocommit AS alone', [])
+    if (Number(rows[0]?.alone) !== 1)
+      throw new UnsupportedError('the connections of the pool must commit each statement: set autocommit = 1')
+    const mariadb = /mariadb/i.test(text(rows[0]?.version) ?? '')
+    this.keys.adapt(mariadb)
+    this.records.adapt(mariadb)
+    const format = (await this.format()) ?? (await this.make())
+    refuseNewer(format, 'locks')
+  }
+
+  async clean(): Promise<void> {
+    for (const table of [this.names.keys, this.names.records])
+      await this.client.run(cleanStatement(table), [])
+  }
+
+  readonly reasonOf = (error: unknown): Setback | null => {
+    const { errno } = (error ?? {}) as { errno?: unknown }
+    return (typeof errno === 'number' ? SETBACKS[errno] : undefined) ?? null
+  }
+
+  private async make(): Promise<number> {
+    for (const statement of schemaOf(this.names)) await this.client.run(statement, [])
+    return (await this.format()) ?? 0
+  }
+
+  private async format(): Promise<number | null> {
+    try {
+      const { rows } = await this.client.run(`SELECT value FROM ${this.names.meta} WHERE name = 'format'`, [])
+      return rows[0] === undefined ? null : Number(text(rows[0].value))
+    } catch (error) {
+      if (this.reasonOf(error) === 'missing') return null
+      throw error
+    }
+  }
+}

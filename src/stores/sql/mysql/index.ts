@@ -1,0 +1,36 @@
+import { nodeRuntime, type Runtime } from '../../../core/runtime.ts'
+import type { Store } from '../../../core/store.ts'
+import { tableNames } from '../server/names.ts'
+import { ServerStore } from '../server/store.ts'
+import type { MysqlClient } from './clients/client.ts'
+import { type AnyMysqlClient, adapterOf } from './clients/detect.ts'
+import { MysqlDatabase } from './database.ts'
+import { TRAITS } from './traits.ts'
+
+export type { AnyMysqlClient }
+
+export interface MysqlOptions {
+  /** What the names of the tables begin with, with a database and a dot before it if need be: `'holdfast'` by default. */
+  readonly table?: string
+  readonly runtime?: Runtime
+}
+
+/**
+ * A store in a MariaDB or MySQL database, through the pool you already have, of `mysql2` or of `mariadb`. It stays yours.
+ *
+ * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
+ */
+export function mysql(client: AnyMysqlClient, options: MysqlOptions = {}): Store {
+  return storeOver(adapterOf(client), options)
+}
+
+export function storeOver(client: MysqlClient, options: MysqlOptions): ServerStore {
+  const { table = 'holdfast', runtime = nodeRuntime } = options
+  return new ServerStore({
+    traits: TRAITS,
+    database: new MysqlDatabase(client, tableNames(table, '`')),
+    push: null,
+    runtime,
+    close: () => client.close(),
+  })
+}

@@ -1,0 +1,73 @@
+import type { Clock } from '../../../model/index.ts'
+import type { TableNames } from '../server/names.ts'
+import { recordRowOf } from '../server/rows.ts'
+import type { Change, Found, Look, Proof, RecordRow, RecordTable } from '../server/tables.ts'
+import type { MysqlClient, Value } from './clients/client.ts'
+import { bytes, clockOf, orNull, text } from './keys.ts'
+import { recordStatements } from './statements.ts'
+
+type RecordChange = Change<RecordRow, Found>
+
+export class MysqlRecords implements RecordTable {
+  private readonly client: MysqlClient
+  private readonly names: TableNames
+  private text: ReturnType<typeof recordStatements>
+
+  constructor(client: MysqlClient, names: TableNames) {
+    this.client = client
+    this.names = names
+    this.text = recordStatements(names, false)
+  }
+
+  adapt(mariadb: boolean): void {
+    this.text = recordStatements(this.names, mariadb)
+  }
+
+  async look(keys: readonly string[]): Promise<Look<RecordRow>> {
+    const { rows: found } = await this.client.run(this.text.look(keys.length), keys.map(bytes))
+    const rows = new Map<string, RecordRow>()
+    for (const { key, revision, version, value, expires_at } of found) {
+      if (revision === null) continue
+      rows.set(text(key) as string, {
+        revision: Number(revision),
+        version: Number(version),
+        value: text(value),
+        expiresAtMs: expires_at === null ? null : Number(expires_at),
+      })
+    }
+    return { clock: clockOf(found), rows }
+  }
+
+  async save(changes: readonly RecordChange[], clock: Clock): Promise<ReadonlySet<string>> {
+    const saved = await Promise.all(changes.map((change) => this.saveOne(change, clock, null)))
+    return new Set(changes.filter((_, place) => saved[place]).map(({ key }) => key))
+  }
+
+  /** Nobody is told of a record. */
+  async tell(): Promise<void> {}
+
+  saveHeld(change: RecordChange, clock: Clock, proof: Proof): Promise<boolean> {
+    return this.saveOne(change, clock, proof)
+  }
+
+  private async saveOne(
+    { key, before, state }: RecordChange,
+    clock: Clock,
+    proof: Proof | null,
+  ): Promise<boolean> {
+    const { version, value, expiresAtMs, forgetAtMs } = recordRowOf(state, clock)
+    const values: Value[] = [version, orNull(value), expiresAtMs, forgetAtMs]
+    const proven: Value[] = proof === null ? [] : [bytes(proof.key), proof.revision, proof.untilMs]
+    const held = proof !== null
+    const sent =
+      before === undefined
+        ? this.client.run(held ? this.text.insertHeld : this.text.insert, [bytes(key), ...values, ...proven])
+        : this.client.run(held ? this.text.updateHeld : this.text.update, [
+            ...proven,
+            ...values,
+            bytes(key),
+            before.revision,
+          ])
+    return (await sent).affected > 0
+  }
+}

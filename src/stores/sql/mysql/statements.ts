@@ -1,0 +1,96 @@
+import type { TableNames } from '../server/names.ts'
+import { FORGET_SLACK_MS } from '../server/rules.ts'
+
+/** The server's clock when the statement began; in UTC, because a local hour may come twice. */
+export const US = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`
+const MS = `(${US} DIV 1000)`
+const COLUMNS = 'k.`key`, k.revision, k.seq, k.holder, k.expires_at, k.state, k.forget_at'
+/** Leaves the range of the column, whatever the mode of the server: an error takes back the whole statement. */
+const REFUSED = 'k.revision + 9223372036854775807'
+
+/** The lock wait of the server is fifty seconds; MariaDB lets one statement have its own. */
+const BOUNDED = 'SET STATEMENT innodb_lock_wait_timeout = 1 FOR '
+
+/** The texts of the statements on keys. Assignments are made from left to right, so what they depend on comes last. */
+export function keyStatements({ keys }: TableNames, mariadb: boolean) {
+  const bounded = mariadb ? BOUNDED : ''
+  const list = (count: number, one: string) => Array.from({ length: count }, () => one).join(', ')
+  const when = (value: string, otherwise: string) => `IF(k.state IS NULL, ${value}, ${otherwise})`
+  const row = `(?, ${US}, LAST_INSERT_ID(${US}), ?, ${MS} + ?, CONCAT(?, ${MS}, ?), ${MS} + ? + ${FORGET_SLACK_MS})`
+  const into = `INSERT INTO ${keys} (\`key\`, revision, seq, holder, expires_at, state, forget_at) VALUES`
+  const renew = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.expires_at = GREATEST(k.expires_at, ${MS} + ?),
+    k.forget_at = IF(k.forget_at >= ${MS} + ?, k.forget_at, ${MS} + ? + ${FORGET_SLACK_MS})
+    WHERE k.\`key\` = ? AND k.holder = ? AND k.expires_at > ${MS}`
+  const release = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.holder = NULL, k.expires_at = 0, k.state = NULL
+    WHERE k.\`key\` = ? AND k.holder = ? AND k.expires_at > ${MS}`
+  return {
+    look: (count: number) =>
+      `SELECT ${US} AS us, ${COLUMNS} FROM (SELECT 1) one LEFT JOIN ${keys} k ON k.\`key\` IN (${list(count, '?')})`,
+    page: (first: boolean) => `SELECT ${US} AS us, ${COLUMNS} FROM (SELECT 1) one LEFT JOIN
+      (SELECT * FROM ${keys} WHERE \`key\` ${first ? '>=' : '>'} ? AND state IS NOT NULL ORDER BY \`key\` LIMIT ?) k
+      ON TRUE ORDER BY k.\`key\``,
+    /** Where one claim is made, its sequence number travels back as the insert id, and zero says that the key is not free. */
+    claimFree: (count: number) =>
+      `${bounded}${into} ${list(count, row)} ON DUPLICATE KEY UPDATE
+      revision = ${when('k.revision + 1', 'k.revision')}, holder = ${when('VALUES(holder)', 'k.holder')},
+      seq = ${when('LAST_INSERT_ID(GREATEST(k.seq + 1, VALUES(seq)))', 'k.seq + LAST_INSERT_ID(0)')},
+      expires_at = ${when('VALUES(expires_at)', 'k.expires_at')},
+      forget_at = IF(k.state IS NULL AND k.forget_at < VALUES(forget_at) - ${FORGET_SLACK_MS}, VALUES(forget_at), k.forget_at),
+      state = ${when('VALUES(state)', 'k.state')}
+      ${count > 1 ? `RETURNING ${US} AS us, ${COLUMNS.replaceAll('k.', '')}` : ''}`.replaceAll(
+        'k.',
+        `${keys}.`,
+      ),
+    renewSole: (count: number) => (count === 1 ? bounded + renew : together(renew, count)),
+    releaseSole: (count: number) => (count === 1 ? bounded + release : together(release, count)),
+    insert: `${bounded}${into} (?, ${US}, ?, ?, ?, ?, ?)`,
+    update: `${bounded}UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = ?, k.holder = ?, k.expires_at = ?,
+      k.state = ?, k.forget_at = ? WHERE k.\`key\` = ? AND k.revision = ?`,
+    /** All or nothing: a row that is not the one that was read makes the statement fail. */
+    whole: (count: number, known: number) =>
+      `${bounded}${into} ${list(count, `(?, ${US}, ?, ?, ?, ?, ?)`)}
+      ON DUPLICATE KEY UPDATE revision = IF(${known === 0 ? 'FALSE' : `(k.\`key\`, k.revision) IN (${list(known, '(?, ?)')})`},
+        k.revision + 1, ${REFUSED}),
+      seq = VALUES(seq), holder = VALUES(holder), expires_at = VALUES(expires_at), state = VALUES(state),
+      forget_at = VALUES(forget_at)`.replaceAll('k.', `${keys}.`),
+  }
+}
+
+/** Several statements that the server runs through in one go, with one answer: how many rows each of them changed. */
+function together(statement: string, count: number): string {
+  const steps = Array.from(
+    { length: count },
+    (_, place) => `${statement}; SET @holdfast_${place} = ROW_COUNT();`,
+  )
+  const counts = Array.from({ length: count }, (_, place) => `@holdfast_${place} AS done_${place}`)
+  const restore = 'SET SESSION innodb_lock_wait_timeout = @holdfast_wait;'
+  return `BEGIN NOT ATOMIC
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; ${restore} RESIGNAL; END;
+    SET @holdfast_wait = @@SESSION.innodb_lock_wait_timeout; SET SESSION innodb_lock_wait_timeout = 1;
+    START TRANSACTION; ${steps.join(' ')} COMMIT; ${restore}
+    SELECT ${counts.join(', ')};
+    END`
+}
+
+export function recordStatements({ keys, records }: TableNames, mariadb: boolean) {
+  const bounded = mariadb ? BOUNDED : ''
+  const columns = 'k.`key`, k.revision, k.version, k.value, k.expires_at'
+  const into = `INSERT INTO ${records} (\`key\`, revision, version, value, expires_at, forget_at)`
+  const set = 'k.revision = k.revision + 1, k.version = ?, k.value = ?, k.expires_at = ?, k.forget_at = ?'
+  const proven = `l.\`key\` = ? AND l.revision = ? AND ? > ${MS}`
+  return {
+    look: (count: number) => `SELECT ${US} AS us, ${columns} FROM (SELECT 1) one
+      LEFT JOIN ${records} k ON k.\`key\` IN (${Array.from({ length: count }, () => '?').join(', ')})`,
+    insert: `${bounded}${into} VALUES (?, ${US}, ?, ?, ?, ?)`,
+    update: `${bounded}UPDATE ${records} k SET ${set} WHERE k.\`key\` = ? AND k.revision = ?`,
+    insertHeld: `${bounded}${into} SELECT ?, ${US}, ?, ?, ?, ? FROM ${keys} l WHERE ${proven} FOR UPDATE`,
+    /** The lock's row is changed too, so that it is locked whatever the isolation level. */
+    updateHeld: `${bounded}UPDATE ${records} k JOIN ${keys} l ON ${proven} SET ${set}, l.revision = l.revision + 1
+      WHERE k.\`key\` = ? AND k.revision = ?`,
+  }
+}
+
+/** A few rows at a time, by the index. */
+export function cleanStatement(table: string): string {
+  return `DELETE FROM ${table} WHERE forget_at <= ${MS} ORDER BY forget_at LIMIT 50`
+}
