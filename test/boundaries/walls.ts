@@ -53,6 +53,7 @@ export const ROOMS: readonly Room[] = [
     inside: 'src/recipes/http/',
     may: ['src/core/durations.ts', 'src/errors.ts', 'src/recipes/*.ts', 'node:'],
   },
+  { inside: 'src/recipes/nestjs/', may: ['src/index.ts', '@nestjs/common'] },
   {
     inside: 'src/recipes/',
     may: [
@@ -93,6 +94,11 @@ export const LOADERS: Readonly<Record<string, readonly string[]>> = {
   'src/stores/redis/open-cluster.ts': ['ioredis', 'redis'],
   'src/stores/sql/mysql/open.ts': ['mysql2/promise', 'mariadb'],
   'src/stores/quorum/open.ts': ['ioredis', 'redis'],
+}
+
+/** What is asked for by those who use the framework, who have it; its types do not reach ours. */
+export const FRAMEWORKS: Readonly<Record<string, readonly string[]>> = {
+  'src/recipes/nestjs/decorators.ts': ['@nestjs/common'],
 }
 
 /** The rooms in which everything runs under a simulated clock. */

@@ -1,0 +1,91 @@
+import { Inject } from '@nestjs/common'
+import {
+  type AcquireOptions,
+  InvalidArgumentError,
+  type Locks,
+  type OnceOptions,
+  UnsupportedError,
+} from '../../index.ts'
+import { locksToken } from './token.ts'
+
+/** Which of several named locks a decorator uses. */
+interface Named {
+  readonly locks?: string
+}
+
+export type LockedOptions = AcquireOptions & Named
+export type IdempotentOptions = OnceOptions & Named
+
+// biome-ignore lint/suspicious/noExplicitAny: whatever the method answers, as TypeScript's own type for decorators has it
+type Method<A extends unknown[]> = (...args: A) => Promise<any>
+type MethodDecorator<A extends unknown[]> = (
+  target: object,
+  name: string | symbol,
+  descriptor: TypedPropertyDescriptor<Method<A>>,
+) => void
+type Run<A> = (locks: Locks, args: A, work: () => Promise<unknown>) => Promise<unknown>
+
+/** Injects the locks, those of that name if there are several: into a constructor's parameter or a property. */
+export function InjectLocks(name?: string): PropertyDecorator & ParameterDecorator {
+  return Inject(locksToken(name)) as PropertyDecorator & ParameterDecorator
+}
+
+/** The method runs under the lock on a key, or on the key that its arguments have. */
+// biome-ignore lint/suspicious/noExplicitAny: one key for all arguments
+export function Locked<A extends unknown[] = any[]>(
+  key: string | ((...args: A) => string),
+  { locks, ...options }: LockedOptions = {},
+): MethodDecorator<A> {
+  const keyOf = typeof key === 'string' ? () => key : key
+  if (typeof keyOf !== 'function') throw new InvalidArgumentError('key', 'must be a text or a function')
+  return wrapping<A>(locks, (found, args, work) => found.using(keyOf(...args), options, work))
+}
+
+/** The method runs once per id that its arguments have; later calls, in any process, get its result. */
+export function Idempotent<A extends unknown[]>(
+  idOf: (...args: A) => string,
+  { locks, ...options }: IdempotentOptions = {},
+): MethodDecorator<A> {
+  if (typeof idOf !== 'function') throw new InvalidArgumentError('idOf', 'must be a function')
+  return wrapping<A>(locks, (found, args, work) => found.once(idOf(...args), options, work))
+}
+
+/** The framework puts the locks into a property of every object of the class, where the method finds them. */
+function wrapping<A extends unknown[]>(locks: string | undefined, run: Run<A>): MethodDecorator<A> {
+  const token = locksToken(locks)
+  const property = Symbol.for(`holdfast.${token}`)
+  return (target, name, descriptor) => {
+    const method = descriptor?.value
+    if (typeof method !== 'function')
+      throw new InvalidArgumentError(
+        'decorator',
+        'must stand on a method, with "experimentalDecorators" as the framework has them',
+      )
+    Inject(token)(target, property)
+    const wrapper = async function (this: { [property]?: Locks }, ...args: A): Promise<unknown> {
+      const found = this[property]
+      if (found === undefined)
+        throw new UnsupportedError(
+          `${String(name)} is called on an object that the framework did not make, or without HoldfastModule`,
+        )
+      return run(found, args, () => method.apply(this, args))
+    }
+    describeAs(wrapper, method)
+    descriptor.value = wrapper
+  }
+}
+
+/** Routes, guards and whatever else other decorators noted on the method are found on the wrapper, too. */
+function describeAs(wrapper: object, method: { readonly name: string; readonly length: number }): void {
+  Object.defineProperty(wrapper, 'name', { value: method.name, configurable: true })
+  Object.defineProperty(wrapper, 'length', { value: method.length, configurable: true })
+  const { getMetadataKeys, getMetadata, defineMetadata } = Reflect as unknown as Metadata
+  for (const key of getMetadataKeys(method)) defineMetadata(key, getMetadata(key, method), wrapper)
+}
+
+/** The package `reflect-metadata`, which the framework brings. */
+interface Metadata {
+  getMetadataKeys(target: object): unknown[]
+  getMetadata(key: unknown, target: object): unknown
+  defineMetadata(key: unknown, value: unknown, target: object): void
+}

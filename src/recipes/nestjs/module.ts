@@ -1,0 +1,80 @@
+import { connect, createLocks, InvalidArgumentError, type Locks, type LocksOptions } from '../../index.ts'
+import { locksToken } from './token.ts'
+
+/** Where the locks come from: a URL, a store, or locks that you made yourself, which are closed with the application too. */
+export type LocksSource =
+  | ({ readonly url: string } & Omit<LocksOptions, 'store'>)
+  | LocksOptions
+  | { readonly locks: Locks }
+
+interface Placement {
+  /** For applications with several stores: the name that `InjectLocks` and the decorators ask for. */
+  readonly name?: string
+  /** Whether every module can inject the locks without importing this one; default true. */
+  readonly global?: boolean
+}
+
+export type HoldfastOptions = LocksSource & Placement
+
+/** As Nest's other modules have it: the options come from a function that may inject what it needs. */
+export interface HoldfastAsyncOptions extends Placement {
+  readonly imports?: readonly unknown[]
+  readonly inject?: readonly unknown[]
+  // biome-ignore lint/suspicious/noExplicitAny: what is injected is up to the user
+  useFactory(...args: any[]): LocksSource | Promise<LocksSource>
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: what the framework lists here has types that only it knows
+type Parts = any[]
+
+/** A dynamic module by its shape: the framework's own type is not needed to be one. */
+interface NestModule {
+  module: typeof HoldfastModule
+  global: boolean
+  imports: Parts
+  providers: Parts
+  exports: Parts
+}
+
+/** Provides `Locks` to a Nest application, and closes them when it shuts down: everything held is released. */
+// biome-ignore lint/complexity/noStaticOnlyClass: the framework wants a class
+export class HoldfastModule {
+  static forRoot({ name, global, ...source }: HoldfastOptions): NestModule {
+    return HoldfastModule.forRootAsync({
+      ...(name !== undefined && { name }),
+      ...(global !== undefined && { global }),
+      useFactory: () => source as LocksSource,
+    })
+  }
+
+  static forRootAsync(options: HoldfastAsyncOptions): NestModule {
+    const { name, global = true, imports = [], inject = [], useFactory } = options
+    if (typeof useFactory !== 'function') throw new InvalidArgumentError('useFactory', 'must be a function')
+    const token = locksToken(name)
+    const opener = {
+      provide: token,
+      inject: [...inject],
+      useFactory: async (...args: unknown[]) => open(await useFactory(...args)),
+    }
+    // After the last request was answered: handlers that still run keep their locks until then.
+    const closer = {
+      provide: `${token}:closer`,
+      inject: [token],
+      useFactory: (locks: Locks) => ({ onApplicationShutdown: () => locks.close() }),
+    }
+    return {
+      module: HoldfastModule,
+      global,
+      imports: [...imports],
+      providers: [opener, closer],
+      exports: [token],
+    }
+  }
+}
+
+async function open(source: LocksSource): Promise<Locks> {
+  if ('locks' in source) return source.locks
+  if (!('url' in source)) return createLocks(source)
+  const { url, ...options } = source
+  return connect(url, options)
+}

@@ -1,0 +1,4 @@
+/** What `Locks` are provided as: one pair of locks without a name, and any number of named ones. */
+export function locksToken(name?: string): string {
+  return name === undefined ? 'HOLDFAST_LOCKS' : `HOLDFAST_LOCKS:${name}`
+}
