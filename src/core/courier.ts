@@ -95,7 +95,9 @@ export class Courier {
 
   private partsOf<A>(load: Load<A>): readonly Load<A>[] {
     if (load.claims.length === 0) return []
-    return this.byPart(load.claims, itself)?.map((places) => load.only(places)) ?? [load]
+    const parts = this.byPart(load.claims, itself)?.map((places) => load.only(places)) ?? [load]
+    const { claimsPerCall } = this.store
+    return claimsPerCall === undefined ? parts : parts.flatMap((part) => part.cut(claimsPerCall))
   }
 }
 
@@ -124,6 +126,24 @@ class Load<A> implements Receiver<readonly A[]> {
     const load = new Load<A>()
     for (const place of places) load.add(this.claims[place] as Claim, this.receivers[place] as Receiver<A>)
     return load
+  }
+
+  /** In pieces of that many claims; the claims of a group, which stand together, stay together. */
+  cut(most: number): readonly Load<A>[] {
+    const { claims, receivers } = this
+    if (claims.length <= most) return [this]
+    const pieces: Load<A>[] = []
+    let piece = new Load<A>()
+    for (let place = 0; place < claims.length; place++) {
+      const claim = claims[place] as Claim
+      const inGroup = claim.group !== null && claim.group === claims[place - 1]?.group
+      if (place === 0 || (piece.claims.length >= most && !inGroup)) {
+        piece = new Load<A>()
+        pieces.push(piece)
+      }
+      piece.add(claim, receivers[place] as Receiver<A>)
+    }
+    return pieces
   }
 
   /** A release that overtook its own claim would leave a hold that nobody knows of: those come apart. */

@@ -103,6 +103,11 @@ export interface Store {
    * calls of their own, so that a part which does not answer holds up nobody else.
    */
   partOf?(key: string): string
+  /**
+   * How many claims travel best in one call. More of them go as several calls at once, each answered by itself, so that this
+   * process works on the first answers while the store works on the next claims.
+   */
+  readonly claimsPerCall?: number
   /** What the store learns by itself. Hints: a notice may be lost, late or doubled. Returns the way to stop. */
   notices(listener: (notice: StoreNotice) => void): () => void
   readonly admin: Admin

@@ -20,6 +20,7 @@ export function faulty(store: Store, runtime: Runtime = nodeRuntime): FaultyStor
     attempt: (claims) => faults.pass('attempt', () => store.attempt(claims)),
     renew: (claims) => faults.pass('renew', () => store.renew(claims)),
     release: (claims) => faults.pass('release', () => store.release(claims)),
+    ...(store.claimsPerCall === undefined ? {} : { claimsPerCall: store.claimsPerCall }),
     ...(store.partOf === undefined ? {} : { partOf: (key) => store.partOf?.(key) ?? '' }),
     notices: (listener) => listen(store, faults, runtime, listener),
     admin: {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/core/store.ts'
 
 /** A store of two parts, by the first letter of a key; what is asked of a part in `frozen` is never answered. */
-function twoParts() {
+function twoParts(claimsPerCall?: number) {
   const runtime = new FakeRuntime()
   const store = memory({ runtime })
   const frozen = new Set<string>()
@@ -24,6 +24,7 @@ function twoParts() {
     release: pass('release'),
     notices: (listener) => store.notices(listener),
     partOf: (key) => key[0] as string,
+    ...(claimsPerCall !== undefined && { claimsPerCall }),
     close: () => store.close(),
   }
   const locks = createLocks({ store: parted, runtime, ttl: 3000, callTimeout: 500 })
@@ -38,6 +39,20 @@ test('claims of different parts travel in calls of their own', async () => {
     { call: 'attempt', keys: ['a1', 'a2'] },
     { call: 'attempt', keys: ['b1', 'b2'] },
   ])
+})
+
+test('many claims travel in several calls, each answered by itself', async () => {
+  const { runtime, locks, sent } = twoParts(2)
+  const keys = ['a1', 'a2', 'a3', 'b1', 'a4', 'a5']
+  const leases = await runtime.until(Promise.all(keys.map((key) => locks.acquire(key))))
+  expect(leases.map(({ key }) => key)).toEqual(keys)
+  expect(sent.map(({ keys }) => keys)).toEqual([['a1', 'a2'], ['a3', 'a4'], ['a5'], ['b1']])
+})
+
+test('a group is never cut', async () => {
+  const { runtime, locks, sent } = twoParts(2)
+  await runtime.until(locks.all(['a1', 'a2', 'a3']))
+  expect(sent).toEqual([{ call: 'attempt', keys: ['a1', 'a2', 'a3'] }])
 })
 
 test('a group stays in one call, wherever its keys are', async () => {

@@ -5,3 +5,6 @@ export const RULES: Rules = { offerMs: 1000, keepSeqMs: 86_400_000 }
 
 /** A script holds up everybody on the server, so a call is bounded. */
 export const CLAIMS_PER_CALL = 500
+
+/** Measured: a thousand claims at once are granted soonest when they travel in calls of about this many. */
+export const CLAIMS_PER_TURN = 125

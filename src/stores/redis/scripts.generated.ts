@@ -1,7 +1,7 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
 export const SCRIPTS = {
   attempt: {
-    sha: 'a5cb86e0eb8c63740451d4b4e781a18f8116a304',
+    sha: 'f2380f448dfb2a182807f0c61c63f2ed2876d801',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -12,6 +12,7 @@ local FREE, FULL = 102, 102
 local answers, claims = nil, nil
 local freeText = '1f' .. stampText
 local alike, opening, before, after, ending, life = false, nil, nil, '', nil, nil
+local values, written = nil, nil
 local index = 1
 while index <= #KEYS do
 local key, argument = KEYS[index], ARGV[index]
@@ -28,10 +29,16 @@ alike = true
 local stop = string.find(who, '\\0', 1, true)
 opening, ending = (letter == 88 and 'x' or 'y') .. sub(argument, 2, 11), sub(argument, -1 - digits)
 who, after = sub(who, 1, stop - 1), sub(who, stop)
+values, written = call('MGET', unpack(KEYS)), {}
 end
 end
 end
-if letter ~= FULL then value = call('GET', key) end
+if alike and not written[key] then
+value = values[index]
+written[key] = true
+elseif letter ~= FULL then
+value = call('GET', key)
+end
 if letter ~= FULL and (not value or (byte(value, 2) == FREE and value < freeText)) then
 call('SET', key, before .. who .. after, 'PX', life)
 if answers then answers[index] = stamp end
@@ -1752,7 +1759,7 @@ return version
 `,
   },
   release: {
-    sha: 'f9f2faf17236dafd96d4dd85e3d797e107dadd24',
+    sha: 'fd3e9eebc79b11bd275e480fba962c165c57f19c',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -1760,9 +1767,13 @@ local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 local answers, slow = nil, nil
+local values, written = nil, nil
+if #KEYS > 1 then values, written = call('MGET', unpack(KEYS)), {} end
 for index = 1, #KEYS do
 local key, id = KEYS[index], ARGV[index]
-local value = call('GET', key)
+local value = nil
+if not values or written[key] then value = call('GET', key) else value = values[index] end
+if written then written[key] = true end
 local version, form = nil, nil
 if value then version, form = byte(value, 1, 2) end
 if version == 49 and form == 120 and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0
@@ -2002,7 +2013,7 @@ return answers or 1
 `,
   },
   renew: {
-    sha: 'a771450a05da0caae2292fc9018519ec5a3ab1f8',
+    sha: '12bf1be9128eee3a0a9dbe29832c22b9c8ce6fed',
     source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
@@ -2010,11 +2021,15 @@ local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 local answers, slow = nil, nil
+local values, written = nil, nil
+if #KEYS > 1 then values, written = call('MGET', unpack(KEYS)), {} end
 local lastTtl, expires, life = nil, nil, nil
 for index = 1, #KEYS do
 local key, argument = KEYS[index], ARGV[index]
 local ttl, id = sub(argument, 1, 10), sub(argument, 11)
-local value = call('GET', key)
+local value = nil
+if not values or written[key] then value = call('GET', key) else value = values[index] end
+if written then written[key] = true end
 local version, form = nil, nil
 if value then version, form = byte(value, 1, 2) end
 local until_ = 0

@@ -9,7 +9,7 @@ import { claimAnswers, claimTexts, idOf, releaseAnswers, renewAnswers, renewText
 import { Inbox } from './inbox.ts'
 import { lockName } from './names.ts'
 import { RedisRecords } from './records.ts'
-import { CLAIMS_PER_CALL } from './rules.ts'
+import { CLAIMS_PER_CALL, CLAIMS_PER_TURN } from './rules.ts'
 import { Scripting, type ScriptName } from './scripting.ts'
 import { TRAITS } from './traits.ts'
 
@@ -19,6 +19,7 @@ export class RedisStore implements Store {
   readonly admin: Admin
   readonly records: Records
   readonly partOf?: (key: string) => string
+  readonly claimsPerCall = CLAIMS_PER_TURN
   private readonly client: RedisClient
   private readonly scripting: Scripting
   private readonly inbox: Inbox

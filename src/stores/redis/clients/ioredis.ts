@@ -25,7 +25,9 @@ type CommandClass = new (
   name: string,
   args: readonly string[],
   options: { readonly replyEncoding: 'utf8'; readonly keyPrefix: string },
-) => { pipelineIndex?: number }
+) => { pipelineIndex?: number; args: readonly string[] }
+
+const NONE: readonly string[] = []
 
 /** For connections of our own: what cannot be sent fails, and what was under way when a connection broke is not sent again. */
 export const IOREDIS_OPTIONS = {
@@ -86,7 +88,9 @@ export class IoredisClient implements RedisClient {
     const { client, keyPrefix, Command } = this
     // Between the end of a connection and its closing, a command would be kept for the next one.
     if (client.stream?.writable !== true) return Promise.reject(disconnected('its connection is at an end'))
-    const command = new Command(name, args, { replyEncoding: 'utf8', keyPrefix })
+    const command = new Command(name, keyPrefix === '' ? NONE : args, { replyEncoding: 'utf8', keyPrefix })
+    // The class would look through a thousand arguments for lists among them.
+    if (keyPrefix === '') command.args = args
     command.pipelineIndex = -1
     return client.sendCommand(command)
   }

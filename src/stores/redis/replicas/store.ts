@@ -8,6 +8,7 @@ export class ReplicatedStore implements Store {
   readonly admin: Admin
   readonly records: Records | null
   readonly partOf?: (key: string) => string
+  readonly claimsPerCall?: number
   private readonly store: Store
 
   /** The store must stand on a `ConfirmingClient`, or on one for each server. */
@@ -15,8 +16,9 @@ export class ReplicatedStore implements Store {
     this.store = store
     this.admin = store.admin
     this.records = store.records
-    const { partOf } = store
+    const { partOf, claimsPerCall } = store
     if (partOf !== undefined) this.partOf = partOf
+    if (claimsPerCall !== undefined) this.claimsPerCall = claimsPerCall
     const copies = wait === 1 ? 'one replica' : `${wait} replicas`
     const failover = `a failover keeps a hold if one of the ${copies} that had it is promoted; else ${store.traits.failover}`
     this.traits = { ...store.traits, failover }

@@ -16,6 +16,8 @@ local answers, claims = nil, nil
 -- A key that is free and whose last sequence number is below the stamp is written as less than this.
 local freeText = '1f' .. stampText
 local alike, opening, before, after, ending, life = false, nil, nil, '', nil, nil
+-- The values of many keys that are read in one step, and which of those keys have been written since.
+local values, written = nil, nil
 local index = 1
 while index <= #KEYS do
   local key, argument = KEYS[index], ARGV[index]
@@ -32,10 +34,16 @@ while index <= #KEYS do
         local stop = string.find(who, '\0', 1, true)
         opening, ending = (letter == 88 and 'x' or 'y') .. sub(argument, 2, 11), sub(argument, -1 - digits)
         who, after = sub(who, 1, stop - 1), sub(who, stop)
+        values, written = call('MGET', unpack(KEYS)), {}
       end
     end
   end
-  if letter ~= FULL then value = call('GET', key) end
+  if alike and not written[key] then
+    value = values[index]
+    written[key] = true
+  elseif letter ~= FULL then
+    value = call('GET', key)
+  end
   if letter ~= FULL and (not value or (byte(value, 2) == FREE and value < freeText)) then
     call('SET', key, before .. who .. after, 'PX', life)
     if answers then answers[index] = stamp end

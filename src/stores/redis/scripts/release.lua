@@ -4,9 +4,12 @@
 -- Answers: 1 if all were released; else one answer for each claim: 1 released, 0 absent, -1 for an unknown format
 -- @include lib/clock.lua
 local answers, slow = nil, nil
+-- @include lib/values.lua
 for index = 1, #KEYS do
   local key, id = KEYS[index], ARGV[index]
-  local value = call('GET', key)
+  local value = nil
+  if not values or written[key] then value = call('GET', key) else value = values[index] end
+  if written then written[key] = true end
   local version, form = nil, nil
   if value then version, form = byte(value, 1, 2) end
   -- The letters 1x: an exclusive hold, nobody waits.

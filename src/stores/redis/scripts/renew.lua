@@ -5,11 +5,14 @@
 --          0 lost, 1 renewed, 2 renewed and others wait, -1 for an unknown format
 -- @include lib/clock.lua
 local answers, slow = nil, nil
+-- @include lib/values.lua
 local lastTtl, expires, life = nil, nil, nil
 for index = 1, #KEYS do
   local key, argument = KEYS[index], ARGV[index]
   local ttl, id = sub(argument, 1, 10), sub(argument, 11)
-  local value = call('GET', key)
+  local value = nil
+  if not values or written[key] then value = call('GET', key) else value = values[index] end
+  if written then written[key] = true end
   local version, form = nil, nil
   if value then version, form = byte(value, 1, 2) end
   local until_ = 0

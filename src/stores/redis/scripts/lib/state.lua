@@ -4,6 +4,8 @@
 --                                                     it ends at from + ttl, both written as they came, because to
 --                                                     write a number costs more than to read two
 --   1s<msgpack of { seq, closed, holds, line }>       everything else
+-- Whatever format comes next must be a string, too: where many keys are read in one step, Redis shows any other type as
+-- nothing at all, and the lock would be granted again.
 -- A tail says who holds: id, inbox, label, actor, meta, lock delay, each ended by a zero byte; empty means none.
 -- A member is { expires, since, tail }, a hold { owner, kind, limit, weight, seq, members },
 -- a waiter { expires, joined, argument }, where the argument is the claim as it was sent (see attempt.lua).
