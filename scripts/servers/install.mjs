@@ -10,6 +10,7 @@ const PACKAGES = {
   'redis-sentinel': 'redis-sentinel',
   'redis-cli': 'redis-tools',
   'redis-benchmark': 'redis-tools',
+  openssl: 'openssl',
   etcd: 'etcd-server',
   java: 'default-jre-headless',
   mariadbd: 'mariadb-server',

@@ -91,6 +91,20 @@ it('refuses a key in a format of the future, and leaves it alone', async () => {
   await operator.del(name)
 })
 
+it('neither renews nor releases what a later version has rewritten', async () => {
+  const [one, two] = await Promise.all([locks.acquire('rewritten'), locks.acquire('also rewritten')])
+  const names = ['rewritten', 'also rewritten'].map(lockName) as [string, string]
+  for (const name of names) await operator.set(name, '2?', 'PX', 60_000)
+  await expect(one.extend(20_000)).rejects.toThrow(/format/)
+  const released = await Promise.allSettled([one.release(), two.release()])
+  for (const { status, reason } of released as PromiseRejectedResult[]) {
+    expect(status).toBe('rejected')
+    expect(reason.message).toMatch(/format/)
+  }
+  expect(await operator.mget(...names)).toEqual(['2?', '2?'])
+  await operator.del(...names)
+})
+
 it('works behind a key prefix of the client', async () => {
   const prefixed = new Redis(server.port, { keyPrefix: 'app{1}:' })
   const [a, b] = [createLocks({ store: redis(prefixed) }), createLocks({ store: redis(prefixed) })]
