@@ -11,6 +11,7 @@ const WORK: Work = { open: async () => null, laps: runLaps, line: runLine, trips
 
 /** Does what it is told with the subjects that it is told, until nobody tells it anything any more. */
 const { store, endpoint } = JSON.parse(process.argv[2] as string) as Assignment
+const WARM_UP_MS = 1500
 const subjects = new Map<string, Promise<Subject>>()
 
 process.on('message', async <K extends Kind>({ kind, order }: Message<K>) => {
@@ -32,7 +33,12 @@ async function open(name: string): Promise<Subject> {
   const entry = CATALOGUES[store][name]
   if (entry === undefined) throw new Error(`No such subject: ${name}`)
   const subject = await entry.open(endpoint)
-  // The first lock makes connections and sessions, which no later one does.
-  await subject.run(`${name}, first, ${process.pid}`, async () => {})
+  // The first locks make connections and sessions, and run before anything is compiled: no later one does.
+  await runLaps(subject, {
+    subject: `${name}, first, ${process.pid}`,
+    keys: 100,
+    width: 100,
+    lastsMs: WARM_UP_MS,
+  })
   return subject
 }
