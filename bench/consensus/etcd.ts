@@ -12,7 +12,7 @@ import { BARE, type Catalogue, OURS, POLL_MS, type Subject, TTL_MS } from './sub
 async function bare(endpoint: string): Promise<Subject> {
   const options = { endpoints: [endpoint], tls: null, user: null, password: null }
   const client = new EtcdClient(options, nodeRuntime)
-  const { id: lease } = await client.grant(TTL_MS * 60)
+  const { id: lease } = await client.grant(TTL_MS * 60, BigInt(process.pid))
   return {
     async run(name, work) {
       const key = `bare/${name}`

@@ -13,14 +13,16 @@ export interface EtcdOptions {
   runtime?: Runtime
 }
 
-const ENDPOINT = /^(\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+):\d{1,5}$/i
+const ENDPOINT = /^(?:\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+):(\d{1,5})$/i
+const LARGEST_PORT = 65_535
 
 export function createStore(options: EtcdOptions): EtcdStore {
   const { endpoints, tls = null, user = null, password = null, runtime = nodeRuntime } = options
   if (!Array.isArray(endpoints) || endpoints.length === 0)
     throw new InvalidArgumentError('endpoints', 'must be a list of at least one host:port')
   for (const endpoint of endpoints) {
-    if (typeof endpoint !== 'string' || !ENDPOINT.test(endpoint))
+    const port = typeof endpoint === 'string' ? Number(ENDPOINT.exec(endpoint)?.[1] ?? 0) : 0
+    if (port < 1 || port > LARGEST_PORT)
       throw new InvalidArgumentError('endpoints', `must be like host:2379, not ${JSON.stringify(endpoint)}`)
   }
   return new EtcdStore({ endpoints, tls, user, password }, runtime)

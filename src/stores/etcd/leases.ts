@@ -47,6 +47,8 @@ export class Leases {
   private readonly current = new Map<number, Promise<Lease>>()
   /** Every lease that may still be alive. */
   private readonly all = new Set<Lease>()
+  /** Leases that may have been granted without our knowing, and when they are over in any case. */
+  private readonly doubtful = new Map<bigint, number>()
   private timer: Timer | null = null
 
   constructor(client: EtcdClient, runtime: Runtime) {
@@ -134,9 +136,11 @@ export class Leases {
     this.timer?.clear()
     this.timer = null
     const open = [...this.all].flatMap((lease) => (delaying ? [lease] : [lease, ...lease.followers.values()]))
+    const ids = [...open.map(({ id }) => id), ...this.doubtful.keys()]
     this.all.clear()
     this.current.clear()
-    await Promise.allSettled(open.map((lease) => this.client.revoke(lease.id)))
+    this.doubtful.clear()
+    await Promise.allSettled(ids.map((id) => this.client.revoke(id)))
   }
 
   private grant(seconds: number): Promise<Lease> {
@@ -156,8 +160,23 @@ export class Leases {
 
   private async ask(seconds: number): Promise<Lease> {
     const sentAtMs = this.runtime.nowMs()
-    const { id, ttlSeconds } = await this.client.grant(seconds)
-    return new Lease(id, seconds, ttlSeconds * STEP_MS, sentAtMs)
+    const id = newLeaseId(this.runtime)
+    try {
+      const { ttlSeconds } = await this.client.grant(seconds, id)
+      return new Lease(id, seconds, ttlSeconds * STEP_MS, sentAtMs)
+    } catch (error) {
+      this.doubt(id, seconds)
+      throw error
+    }
+  }
+
+  /** The answer was lost, perhaps with a lease that nobody would know of. */
+  private doubt(id: bigint, seconds: number): void {
+    const nowMs = this.runtime.nowMs()
+    for (const [each, untilMs] of this.doubtful) if (nowMs >= untilMs) this.doubtful.delete(each)
+    // It may have been under way for a while when it was given up.
+    this.doubtful.set(id, nowMs + 2 * seconds * STEP_MS)
+    this.client.revoke(id).then(() => this.doubtful.delete(id), ignore)
   }
 
   private async freshBy(lease: Lease, untilMs: number): Promise<void> {
@@ -221,6 +240,12 @@ export class Leases {
     }
     if (this.all.size > 0) this.arm()
   }
+}
+
+/** 62 bits by chance: etcd takes any number above zero, and refuses one that is in use. */
+export function newLeaseId(runtime: Runtime): bigint {
+  const [high, low] = [2 ** 30, 2 ** 32].map((size) => BigInt(Math.floor(runtime.random() * size)))
+  return ((high as bigint) << 32n) + (low as bigint) + 1n
 }
 
 function secondsOf(ttlMs: number): number {

@@ -14,6 +14,7 @@ import {
 import type { Desk } from './desk.ts'
 import { whole } from './fresh.ts'
 import { present } from './guards.ts'
+import { newLeaseId } from './leases.ts'
 import { findEntry, holdingOf, lineOf } from './line.ts'
 import { recordName } from './names.ts'
 import { Turns } from './turns.ts'
@@ -159,7 +160,8 @@ export class EtcdRecords implements Records {
 
   private async leaseFor(ttlMs: number | null): Promise<bigint> {
     if (ttlMs === null) return 0n
-    return (await this.desk.client.grant(Math.ceil((ttlMs + SPARE_MS) / STEP_MS))).id
+    const { client, runtime } = this.desk
+    return (await client.grant(Math.ceil((ttlMs + SPARE_MS) / STEP_MS), newLeaseId(runtime))).id
   }
 
   /** A lease that no record is bound to any more would only be there until its time is up. */

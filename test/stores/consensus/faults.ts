@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, type Locks } from 'holdfast'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { leaveNoGhosts } from './ghosts.ts'
 import { Visitors } from './visitors.ts'
 import type { World } from './world.ts'
 
@@ -154,6 +155,8 @@ export function surviveFaults(start: () => Promise<World>): void {
       LONG_MS,
     )
   })
+
+  leaveNoGhosts(() => world)
 
   it(
     'wakes one waiter for each hand-off, by the count of the members',

@@ -2,6 +2,12 @@
 export interface World {
   /** As a user would connect to it. */
   readonly url: string
+  /** The same by one way alone: a member, or a proxy before it. */
+  urlBy(port: number): string
+  /** How many answers a claim waits for before it joins a line. */
+  readonly answersBeforeLine: number
+  /** Where the members are. */
+  readonly ports: readonly number[]
   /** Ends the leader as a crash would. */
   killLeader(): Promise<() => Promise<void>>
   /** The leader stands still, its connections open. */

@@ -10,6 +10,9 @@ surviveFaults(async (): Promise<World> => {
   const { members } = cluster
   return {
     url: cluster.url,
+    urlBy: (port) => `etcd://127.0.0.1:${port}`,
+    answersBeforeLine: 0,
+    ports: members.map(({ port }) => port),
     async killLeader() {
       const leader = await cluster.leader()
       await leader.kill()

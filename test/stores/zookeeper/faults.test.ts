@@ -15,6 +15,10 @@ surviveFaults(async (): Promise<World> => {
   const empty = await nodes()
   return {
     url,
+    urlBy: (port) => `zookeeper://127.0.0.1:${port}`,
+    // That the key is in use.
+    answersBeforeLine: 1,
+    ports: ensemble.ports,
     async killLeader() {
       const leader = await ensemble.leader()
       await leader.kill()

@@ -34,8 +34,10 @@ export class EtcdClient {
     return txnResponse(await this.cluster.call('/etcdserverpb.KV/Txn', txnRequest(txn)))
   }
 
-  async grant(ttlSeconds: number): Promise<LeaseAnswer> {
-    return leaseResponse(await this.cluster.call('/etcdserverpb.Lease/LeaseGrant', grantRequest(ttlSeconds)))
+  /** Whoever asks chooses the id, so that it can be revoked when the answer was lost. */
+  async grant(ttlSeconds: number, id: bigint): Promise<LeaseAnswer> {
+    const request = grantRequest(ttlSeconds, id)
+    return leaseResponse(await this.cluster.call('/etcdserverpb.Lease/LeaseGrant', request))
   }
 
   /** Ends the lease and deletes the keys that are bound to it. */

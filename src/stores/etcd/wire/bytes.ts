@@ -159,7 +159,7 @@ export class Reader {
 
   skip(): void {
     if (this.type === VARINT) while (this.byte() >= 0x80);
-    else if (this.type === BYTES) this.at += this.number()
+    else if (this.type === BYTES) this.text()
     else this.at += this.type === FIXED_64 ? 8 : this.type === FIXED_32 ? 4 : 0
   }
 

@@ -74,8 +74,9 @@ export function txnRequest(txn: Txn): Buffer {
   return writer.finish()
 }
 
-export function grantRequest(ttlSeconds: number): Buffer {
+export function grantRequest(ttlSeconds: number, id: bigint): Buffer {
   writer.number(1, ttlSeconds)
+  writer.number(2, id)
   return writer.finish()
 }
 

@@ -1,0 +1,90 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import { connect, type Locks } from 'holdfast'
+import { describe, expect, it } from 'vitest'
+import { startProxy, type TcpProxy } from '../../../scripts/servers/proxy.ts'
+import type { World } from './world.ts'
+
+/** So long that nothing below can end by its ttl. */
+const TTL_MS = 30_000
+const SOON = { timeout: 10_000, interval: 20 }
+
+/** A claim that was carried out, and whose answer was lost. */
+export function leaveNoGhosts(worldOf: () => World): void {
+  describe('an answer that is lost', () => {
+    it('leaves nothing behind of a claim that nobody waits for any more', () =>
+      apart(worldOf(), async ({ locks, other, proxy }) => {
+        for (let round = 0; round < 3; round++) {
+          const key = `ghost ${round}`
+          await locks.using('warm', () => {})
+          proxy.drop('replies')
+          const asked = locks.acquire(key, { wait: 0 }).catch((error: unknown) => error)
+          await expect.poll(() => presentAt(other, key), SOON).toBe(1)
+          proxy.heal()
+          const outcome = await asked
+          // Whoever is told that it failed has nothing; whoever is told that it holds can give it back.
+          if (!(outcome instanceof Error)) await (outcome as Awaited<ReturnType<Locks['acquire']>>).release()
+          else expect(outcome).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+          await expect.poll(() => presentAt(other, key), SOON).toBe(0)
+          await other.using(key, { wait: 0 }, () => {})
+        }
+      }))
+
+    it('leaves nothing behind of the first claim of all, which needs more than itself', () =>
+      apart(worldOf(), async ({ locks, proxy }) => {
+        const { requests } = proxy.passed
+        proxy.drop('replies')
+        const asked = locks.acquire('first', { wait: 0 }).catch((error: unknown) => error)
+        await expect.poll(() => proxy.passed.requests, SOON).toBeGreaterThan(requests)
+        proxy.heal()
+        await asked
+      }))
+
+    it('does not double the place in the line of a claim that goes on waiting', () =>
+      apart(worldOf(), async ({ locks, other, proxy }) => {
+        const held = await other.acquire('line')
+        await locks.using('warm', () => {})
+        const answered = proxy.passed.replies + worldOf().answersBeforeLine
+        const acquired = locks.acquire('line', { wait: 20_000 })
+        acquired.catch(() => {})
+        while (proxy.passed.replies < answered) await turn()
+        proxy.drop('replies')
+        await expect.poll(() => presentAt(other, 'line'), SOON).toBe(2)
+        proxy.heal()
+        await locks.using('meanwhile', () => {})
+        expect(await presentAt(other, 'line')).toBe(2)
+        await held.release()
+        const lease = await acquired
+        expect(lease.token).toBeGreaterThan(held.token as bigint)
+        expect(await presentAt(other, 'line')).toBe(1)
+        await lease.release()
+        expect(await presentAt(other, 'line')).toBe(0)
+      }))
+  })
+}
+
+interface Parties {
+  /** Whose connection goes through the proxy. */
+  readonly locks: Locks
+  readonly other: Locks
+  readonly proxy: TcpProxy
+}
+
+async function apart(world: World, play: (parties: Parties) => Promise<void>): Promise<void> {
+  const proxy = await startProxy(world.ports[0] as number)
+  const locks = await connect(world.urlBy(proxy.port), { ttl: TTL_MS })
+  const other = await connect(world.url, { ttl: TTL_MS })
+  try {
+    await play({ locks, other, proxy })
+  } finally {
+    proxy.heal()
+    await locks.close()
+    await other.close()
+    await proxy.close()
+  }
+  await expect.poll(() => world.leftovers(), SOON).toBe(0)
+}
+
+async function presentAt(locks: Locks, key: string): Promise<number> {
+  const { holders, line } = await locks.read(key)
+  return holders.length + line.length
+}
