@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
+/** Loaded when a URL asks for them, by the code that is bundled here. */
+const CLIENTS = ['ioredis', 'redis', 'pg', 'postgres', 'mysql2', 'mariadb']
 
 /** Programs as plain JavaScript, so that neither their start nor their speed depends on how TypeScript is loaded. */
 export class Bundle {
@@ -26,7 +28,7 @@ export class Bundle {
       platform: 'node',
       format: 'esm',
       target: 'node20',
-      external: ['async-mutex', 'proper-lockfile', 'ioredis', 'redis'],
+      external: [...CLIENTS, 'async-mutex', 'proper-lockfile'],
       logLevel: 'silent',
       outExtension: { '.js': '.mjs' },
     })

@@ -37,3 +37,12 @@ export class Guarded {
     await exited
   }
 }
+
+/** A process that has ended and was not waited for yet is still listed, as a zombie. */
+export function hasEnded(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
+  } catch {
+    return true
+  }
+}

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Guarded } from './guarded.ts'
+import { Guarded, hasEnded } from './guarded.ts'
 import { freePort } from './ports.ts'
 import { give } from './unprivileged.ts'
 
@@ -81,9 +81,12 @@ export class MariadbServer {
     this.guarded = null
   }
 
-  /** Freezes the server, or lets it go on: its connections stay, and it says nothing. */
-  signal(signal: NodeJS.Signals): void {
-    process.kill(this.pid, signal)
+  /** Asks the server to end, and waits until it has. */
+  async shutDown(): Promise<void> {
+    const { pid } = this
+    process.kill(pid, 'SIGTERM')
+    while (!hasEnded(pid)) await sleep(10)
+    await this.kill()
   }
 
   async stop(): Promise<void> {

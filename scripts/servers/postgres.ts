@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Guarded } from './guarded.ts'
+import { Guarded, hasEnded } from './guarded.ts'
 import { freePort } from './ports.ts'
 import { as, give } from './unprivileged.ts'
 
@@ -86,9 +86,12 @@ export class PostgresServer {
     this.guarded = null
   }
 
-  /** Freezes the server's first process or lets it go on: nobody new gets in meanwhile. */
-  signal(signal: NodeJS.Signals): void {
-    process.kill(this.pid, signal)
+  /** Asks the server to end, which cuts its connections, and waits until it has. */
+  async shutDown(): Promise<void> {
+    const { pid } = this
+    process.kill(pid, 'SIGINT')
+    while (!hasEnded(pid)) await sleep(10)
+    await this.kill()
   }
 
   async stop(): Promise<void> {
@@ -140,13 +143,4 @@ function greeting(...words: readonly string[]): Buffer {
   head.writeInt32BE(head.length + body.length, 0)
   head.writeInt32BE(3 << 16, 4)
   return Buffer.concat([head, body])
-}
-
-/** A process that has ended and was not waited for yet is still listed, as a zombie. */
-function hasEnded(pid: number): boolean {
-  try {
-    return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
-  } catch {
-    return true
-  }
 }

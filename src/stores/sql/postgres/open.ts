@@ -51,6 +51,8 @@ async function openPostgresJs(url: string): Promise<PostgresClient | null> {
     connection: { application_name: 'holdfast' },
     connect_timeout: CONNECT_MS / 1000,
     onnotice: () => {},
+    // What it asks a new connection about types is not caught if the connection breaks just then.
+    fetch_types: false,
   })
   return new PostgresJsClient(sql as unknown as PostgresJs, true)
 }

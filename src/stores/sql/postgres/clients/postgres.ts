@@ -32,7 +32,8 @@ export class PostgresJsClient implements PostgresClient {
   }
 
   async run(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const send = () => this.sql.unsafe(text, values as unknown[], { prepare: this.prepares })
+    const sent = values.map((value) => (Array.isArray(value) ? literalOf(value) : value))
+    const send = () => this.sql.unsafe(text, sent, { prepare: this.prepares })
     try {
       return await send()
     } catch (error) {
@@ -61,4 +62,12 @@ export class PostgresJsClient implements PostgresClient {
   async close(): Promise<void> {
     if (this.own) await this.sql.end({ timeout: 5 })
   }
+}
+
+/** An array as PostgreSQL writes it. The library knows arrays only when it was left to ask the server for their types. */
+function literalOf(values: readonly unknown[]): string {
+  const items = values.map((value) =>
+    typeof value === 'string' ? `"${value.replace(/["\\]/g, '\\$&')}"` : String(value ?? 'NULL'),
+  )
+  return `{${items.join(',')}}`
 }
