@@ -21,7 +21,8 @@ export type {
 } from './core/api.ts'
 export type { EventName, Listener, LockEvents } from './core/events.ts'
 export type { Runtime, Timer } from './core/runtime.ts'
-export type { Admin, Records, Soon, Store, StoreNotice, Traits } from './core/store.ts'
+export type { Admin, Records, Soon, Store, StoreNotice, Traits, Transactions } from './core/store.ts'
+export type { TransactionHold } from './core/within.ts'
 export {
   ClosedError,
   type CommandOutcome,

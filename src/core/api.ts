@@ -3,8 +3,9 @@ import type { Duration } from './durations.ts'
 import type { EventName, Listener } from './events.ts'
 import type { Runtime } from './runtime.ts'
 import type { Records, Store, Traits } from './store.ts'
+import type { TransactionHold } from './within.ts'
 
-export type { Duration }
+export type { Duration, TransactionHold }
 
 /** How a waiter goes about it: in the store's line, or by asking again and again. */
 export type Retry = 'queue' | { readonly spin: Duration; readonly jitter?: number }
@@ -156,6 +157,17 @@ export interface Locks extends AsyncDisposable {
   semaphore(key: string, options: { limit: number } & AcquireOptions): Mutex<PermitOptions>
   /** All keys or none, in one global order where the store cannot do it in one step. */
   all(keys: readonly string[], options?: AcquireOptions): Promise<GroupLease>
+  /**
+   * Runs the work with the key's row taken inside the caller's own transaction, on stores that share a database with the data:
+   * lock and data commit or roll back together. There is no lease: the lock ends with the transaction.
+   */
+  within<T>(tx: object, key: string, work: (hold: TransactionHold) => Promise<T> | T): Promise<T>
+  within<T>(
+    tx: object,
+    key: string,
+    options: Pick<AcquireOptions, 'wait' | 'signal'>,
+    work: (hold: TransactionHold) => Promise<T> | T,
+  ): Promise<T>
   /** Takes over a lease that another process serialised; that process's lease ends. */
   adopt(
     lease: LeaseJson,

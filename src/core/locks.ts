@@ -28,6 +28,7 @@ import { Soloists } from './solo.ts'
 import type { Records, Soon, Store, Traits } from './store.ts'
 import { Busy } from './ticket.ts'
 import { Turnstile } from './turnstile.ts'
+import { type WithinRest, within } from './within.ts'
 
 type AnyLease = StoreLease | NestedLease
 
@@ -103,6 +104,11 @@ export class StoreLocks implements Locks {
     const group = await acquireAll(this.engine, this.soloists, requests)
     if (group instanceof Busy) throw new LockTimeoutError(group.details)
     return group
+  }
+
+  async within<T>(tx: object, key: string, ...rest: WithinRest<T>): Promise<T> {
+    const [options, work] = rest.length === 1 ? [undefined, rest[0]] : rest
+    return within(this.engine, tx, this.request(key, EXCLUSIVE, options), work)
   }
 
   async adopt(lease: LeaseJson, options: AcquireOptions = {}): Promise<Lease> {

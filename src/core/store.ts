@@ -77,6 +77,18 @@ export interface Records {
   trade(key: string, deal: Deal): Soon<DealAnswer>
 }
 
+/** Locks that live in a transaction of the caller, beside the data that they protect. */
+export interface Transactions {
+  /** Takes the key for as long as `tx`, which has begun a transaction of the caller's client library, goes on. */
+  take(
+    tx: object,
+    key: string,
+  ): Soon<
+    | { readonly kind: 'granted'; readonly seq: number }
+    | { readonly kind: 'blocked'; readonly holder: string | null; readonly heldMs: number | null }
+  >
+}
+
 /** For operators; never on the locking path. */
 export interface Admin {
   read(key: string): Soon<KeyView>
@@ -112,5 +124,7 @@ export interface Store {
   notices(listener: (notice: StoreNotice) => void): () => void
   readonly admin: Admin
   readonly records: Records | null
+  /** Left out by stores that keep their locks apart from the caller's data. */
+  readonly transactions?: Transactions
   close(): Soon<void>
 }

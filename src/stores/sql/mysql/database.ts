@@ -3,6 +3,7 @@ import { refuseNewer } from '../format.ts'
 import type { TableNames } from '../server/names.ts'
 import type { Database, Setback } from '../server/tables.ts'
 import type { MysqlClient } from './clients/client.ts'
+import { claimIn } from './joint.ts'
 import { MysqlKeys, text } from './keys.ts'
 import { MysqlRecords } from './records.ts'
 import { schemaOf } from './schema.ts'
@@ -48,6 +49,10 @@ export class MysqlDatabase implements Database {
   async clean(): Promise<void> {
     for (const table of [this.names.keys, this.names.records])
       await this.client.run(cleanStatement(table), [])
+  }
+
+  claimIn(tx: object) {
+    return claimIn(this.names, tx)
   }
 
   readonly reasonOf = (error: unknown): Setback | null => {

@@ -2,6 +2,7 @@ import { refuseNewer } from '../format.ts'
 import type { TableNames } from '../server/names.ts'
 import type { Database, Setback } from '../server/tables.ts'
 import type { PostgresClient } from './clients/client.ts'
+import { claimIn } from './joint.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresRecords } from './records.ts'
 import { guardedSchema } from './schema.ts'
@@ -39,6 +40,10 @@ export class PostgresDatabase implements Database {
   async clean(): Promise<void> {
     for (const table of [this.names.keys, this.names.records])
       await this.client.run(cleanStatement(table), [])
+  }
+
+  claimIn(tx: object) {
+    return claimIn(this.names, tx)
   }
 
   readonly reasonOf = (error: unknown): Setback | null => {

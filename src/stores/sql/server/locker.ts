@@ -95,8 +95,10 @@ export class Locker {
     try {
       served = await fast(entries.map(({ lock }) => lock.claims[0] as Claim))
     } catch (error) {
+      const reason = this.reasonOf(error)
+      if (reason === 'locked' && entries.length === 1) return this.blocked(entries, error)
       // The statement did nothing, so the other way is open; a row that is locked is met there by itself.
-      if (this.reasonOf(error) !== null) return this.model(entries, null)
+      if (reason !== null) return this.model(entries, null)
       for (const { lock } of entries) lock.task.failed(error)
       return entries
     }
@@ -106,6 +108,17 @@ export class Locker {
       return seq === undefined
     })
     if (others.length > 0) await this.model(others, served.look)
+    return entries
+  }
+
+  /** To read a row, nobody waits. */
+  private async blocked(entries: readonly Entry[], error: unknown): Promise<readonly Entry[]> {
+    try {
+      const { clock } = await this.table.look(entries.flatMap(({ keys }) => keys))
+      for (const { lock } of entries) lock.task.blocked(clock, error)
+    } catch {
+      for (const { lock } of entries) lock.task.failed(error)
+    }
     return entries
   }
 

@@ -1,8 +1,17 @@
 import type { Runtime } from '../../../core/runtime.ts'
-import type { Admin, Records, RenewReply, Store, StoreNotice, Traits } from '../../../core/store.ts'
+import type {
+  Admin,
+  Records,
+  RenewReply,
+  Store,
+  StoreNotice,
+  Traits,
+  Transactions,
+} from '../../../core/store.ts'
 import type { Claim, ClaimAnswer, KeyLetter, ReleaseAnswer } from '../../../model/index.ts'
 import { ServerAdmin } from './admin.ts'
 import { Cleaner } from './cleaner.ts'
+import { JointTransactions } from './joint.ts'
 import { Locker } from './locker.ts'
 import { Poller } from './poller.ts'
 import { ServerRecords } from './records.ts'
@@ -33,6 +42,7 @@ export class ServerStore implements Store {
   readonly traits: Traits
   readonly admin: Admin
   readonly records: Records
+  readonly transactions: Transactions
   private readonly parts: ServerParts
   private readonly locker: Locker
   private readonly cleaner: Cleaner
@@ -55,6 +65,7 @@ export class ServerStore implements Store {
     )
     const ready = () => this.prepare()
     this.admin = new ServerAdmin(database.keys, ready, (key, token, ask) => this.evict(key, token, ask))
+    this.transactions = new JointTransactions(database, ready)
     this.records = new ServerRecords(database, runtime, () => {
       this.cleaner.count()
       return this.prepare()

@@ -96,6 +96,11 @@ export interface Database {
   readonly records: RecordTable
   /** Makes the tables if they are missing, and refuses those of a newer format. */
   prepare(): Promise<void>
+  /**
+   * A way to take a row inside a transaction of the caller's: the sequence number, or null when the row is not as it was
+   * read, or somebody has it. Throws for anything that is no transaction.
+   */
+  claimIn(tx: object): (key: string, row: KeyRow) => Promise<number | null>
   /** Removes a few rows that need not be remembered any more, by an index. */
   clean(): Promise<void>
   /** What an error of the client means; null when it says nothing about what was done. */

@@ -39,8 +39,7 @@ export class PgClient implements PostgresClient {
     this.pool = pool
     this.own = own
     this.runtime = runtime
-    // An idle connection that breaks is told of here, and would end the process if nobody listened.
-    pool.on('error', ignore)
+    hush(pool, 1)
   }
 
   async run(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
@@ -66,8 +65,18 @@ export class PgClient implements PostgresClient {
 
   async close(): Promise<void> {
     if (this.own) await this.pool.end()
-    this.pool.off('error', ignore)
+    hush(this.pool, -1)
   }
+}
+
+const stores = new WeakMap<PgPool, number>()
+
+/** An idle connection that breaks is told of by the pool, and would end the process if nobody listened. */
+function hush(pool: PgPool, change: 1 | -1): void {
+  const before = stores.get(pool) ?? 0
+  stores.set(pool, before + change)
+  if (before === 0) pool.on('error', ignore)
+  if (before + change === 0) pool.off('error', ignore)
 }
 
 function ignore(): void {}

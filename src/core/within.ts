@@ -1,0 +1,53 @@
+import { InvalidArgumentError, LockTimeoutError, UnsupportedError } from '../errors.ts'
+import { tokenOf } from '../model/index.ts'
+import type { AcquireOptions } from './api.ts'
+import type { Engine } from './engine.ts'
+import type { Request } from './options.ts'
+
+/** A lock that ends with the caller's transaction, whichever way it ends. */
+export interface TransactionHold {
+  readonly key: string
+  readonly token: bigint
+  readonly waitedMs: number
+}
+
+type WithinWork<T> = (hold: TransactionHold) => Promise<T> | T
+export type WithinRest<T> = [WithinWork<T>] | [Pick<AcquireOptions, 'wait' | 'signal'>, WithinWork<T>]
+
+const FIRST_PAUSE_MS = 4
+const LONGEST_PAUSE_MS = 50
+
+/**
+ * Takes the key's row inside the caller's transaction. Nothing is written that would have to be released: until the
+ * transaction ends the row is the database's own lock, and afterwards it is free.
+ */
+export async function within<T>(
+  engine: Engine,
+  tx: object,
+  request: Request,
+  work: WithinWork<T>,
+): Promise<T> {
+  const { store, runtime, caller } = engine
+  const { transactions } = store
+  if (transactions === undefined)
+    throw new UnsupportedError(
+      `the ${store.traits.name} store keeps its locks apart from your data: only PostgreSQL and MySQL can take one inside a transaction`,
+    )
+  if (typeof work !== 'function') throw new InvalidArgumentError('work', 'must be a function')
+  const { key, storeKey, waitMs } = request
+  const startedAtMs = runtime.nowMs()
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    request.signal?.throwIfAborted()
+    const answer = await caller.call('attempt', 1, () => transactions.take(tx, storeKey))
+    const waitedMs = runtime.nowMs() - startedAtMs
+    if (answer.kind === 'granted') return work({ key, token: tokenOf(answer.seq), waitedMs })
+    if (waitedMs >= waitMs) {
+      const { holder, heldMs } = answer
+      throw new LockTimeoutError({ key, waitedMs, holder, heldMs, position: 0 })
+    }
+    const delayMs = Math.min(pauseMs * (0.5 + runtime.random()), waitMs - waitedMs)
+    await new Promise<void>((resolve) => {
+      runtime.setTimer(resolve, delayMs, false)
+    })
+  }
+}

@@ -1,0 +1,64 @@
+import { ConflictError, InvalidArgumentError } from '../../../errors.ts'
+import type { TableNames } from '../server/names.ts'
+import { FORGET_SLACK_MS, RULES } from '../server/rules.ts'
+import type { KeyRow } from '../server/tables.ts'
+import type { Result, Value } from './clients/client.ts'
+import { resultOf } from './clients/mysql2.ts'
+import { bytes } from './keys.ts'
+import { US } from './statements.ts'
+
+type Run = (text: string, values: readonly Value[]) => Promise<Result>
+
+interface Shape {
+  readonly getConnection?: unknown
+  readonly promise?: () => Shape
+  readonly query?: (options: object, values: unknown[]) => Promise<unknown>
+  readonly batch?: unknown
+}
+
+/** The row, unless somebody has it: as it was read, or free all the same. */
+export function claimIn({ keys }: TableNames, tx: object) {
+  const run = runnerOf(tx as Shape)
+  const lock = `SELECT revision, state FROM ${keys} WHERE \`key\` = ? FOR UPDATE SKIP LOCKED`
+  const take = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = LAST_INSERT_ID(GREATEST(k.seq + 1, ${US})),
+    k.holder = NULL, k.expires_at = 0, k.state = NULL,
+    k.forget_at = GREATEST(k.forget_at, ${US} DIV 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
+    WHERE k.\`key\` = ?`
+  return async (key: string, { revision }: KeyRow): Promise<number | null> => {
+    await requireTransaction(run)
+    const [row] = (await run(lock, [bytes(key)])).rows
+    if (row === undefined) return null
+    if (row.state !== null && Number(row.revision) !== revision)
+      throw new ConflictError(
+        `${JSON.stringify(key)} was taken at the same moment, and the transaction keeps its row locked now: roll it back and try again`,
+      )
+    return (await run(take, [bytes(key)])).insertId
+  }
+}
+
+/** Outside of a transaction the lock would be over before the work begins. MySQL has no way to tell; MariaDB has. */
+async function requireTransaction(run: Run): Promise<void> {
+  const open = await run('SELECT @@in_transaction AS open', []).catch((error) => {
+    if (error?.errno === 1193) return null
+    throw error
+  })
+  if (open !== null && Number(open.rows[0]?.open) !== 1)
+    throw new InvalidArgumentError('tx', 'must have begun a transaction')
+}
+
+function runnerOf(tx: Shape): Run {
+  const given = typeof tx?.promise === 'function' ? tx.promise() : tx
+  if (typeof given?.query === 'function' && given.getConnection === undefined) {
+    const connection = given as Required<Shape>
+    // mysql2 answers with the result and a description of its columns, mariadb with the result alone.
+    const isMariadb = typeof connection.batch === 'function'
+    return async (text, values) => {
+      const answer = await connection.query({ sql: text, rowsAsArray: false }, values as unknown[])
+      return resultOf(isMariadb ? answer : (answer as readonly unknown[])[0])
+    }
+  }
+  throw new InvalidArgumentError(
+    'tx',
+    'must be the connection that the transaction runs on, of mysql2 or of mariadb, and not its pool',
+  )
+}

@@ -1,0 +1,55 @@
+import type { Transactions } from '../../../core/store.ts'
+import { type Clock, EMPTY, type KeyState, step } from '../../../model/index.ts'
+import { stateOf } from './rows.ts'
+import { RULES } from './rules.ts'
+import type { Database, KeyRow } from './tables.ts'
+
+type Taken = Awaited<ReturnType<Transactions['take']>>
+
+/**
+ * Takes a key's row inside a transaction that is not ours. The row is read on a connection of the pool, so that a key that is
+ * held leaves no lock behind in the transaction, and nobody waits there for a row that others have.
+ */
+export class JointTransactions implements Transactions {
+  private readonly database: Database
+  private readonly ready: () => Promise<void>
+
+  constructor(database: Database, ready: () => Promise<void>) {
+    this.database = database
+    this.ready = ready
+  }
+
+  async take(tx: object, key: string): Promise<Taken> {
+    const claim = this.database.claimIn(tx)
+    await this.ready()
+    const { clock, row } = await this.find(key)
+    const { state } = step(stateOf(key, row), { kind: 'tick' }, clock, RULES)
+    const blocked = blockedBy(state, clock)
+    if (blocked !== null || row === undefined) return blocked ?? BUSY
+    const seq = await claim(key, row)
+    return seq === null ? BUSY : { kind: 'granted', seq }
+  }
+
+  /** A row that is made by the transaction itself would be waited for by everybody else who makes it. */
+  private async find(key: string): Promise<{ clock: Clock; row: KeyRow | undefined }> {
+    const { keys } = this.database
+    const found = await keys.look([key])
+    if (found.rows.has(key)) return { clock: found.clock, row: found.rows.get(key) }
+    const { nowMs } = found.clock
+    const state: KeyState = { ...EMPTY, seqKeptUntilMs: nowMs + RULES.keepSeqMs }
+    const made = keys.save([{ key, before: undefined, state }], found.clock, { letters: [], whole: false })
+    await made.catch((error) => {
+      if (this.database.reasonOf(error) === null) throw error
+    })
+    const again = await keys.look([key])
+    return { clock: again.clock, row: again.rows.get(key) }
+  }
+}
+
+const BUSY: Taken = { kind: 'blocked', holder: null, heldMs: null }
+
+function blockedBy({ holds, line, closedUntilMs }: KeyState, { nowMs }: Clock): Taken | null {
+  const holder = holds[0]?.members[0]
+  if (holder !== undefined) return { kind: 'blocked', holder: holder.label, heldMs: nowMs - holder.sinceMs }
+  return line.length > 0 || closedUntilMs > nowMs ? BUSY : null
+}

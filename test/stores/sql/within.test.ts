@@ -1,0 +1,104 @@
+import { createLocks } from 'holdfast'
+import { memory } from 'holdfast/memory'
+import { afterAll, describe, expect, it } from 'vitest'
+import { type Library, startDatabases } from './databases.ts'
+
+const databases = await startDatabases()
+afterAll(() => databases.close())
+
+for (const library of databases.libraries) {
+  const { locks, begin, run, name } = library
+  const table = `accounts_${name}`
+  await run(`CREATE TABLE ${table} (id INT PRIMARY KEY, amount INT NOT NULL)`)
+  await run(`INSERT INTO ${table} VALUES (1, 100), (2, 0)`)
+  const amountOf = async (id: number, ask: Pick<Library, 'run'> = library) =>
+    Number((await ask.run(`SELECT amount FROM ${table} WHERE id = ${id}`))[0]?.amount)
+
+  describe(`within a transaction of ${name}`, () => {
+    it('keeps others out until the commit, and then the data is there and the key is free', async () => {
+      const tx = await begin()
+      const token = await locks.within(tx.handle, 'commit', async (hold) => {
+        await tx.run(`UPDATE ${table} SET amount = amount + 1 WHERE id = 2`)
+        expect(await locks.tryAcquire('commit')).toBeNull()
+        expect(await amountOf(2)).toBe(0)
+        return hold.token
+      })
+      expect(await locks.tryAcquire('commit')).toBeNull()
+      await tx.commit()
+      expect(await amountOf(2)).toBe(1)
+      const lease = await locks.acquire('commit', { wait: 2000 })
+      expect(lease.token).toBeGreaterThan(token)
+      await lease.release()
+      await run(`UPDATE ${table} SET amount = 0 WHERE id = 2`)
+    })
+
+    it('takes lock and data back together', async () => {
+      const before = await locks.using('rollback', (lease) => lease.token as bigint)
+      const tx = await begin()
+      await locks.within(tx.handle, 'rollback', () => tx.run(`UPDATE ${table} SET amount = 7 WHERE id = 1`))
+      await tx.rollback()
+      expect(await amountOf(1)).toBe(100)
+      expect(await locks.using('rollback', (lease) => lease.token as bigint)).toBeGreaterThan(before)
+    })
+
+    it('waits for a lease, leaves its holder free to let go, and says who it is', async () => {
+      const lease = await locks.acquire('leased')
+      const tx = await begin()
+      const late = locks.within(tx.handle, 'leased', { wait: 100 }, () => 'never')
+      await expect(late).rejects.toMatchObject({
+        code: 'LOCK_TIMEOUT',
+        key: 'leased',
+        holder: expect.any(String),
+      })
+      const waiting = locks.within(tx.handle, 'leased', { wait: 5000 }, (hold) => hold.token)
+      expect(await lease.release()).toBe('released')
+      expect(await waiting).toBeGreaterThan(lease.token as bigint)
+      await tx.commit()
+    })
+
+    it('is exclusive between transactions: no update is lost', async () => {
+      const add = async () => {
+        const tx = await begin()
+        await locks.within(tx.handle, 'counter', { wait: 10_000 }, async () => {
+          const amount = await amountOf(2, tx)
+          await tx.run(`UPDATE ${table} SET amount = ${amount + 1} WHERE id = 2`)
+        })
+        await tx.commit()
+      }
+      const workers = Array.from({ length: 4 }, async () => {
+        for (let round = 0; round < 5; round++) await add()
+      })
+      await Promise.all(workers)
+      expect(await amountOf(2)).toBe(20)
+    })
+
+    it('stays locked when only a part of the transaction is taken back', async () => {
+      const tx = await begin()
+      await locks.within(tx.handle, 'savepoint', async () => {
+        await tx.run(`UPDATE ${table} SET amount = amount - 30 WHERE id = 1`)
+        await tx.run('SAVEPOINT fee')
+        await tx.run(`UPDATE ${table} SET amount = amount - 5 WHERE id = 1`)
+        await tx.run('ROLLBACK TO SAVEPOINT fee')
+        expect(await locks.tryAcquire('savepoint')).toBeNull()
+      })
+      await tx.commit()
+      expect(await amountOf(1)).toBe(70)
+    })
+
+    it('refuses a pool, and a connection without a transaction', async () => {
+      await expect(locks.within(library.pool, 'refused', () => {})).rejects.toThrow(/not its pool/)
+      const tx = await begin()
+      await tx.run('COMMIT')
+      await expect(locks.within(tx.handle, 'refused', () => {})).rejects.toThrow(
+        /must have begun a transaction/,
+      )
+      await tx.rollback()
+    })
+  })
+}
+
+it('is refused by a store that keeps its locks elsewhere', async () => {
+  const locks = createLocks({ store: memory() })
+  await expect(locks.within({}, 'key', () => {})).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+  await locks.close()
+})
