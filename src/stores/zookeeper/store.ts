@@ -62,7 +62,11 @@ export class ZooKeeperStore implements Store {
 
   /** Fails early when nobody is there. */
   async open(): Promise<void> {
-    await this.desk.sessions.any()
+    try {
+      await this.desk.sessions.any()
+    } catch (error) {
+      throw reasonOf(error)
+    }
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
@@ -117,9 +121,12 @@ async function settled<T>(answers: readonly Promise<T>[]): Promise<T[]> {
   const outcomes = await Promise.allSettled(answers)
   return outcomes.map((outcome) => {
     if (outcome.status === 'fulfilled') return outcome.value
-    if (!isWire(outcome.reason, 'NoAuth', 'AuthFailed', 'InvalidAcl')) throw outcome.reason
-    throw new UnsupportedError(`these credentials do not suffice: ${outcome.reason.message}`, {
-      cause: outcome.reason,
-    })
+    throw reasonOf(outcome.reason)
   })
+}
+
+/** What will not pass by waiting is not an outage. */
+function reasonOf(error: unknown): unknown {
+  if (!isWire(error, 'NoAuth', 'AuthFailed', 'InvalidAcl')) return error
+  return new UnsupportedError(`these credentials do not suffice: ${(error as Error).message}`, { cause: error })
 }
