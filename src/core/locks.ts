@@ -212,8 +212,14 @@ export class StoreLocks implements Locks {
     const proof = lease.proveSoon()
     if (proof instanceof Promise) await proof
     if (lease.lossError === null) {
-      const released = releaseQuietly(lease)
-      if (released instanceof Promise && !request.backgroundRelease) await released
+      // A release whose outcome is unknown is told by an event and ends with the ttl; it must not fail the work.
+      try {
+        const released = lease.releaseSoon()
+        if (released instanceof Promise) {
+          if (request.backgroundRelease) released.catch(() => {})
+          else await released
+        }
+      } catch {}
     }
     const { lossError } = lease
     if (lossError === null) return result
@@ -292,15 +298,5 @@ export class StoreLocks implements Locks {
 
   private assertOpen(): void {
     if (this.engine.closing) throw new ClosedError()
-  }
-}
-
-/** A release whose outcome is unknown is told by an event and ends with the ttl; it must not fail the work. */
-function releaseQuietly(lease: StoreLease): Soon<unknown> {
-  try {
-    const released = lease.releaseSoon()
-    return released instanceof Promise ? released.catch(() => undefined) : released
-  } catch {
-    return undefined
   }
 }

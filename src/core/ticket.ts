@@ -43,6 +43,8 @@ export class Ticket implements Alarm {
   private resolve!: (result: StoreLease | Busy) => void
   private reject!: (error: unknown) => void
   private settled = false
+  /** Made only for a caller that brings a signal: thousands of tickets may be waiting. */
+  private readonly onAbort: (() => void) | null
 
   constructor(engine: Engine, request: Request, sinceMs: number, home: TicketHome) {
     this.engine = engine
@@ -55,7 +57,8 @@ export class Ticket implements Alarm {
     })
     const { signal, waitMs } = request
     if (waitMs > 0 && waitMs < Number.POSITIVE_INFINITY) engine.waits.set(this, sinceMs + waitMs)
-    signal?.addEventListener('abort', this.onAbort)
+    this.onAbort = signal === null ? null : () => this.cancel()
+    if (this.onAbort !== null) signal?.addEventListener('abort', this.onAbort)
   }
 
   get waitedMs(): number {
@@ -86,7 +89,7 @@ export class Ticket implements Alarm {
     else this.turnAway(why)
   }
 
-  private readonly onAbort = (): void => {
+  private cancel(): void {
     if (this.settled) return
     this.home.abandon(this)
     this.settle()
@@ -96,6 +99,6 @@ export class Ticket implements Alarm {
   private settle(): void {
     this.settled = true
     this.engine.waits.remove(this)
-    this.request.signal?.removeEventListener('abort', this.onAbort)
+    if (this.onAbort !== null) this.request.signal?.removeEventListener('abort', this.onAbort)
   }
 }

@@ -10,6 +10,8 @@ const STALL_MS = 250
 /** A wall clock this far ahead of the monotonic one means that the machine slept. */
 const SLEEP_MS = 1000
 const SHORTEST_RENEW_CALL_MS = 50
+/** Renewals that are due within this part of a lease's life travel together, those that could wait a little earlier. */
+const TOGETHER = 1 / 60
 
 /** Keeps every hold alive and ends it at its own deadline: one timer, renewals in batches. */
 export class Watchdog {
@@ -76,7 +78,9 @@ export class Watchdog {
   }
 
   private schedule(hold: Hold, renewAtMs: number): void {
-    hold.renewAtMs = hold.autoRenew && renewAtMs < hold.renewUntilMs ? renewAtMs : Number.POSITIVE_INFINITY
+    const stepMs = hold.lifeMs * TOGETHER
+    const wanted = hold.autoRenew && renewAtMs < hold.renewUntilMs
+    hold.renewAtMs = wanted ? Math.floor(renewAtMs / stepMs) * stepMs : Number.POSITIVE_INFINITY
     this.alarms.set(hold, Math.min(hold.renewAtMs, hold.validUntilMs))
   }
 
@@ -144,6 +148,8 @@ export class Watchdog {
   private settle(holds: readonly Hold[], answers: readonly RenewReply[], sentAtMs: number): void {
     const nowMs = this.runtime.nowMs()
     const told = this.events.has('renewed')
+    // Calls drift apart, so that not everything is renewed at one moment for ever; what travels together stays together.
+    const spread = 0.9 + 0.1 * this.runtime.random()
     for (let index = 0; index < holds.length; index++) {
       const hold = holds[index] as Hold
       const answer = answers[index] as RenewReply
@@ -167,8 +173,7 @@ export class Watchdog {
         this.lose(hold, 'deadline')
         continue
       }
-      // Spread, so that leases taken together do not stay in step for ever.
-      this.schedule(hold, sentAtMs + (ttlMs / 3) * (0.9 + 0.1 * this.runtime.random()))
+      this.schedule(hold, sentAtMs + (ttlMs / 3) * spread)
       if (told)
         this.events.emit('renewed', { key: hold.userKey, token: hold.token, tookMs: nowMs - sentAtMs })
     }
