@@ -39,6 +39,7 @@ export function plot(panels: readonly Panel[], note: string): string {
   })
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${total}" width="${width}" height="${total}">`,
+    `<title>${escaped(note)}</title>`,
     `<style>${STYLE}\n</style>`,
     ...drawn,
     `<text class="note" x="0" y="${total - 4}">${escaped(note)}</text>`,
