@@ -1,8 +1,8 @@
-// Writes scripts.generated.ts of each store that has scripts, from the files beside it: each with its includes and its hash.
+// Writes scripts.generated.ts of each store that has scripts, from the files beside it: each with its hash.
 // With --check it writes nothing and fails when one of them is stale.
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const stores = ['src/stores/redis', 'src/stores/quorum']
@@ -14,42 +14,58 @@ export function generated(store) {
     .filter((file) => file.endsWith('.lua'))
     .map((file) => file.slice(0, -4))
     .sort()
+  const shared = new Map()
   const entries = names.map((name) => {
-    const source = scriptSource(resolve(folder, `${name}.lua`))
+    const pieces = piecesOf(resolve(folder, `${name}.lua`))
+    const source = pieces.map(({ text }) => text).join('')
     const sha = createHash('sha1').update(source).digest('hex')
-    return `  ${camel(name)}: {\n    sha: '${sha}',\n    source: ${literal(source)},\n  },`
+    for (const { part, text } of pieces) if (part !== null) shared.set(part, text)
+    const written = pieces.map(({ part, text }) => (part === null ? escaped(text) : `\${${part}}`)).join('')
+    return `  ${camel(name)}: {\n    sha: '${sha}',\n    source: \`${written}\`,\n  },`
   })
-  const text = `// Written by scripts/lua.mjs from scripts/*.lua; do not edit.\nexport const SCRIPTS = {\n${entries.join('\n')}\n} as const\n`
+  const parts = [...shared].sort().map(([part, text]) => `const ${part} = \`${escaped(text)}\`\n`)
+  const head = '// Written by scripts/lua.mjs from scripts/*.lua; do not edit.\n'
+  const text = `${head}${parts.join('')}\nexport const SCRIPTS = {\n${entries.join('\n')}\n} as const\n`
   return { file: resolve(folder, '../scripts.generated.ts'), text }
 }
 
-/** A script with its includes and without its comments. */
-function scriptSource(file) {
-  const lines = expand(file, new Set())
-  return `${lines
-    .map((line) => line.trim())
-    .filter((line) => line !== '' && !line.startsWith('--'))
-    .join('\n')}\n`
+/** A script without its comments, in pieces: what several scripts include has a name and is written once. */
+function piecesOf(file) {
+  return expand(file, new Set(), null).filter(({ text }) => text !== '')
 }
 
-/** A part that is included twice is written once. */
-function expand(file, seen) {
+/** A part that is included twice in one script is written once. */
+function expand(file, seen, part) {
   if (seen.has(file)) return []
   seen.add(file)
-  return readFileSync(file, 'utf8')
-    .split('\n')
-    .flatMap((line) => {
-      const include = /^\s*-- @include (\S+)$/.exec(line)
-      return include ? expand(resolve(dirname(file), include[1]), seen) : [line]
-    })
+  const pieces = []
+  let lines = []
+  const end = () => {
+    const kept = lines.map((line) => line.trim()).filter((line) => line !== '' && !line.startsWith('--'))
+    const own = pieces.filter((piece) => piece.part?.startsWith(`${part}$`) || piece.part === part).length
+    const name = part === null ? null : own === 0 ? part : `${part}$${own}`
+    if (kept.length > 0) pieces.push({ part: name, text: `${kept.join('\n')}\n` })
+    lines = []
+  }
+  for (const line of readFileSync(file, 'utf8').split('\n')) {
+    const include = /^\s*-- @include (\S+)$/.exec(line)
+    if (include === null) lines.push(line)
+    else {
+      end()
+      const path = resolve(dirname(file), include[1])
+      pieces.push(...expand(path, seen, camel(basename(path, '.lua'))))
+    }
+  }
+  end()
+  return pieces
 }
 
 function camel(name) {
   return name.replace(/-(\w)/g, (_, letter) => letter.toUpperCase())
 }
 
-function literal(text) {
-  return `\`${text.replace(/[\\`]|\$\{/g, '\\$&')}\``
+function escaped(text) {
+  return text.replace(/[\\`]|\$\{/g, '\\$&')
 }
 
 function main() {

@@ -1,222 +1,5 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
-export const SCRIPTS = {
-  ask: {
-    sha: '0ddf1f7aa93110f889531f09f6a359ee92830393',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local CLAIM, CLAIM_ONCE, RENEW, RAISE, RELEASE = 120, 121, 110, 112, 114
-local answers, other = { stamp }, nil
-local lastHead, head, life, latest = nil, nil, nil, format('%016.0f', stamp + KEEP * 1000)
-for index = 1, #KEYS do
-local key, argument = KEYS[index], ARGV[index]
-local letter, value = byte(argument), call('GET', key)
-local form, answer = value and sub(value, 1, 2), nil
-if letter == CLAIM or letter == CLAIM_ONCE then
-local ballot = sub(argument, 12, 27)
-if (not value or form == '1f') and ballot <= latest and ballot >= '0001000000000000' then
-local seq = ballot
-if value and sub(value, 3) >= ballot then seq = format('%016.0f', sub(value, 3) + 1) end
-if sub(argument, 2, 27) ~= lastHead then
-local ttl = sub(argument, 2, 11)
-lastHead = sub(argument, 2, 27)
-head, life = format('%013.0f', now + ttl) .. nowText .. ballot, format('%.0f', ttl + KEEP)
-end
-call('SET', key, '1x' .. seq .. head .. sub(argument, 44), 'PX', life)
-answer = tonumber(seq)
-end
-elseif letter ~= RENEW and letter ~= RELEASE then
-answer = nil
-elseif not value or form == '1f' then
-answer = 0
-elseif form == '1x' and sub(value, 19, 31) > nowText then
-if letter == RELEASE then
-local id = sub(argument, 18)
-if sub(value, 61, 60 + #id) == id and byte(value, 61 + #id) == 0 and sub(value, 45, 60) <= sub(argument, 2, 17) then
-call('SET', key, '1f' .. sub(value, 3, 18), 'PX', '86400000')
-answer = 1
-end
-elseif sub(argument, 28, 28) == 'e' then
-local ttl, seq, id = sub(argument, 2, 11), sub(argument, 12, 27), sub(argument, 29)
-local held = sub(value, 3, 18)
-if seq == '0000000000000000' then seq = held end
-if sub(value, 61, 60 + #id) == id and byte(value, 61 + #id) == 0 and seq >= held then
-local expires = math.max(now + ttl, sub(value, 19, 31))
-call('SET', key, '1x' .. seq .. format('%013.0f', expires) .. sub(value, 32), 'PX',
-format('%.0f', expires - now + KEEP))
-answer = tonumber(seq)
-end
-end
-end
-if not answer then
-if not other then
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local voter = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), tonumber(sub(value, 45, 60)),
-sub(value, 61) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { voter } } }, line = {} }
-end
-if form ~= '1s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local voter = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f%016.0f', seq, voter[1], voter[2], voter[3]) .. voter[4]
-end
-end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, voter in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(voter[4], TAIL)
-until_ = math.max(until_, voter[1] + delay)
-end
-end
-for _, watcher in ipairs(state.line) do until_ = math.max(until_, watcher[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 44)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), ballot = tonumber(sub(argument, 12, 27)),
-ticket = tonumber(sub(argument, 28, 43)), tail = sub(argument, 44, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
-local queue, kind, limit, weight, owner, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-claim.replaces = replaces ~= ''
-if owner ~= '' then claim.owner = owner end
-end
-return claim
-end
-local CALL = 1000
-local letters = {}
-local keyName = nil
-local function tell(inbox, kind, id)
-letters[#letters + 1] = { inbox, kind .. '\\0' .. id .. '\\0' .. keyName }
-end
-local function tellVoter(voter, kind)
-local id, inbox = string.match(voter[4], TAIL)
-tell(inbox, kind, id)
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function fits(claim, holds)
-if claim.kind == 'e' then return #holds == 0 end
-local used = 0
-for _, hold in ipairs(holds) do
-if claim.kind == 's' and hold[2] ~= 's' then return false end
-if hold[2] == 'p' then used = used + hold[4] end
-end
-return claim.kind == 's' or used + claim.weight <= claim.limit
-end
-local function covers(hold, claim)
-if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
-return hold[2] == 'e' or claim.kind == 's'
-end
-local function ownHold(state, claim)
-if not claim.owner then return nil end
-for _, hold in ipairs(state.holds) do
-if hold[1] == claim.owner then return hold end
-end
-end
-local function callLine(state)
-if #state.line == 0 or state.closed > now then return end
-local beside, open = {}, true
-for at, hold in ipairs(state.holds) do beside[at] = hold end
-for _, watcher in ipairs(state.line) do
-local claim = claimOf(watcher[5])
-local own = ownHold(state, claim)
-local comes = own and covers(own, claim)
-if not comes then
-open = open and not own and fits(claim, beside)
-if open then beside[#beside + 1] = { false, claim.kind, claim.limit, claim.weight } end
-comes = open
-end
-if comes and watcher[4] == 0 then
-watcher[4] = now + CALL
-state.changed = true
-tell(claim.inbox, 'free', claim.id)
-end
-end
-end
-local function expire(state)
-local alive = {}
-for _, hold in ipairs(state.holds) do
-local voters = {}
-for _, voter in ipairs(hold[6]) do
-if voter[1] > now then
-voters[#voters + 1] = voter
-else
-state.changed = true
-local _, _, _, _, _, delay = string.match(voter[4], TAIL)
-if tonumber(delay) > 0 then state.closed = math.max(state.closed, voter[1] + delay) end
-end
-end
-hold[6] = voters
-if #voters > 0 then alive[#alive + 1] = hold end
-end
-state.holds = alive
-end
-local function sweep(state)
-local line = {}
-for _, watcher in ipairs(state.line) do
-if watcher[1] > now and (watcher[4] == 0 or watcher[4] > now) then line[#line + 1] = watcher end
-end
-if #line < #state.line then state.changed = true end
-state.line = line
-expire(state)
-callLine(state)
-end
-local function voterOf(state, id)
-for at, hold in ipairs(state.holds) do
-for index, voter in ipairs(hold[6]) do
-if isOf(id, voter[4], 1) then return hold, index, at end
-end
-end
-end
-local function remove(state, hold, index, at)
-table.remove(hold[6], index)
-if #hold[6] == 0 then table.remove(state.holds, at) end
-state.changed = true
-end
-local function placeOf(state, id)
-for place, watcher in ipairs(state.line) do
-if isOf(id, watcher[5], 44) then return place end
-end
-end
-local function leave(state, id)
-local place = placeOf(state, id)
-if not place then return false end
-table.remove(state.line, place)
-state.changed = true
-return true
-end
-local function granted(state, seq)
+const answer = `local function granted(state, seq)
 return #state.line > 0 and -seq or seq
 end
 local function refused(reason, message)
@@ -378,42 +161,15 @@ end
 callLine(state)
 return 1
 end
-other = function(key, letter, argument, value)
-local state = load(value)
-if not state then return { 'format' } end
-keyName = key
-sweep(state)
-local answer
-if letter == RENEW then
-answer = answerRenew(state, argument)
-elseif letter == RAISE then
-answer = answerRaise(state, argument)
-elseif letter == RELEASE then
-answer = answerRelease(state, argument)
-else
-answer = answerClaim(state, claimOf(argument))
-end
-if state.changed then save(key, state) end
-deliver()
-return answer
-end
-end
-answer = other(key, letter, argument, value)
-end
-answers[index + 1] = answer
-end
-return answers
-`,
-  },
-  evict: {
-    sha: '83ff84478c0bea2211eeb8f32b9c830b65f8de66',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+`
+const clock = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+`
+const state = `local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
 return sub(text, from, from + #id) == id .. '\\0'
@@ -471,7 +227,8 @@ if owner ~= '' then claim.owner = owner end
 end
 return claim
 end
-local CALL = 1000
+`
+const step = `local CALL = 1000
 local letters = {}
 local keyName = nil
 local function tell(inbox, kind, id)
@@ -576,7 +333,86 @@ table.remove(state.line, place)
 state.changed = true
 return true
 end
-local key, ask, found = KEYS[1], ARGV[1] == 'ask', 0
+`
+
+export const SCRIPTS = {
+  ask: {
+    sha: '0ddf1f7aa93110f889531f09f6a359ee92830393',
+    source: `${clock}local CLAIM, CLAIM_ONCE, RENEW, RAISE, RELEASE = 120, 121, 110, 112, 114
+local answers, other = { stamp }, nil
+local lastHead, head, life, latest = nil, nil, nil, format('%016.0f', stamp + KEEP * 1000)
+for index = 1, #KEYS do
+local key, argument = KEYS[index], ARGV[index]
+local letter, value = byte(argument), call('GET', key)
+local form, answer = value and sub(value, 1, 2), nil
+if letter == CLAIM or letter == CLAIM_ONCE then
+local ballot = sub(argument, 12, 27)
+if (not value or form == '1f') and ballot <= latest and ballot >= '0001000000000000' then
+local seq = ballot
+if value and sub(value, 3) >= ballot then seq = format('%016.0f', sub(value, 3) + 1) end
+if sub(argument, 2, 27) ~= lastHead then
+local ttl = sub(argument, 2, 11)
+lastHead = sub(argument, 2, 27)
+head, life = format('%013.0f', now + ttl) .. nowText .. ballot, format('%.0f', ttl + KEEP)
+end
+call('SET', key, '1x' .. seq .. head .. sub(argument, 44), 'PX', life)
+answer = tonumber(seq)
+end
+elseif letter ~= RENEW and letter ~= RELEASE then
+answer = nil
+elseif not value or form == '1f' then
+answer = 0
+elseif form == '1x' and sub(value, 19, 31) > nowText then
+if letter == RELEASE then
+local id = sub(argument, 18)
+if sub(value, 61, 60 + #id) == id and byte(value, 61 + #id) == 0 and sub(value, 45, 60) <= sub(argument, 2, 17) then
+call('SET', key, '1f' .. sub(value, 3, 18), 'PX', '86400000')
+answer = 1
+end
+elseif sub(argument, 28, 28) == 'e' then
+local ttl, seq, id = sub(argument, 2, 11), sub(argument, 12, 27), sub(argument, 29)
+local held = sub(value, 3, 18)
+if seq == '0000000000000000' then seq = held end
+if sub(value, 61, 60 + #id) == id and byte(value, 61 + #id) == 0 and seq >= held then
+local expires = math.max(now + ttl, sub(value, 19, 31))
+call('SET', key, '1x' .. seq .. format('%013.0f', expires) .. sub(value, 32), 'PX',
+format('%.0f', expires - now + KEEP))
+answer = tonumber(seq)
+end
+end
+end
+if not answer then
+if not other then
+${state}${step}${answer}other = function(key, letter, argument, value)
+local state = load(value)
+if not state then return { 'format' } end
+keyName = key
+sweep(state)
+local answer
+if letter == RENEW then
+answer = answerRenew(state, argument)
+elseif letter == RAISE then
+answer = answerRaise(state, argument)
+elseif letter == RELEASE then
+answer = answerRelease(state, argument)
+else
+answer = answerClaim(state, claimOf(argument))
+end
+if state.changed then save(key, state) end
+deliver()
+return answer
+end
+end
+answer = other(key, letter, argument, value)
+end
+answers[index + 1] = answer
+end
+return answers
+`,
+  },
+  evict: {
+    sha: '83ff84478c0bea2211eeb8f32b9c830b65f8de66',
+    source: `${clock}${state}${step}local key, ask, found = KEYS[1], ARGV[1] == 'ask', 0
 local state = load(call('GET', key))
 if not state then return -1 end
 keyName = key
@@ -597,71 +433,7 @@ return found
   },
   read: {
     sha: '02fbe464e04e4a17ed898553b49fce133e0eac7c',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local voter = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), tonumber(sub(value, 45, 60)),
-sub(value, 61) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { voter } } }, line = {} }
-end
-if form ~= '1s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local voter = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f%016.0f', seq, voter[1], voter[2], voter[3]) .. voter[4]
-end
-end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, voter in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(voter[4], TAIL)
-until_ = math.max(until_, voter[1] + delay)
-end
-end
-for _, watcher in ipairs(state.line) do until_ = math.max(until_, watcher[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 44)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), ballot = tonumber(sub(argument, 12, 27)),
-ticket = tonumber(sub(argument, 28, 43)), tail = sub(argument, 44, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
-local queue, kind, limit, weight, owner, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-claim.replaces = replaces ~= ''
-if owner ~= '' then claim.owner = owner end
-end
-return claim
-end
-local answers = { stamp }
+    source: `${clock}${state}local answers = { stamp }
 for index = 1, #KEYS do
 local state = load(call('GET', KEYS[index]))
 answers[index + 1] = state and { state.seq, state.closed, state.holds, state.line } or -1

@@ -1,254 +1,5 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
-export const SCRIPTS = {
-  attempt: {
-    sha: 'f2380f448dfb2a182807f0c61c63f2ed2876d801',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local FREE, FULL = 102, 102
-local answers, claims = nil, nil
-local freeText = '1f' .. stampText
-local alike, opening, before, after, ending, life = false, nil, nil, '', nil, nil
-local values, written = nil, nil
-local index = 1
-while index <= #KEYS do
-local key, argument = KEYS[index], ARGV[index]
-local letter, who, value = 0, argument, nil
-if not alike then
-letter = byte(argument)
-if letter ~= FULL then
-local digits = byte(argument, -1) - 48
-before = '1x' .. stampText .. nowText .. nowText .. sub(argument, 2, 11)
-life = sub(argument, -1 - digits, -2)
-who = sub(argument, 12, -2 - digits)
-if letter < 97 then
-alike = true
-local stop = string.find(who, '\\0', 1, true)
-opening, ending = (letter == 88 and 'x' or 'y') .. sub(argument, 2, 11), sub(argument, -1 - digits)
-who, after = sub(who, 1, stop - 1), sub(who, stop)
-values, written = call('MGET', unpack(KEYS)), {}
-end
-end
-end
-if alike and not written[key] then
-value = values[index]
-written[key] = true
-elseif letter ~= FULL then
-value = call('GET', key)
-end
-if letter ~= FULL and (not value or (byte(value, 2) == FREE and value < freeText)) then
-call('SET', key, before .. who .. after, 'PX', life)
-if answers then answers[index] = stamp end
-else
-if not answers then
-answers = {}
-for earlier = 1, index - 1 do answers[earlier] = stamp end
-end
-if not claims then
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
-end
-if form ~= '1s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local member = hold[6][1]
-return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
-end
-end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, member in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-until_ = math.max(until_, member[1] + delay)
-end
-end
-for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if byte(argument) == 102 then
-local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-if owner ~= '' then claim.owner = owner end
-if group ~= '' then claim.group = group end
-if replaces ~= '' then claim.replaces = replaces end
-end
-return claim
-end
-local OFFER = 1000
-local letters = {}
-local keyName = nil
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function tell(member, kind, detail)
-local id, inbox = string.match(member[3], TAIL)
-post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
-end
-local function fits(claim, holds)
-if claim.kind == 'e' then return #holds == 0 end
-local used = 0
-for _, hold in ipairs(holds) do
-if claim.kind == 's' and hold[2] ~= 's' then return false end
-if hold[2] == 'p' then used = used + hold[4] end
-end
-return claim.kind == 's' or used + claim.weight <= claim.limit
-end
-local function covers(hold, claim)
-if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
-return hold[2] == 'e' or claim.kind == 's'
-end
-local function ownHold(state, claim)
-if not claim.owner then return nil end
-for _, hold in ipairs(state.holds) do
-if hold[1] == claim.owner then return hold end
-end
-end
-local function admits(state, claim)
-if state.closed > now then return false end
-local own = ownHold(state, claim)
-if own then return covers(own, claim) end
-return fits(claim, state.holds)
-end
-local function joins(state, claim)
-local own = ownHold(state, claim)
-return own ~= nil and covers(own, claim)
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-state.changed = true
-return state.seq
-end
-local function grant(state, claim, life)
-local member = { now + life, now, claim.tail }
-state.changed = true
-local own = ownHold(state, claim)
-if own then
-table.insert(own[6], member)
-return own
-end
-local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
-table.insert(state.holds, hold)
-return hold
-end
-local function spareOf(hold)
-return hold[1] and 0 or 255
-end
-local function flag(contended)
-return contended and 1 or 0
-end
-local function hasOwner(state)
-for _, hold in ipairs(state.holds) do
-if hold[1] then return true end
-end
-return false
-end
-local function nextIn(state)
-local line = state.line
-if #line == 0 then return nil end
-local head = claimOf(line[1][3])
-if admits(state, head) then return 1, head end
-if not hasOwner(state) then return nil end
-for place = 2, #line do
-local claim = claimOf(line[place][3])
-if joins(state, claim) then return place, claim end
-end
-end
-local function promote(state)
-if #state.line == 0 or state.closed > now then return end
-while true do
-local place, claim = nextIn(state)
-if not place then return end
-table.remove(state.line, place)
-local life = math.min(claim.ttl, OFFER)
-local hold = grant(state, claim, life)
-post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
-flag(#state.line > 0), now, life) .. keyName)
-end
-end
-local function expire(state)
-local alive = {}
-for _, hold in ipairs(state.holds) do
-local members = {}
-for _, member in ipairs(hold[6]) do
-if member[1] > now then
-members[#members + 1] = member
-else
-state.changed = true
-tell(member, 'lost', 'expired')
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
-end
-end
-hold[6] = members
-if #members > 0 then alive[#alive + 1] = hold end
-end
-state.holds = alive
-end
-local function sweep(state)
-local line = {}
-for _, waiter in ipairs(state.line) do
-if waiter[1] > now then line[#line + 1] = waiter end
-end
-if #line < #state.line then state.changed = true end
-state.line = line
-expire(state)
-promote(state)
-end
-local function memberOf(state, id)
-for at, hold in ipairs(state.holds) do
-for index, member in ipairs(hold[6]) do
-if isOf(id, member[3], 1) then return hold, index, at end
-end
-end
-end
-local function placeOf(state, id)
-for place, waiter in ipairs(state.line) do
-if isOf(id, waiter[3], 12) then return place end
-end
-end
-local function leave(state, id)
-local place = placeOf(state, id)
-if not place then return false end
-table.remove(state.line, place)
-state.changed = true
-return true
-end
-local function granted(state, hold)
+const claim = `local function granted(state, hold)
 local contended = #state.line > 0
 if not hold[1] then return contended and -hold[5] or hold[5] end
 return { 'granted', hold[5], flag(contended) }
@@ -362,72 +113,98 @@ return granted(state, grant(state, claim, claim.ttl))
 end
 return block(state, claim, waiting)
 end
-local function claimOne(key, value, argument)
-local state = load(value)
-if not state then return { 'format' } end
-keyName = key
-sweep(state)
-local answer = applyClaim(state, claimOf(argument))
-if state.changed then save(key, state) end
-deliver()
-return answer
-end
-local function claimGroup(first, last)
-local states, order = {}, {}
-for index = first, last do
-local key = KEYS[index]
-local state = states[key]
-if not state then
-state = load(call('GET', key))
-states[key] = state
-order[#order + 1] = key
-end
-local answer = { 'format' }
-if state then
-keyName = key
-sweep(state)
-answer = applyClaim(state, claimOf(ARGV[index]))
-end
-if type(answer) == 'table' and answer[1] ~= 'granted' then
-for other = first, last do answers[other] = { 'blocked', 0, -1, now } end
-answers[index] = answer
-letters = {}
-return
-end
-answers[index] = answer
-end
-for _, key in ipairs(order) do save(key, states[key]) end
-deliver()
-end
-claims = { one = claimOne, group = claimGroup, of = claimOf }
-end
-local group = letter == FULL and claims.of(argument).group
-if group then
-local last = index
-while last < #KEYS and byte(ARGV[last + 1]) == FULL and claims.of(ARGV[last + 1]).group == group do
-last = last + 1
-end
-claims.group(index, last)
-index = last
-else
-if alike then argument = opening .. who .. after .. ending end
-answers[index] = claims.one(key, value or call('GET', key), argument)
-end
-end
-index = index + 1
-end
-return answers or stamp
-`,
-  },
-  evict: {
-    sha: '6d83e667a6c6a282d4bf20f31dc7a8e515d75a55',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+`
+const clock = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+`
+const condition = `local function allows(record, condition, detail)
+if condition == 'absent' then return record == nil end
+if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
+if condition == 'plain' then return call('GET', KEYS[2]) == detail end
+if condition ~= 'held' then return true end
+local state = load(call('GET', KEYS[2]))
+if not state then return false end
+keyName = KEYS[2]
+sweep(state)
+return memberOf(state, detail) ~= nil
+end
+`
+const plain = `local letters = {}
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
+local function holderOf(key)
+local value = redis.pcall('GET', key)
+if type(value) == 'table' then return nil end
+return value
+end
+local function loadSide(side)
+local value = call('GET', side)
+if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
+if sub(value, 1, 2) ~= '1p' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
+end
+local function saveSide(side, state, ttl)
+local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
+call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
+end
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+return state.seq
+end
+local function leave(state, id)
+for place, waiter in ipairs(state.waiters) do
+if waiter[2] == id then
+table.remove(state.waiters, place)
+return true
+end
+end
+return false
+end
+local function wake(state, key)
+for _, waiter in ipairs(state.waiters) do
+post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
+end
+state.waiters = {}
+end
+local function tell(state, key, kind, detail)
+if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
+end
+`
+const record = `local function readRecord(key)
+local value = call('GET', key)
+if not value then return nil, 0 end
+if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
+local version = tonumber(sub(value, 3, 18))
+if #value == 18 then return nil, version end
+local expires = tonumber(sub(value, 19, 31))
+if expires > 0 and expires <= now then return nil, version end
+return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
+version
+end
+local function writeRecord(key, record)
+local units = record.units and format('%010.0f', record.units) or '----------'
+local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+if record.expires == 0 then
+call('SET', key, value)
+else
+call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
+end
+end
+local function show(record)
+return record and { record.version, record.expires, record.text } or false
+end
+`
+const state = `local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
 return sub(text, from, from + #id) == id .. '\\0'
@@ -484,7 +261,8 @@ if replaces ~= '' then claim.replaces = replaces end
 end
 return claim
 end
-local OFFER = 1000
+`
+const step = `local OFFER = 1000
 local letters = {}
 local keyName = nil
 local function post(inbox, text)
@@ -627,7 +405,162 @@ table.remove(state.line, place)
 state.changed = true
 return true
 end
-local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
+`
+const stock = `local call, format = redis.call, string.format
+local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
+local function whole(number) return format('%.0f', number) end
+local function amount(goods) return type(goods) == 'table' and #goods or goods end
+local function nowMs()
+local time = call('TIME')
+return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+local function keepEnd(stock, key)
+if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
+end
+local function fetch(order, buyer)
+local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
+if not fields[1] then return nil end
+if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
+return {
+named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
+ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
+}
+end
+local function putBack(stock, goods, buyer)
+if stock.named then
+for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
+keepEnd(stock, UNITS)
+else
+call('HINCRBY', STOCK, 'left', goods)
+end
+if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+end
+local function returnExpired(stock)
+local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
+for _, id in ipairs(expired) do
+local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
+putBack(stock, order[2], order[3])
+call('HINCRBY', STOCK, 'held', -amount(order[2]))
+call('HDEL', STOCK, 'o:' .. id)
+call('ZREM', ENDS, id)
+end
+return #expired > 0
+end
+local function readStock(order, buyer)
+local stock = fetch(order, buyer)
+if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
+return stock
+end
+local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
+local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
+`
+const values = `local values, written = nil, nil
+if #KEYS > 1 then values, written = call('MGET', unpack(KEYS)), {} end
+`
+
+export const SCRIPTS = {
+  attempt: {
+    sha: 'f2380f448dfb2a182807f0c61c63f2ed2876d801',
+    source: `${clock}local FREE, FULL = 102, 102
+local answers, claims = nil, nil
+local freeText = '1f' .. stampText
+local alike, opening, before, after, ending, life = false, nil, nil, '', nil, nil
+local values, written = nil, nil
+local index = 1
+while index <= #KEYS do
+local key, argument = KEYS[index], ARGV[index]
+local letter, who, value = 0, argument, nil
+if not alike then
+letter = byte(argument)
+if letter ~= FULL then
+local digits = byte(argument, -1) - 48
+before = '1x' .. stampText .. nowText .. nowText .. sub(argument, 2, 11)
+life = sub(argument, -1 - digits, -2)
+who = sub(argument, 12, -2 - digits)
+if letter < 97 then
+alike = true
+local stop = string.find(who, '\\0', 1, true)
+opening, ending = (letter == 88 and 'x' or 'y') .. sub(argument, 2, 11), sub(argument, -1 - digits)
+who, after = sub(who, 1, stop - 1), sub(who, stop)
+values, written = call('MGET', unpack(KEYS)), {}
+end
+end
+end
+if alike and not written[key] then
+value = values[index]
+written[key] = true
+elseif letter ~= FULL then
+value = call('GET', key)
+end
+if letter ~= FULL and (not value or (byte(value, 2) == FREE and value < freeText)) then
+call('SET', key, before .. who .. after, 'PX', life)
+if answers then answers[index] = stamp end
+else
+if not answers then
+answers = {}
+for earlier = 1, index - 1 do answers[earlier] = stamp end
+end
+if not claims then
+${state}${step}${claim}local function claimOne(key, value, argument)
+local state = load(value)
+if not state then return { 'format' } end
+keyName = key
+sweep(state)
+local answer = applyClaim(state, claimOf(argument))
+if state.changed then save(key, state) end
+deliver()
+return answer
+end
+local function claimGroup(first, last)
+local states, order = {}, {}
+for index = first, last do
+local key = KEYS[index]
+local state = states[key]
+if not state then
+state = load(call('GET', key))
+states[key] = state
+order[#order + 1] = key
+end
+local answer = { 'format' }
+if state then
+keyName = key
+sweep(state)
+answer = applyClaim(state, claimOf(ARGV[index]))
+end
+if type(answer) == 'table' and answer[1] ~= 'granted' then
+for other = first, last do answers[other] = { 'blocked', 0, -1, now } end
+answers[index] = answer
+letters = {}
+return
+end
+answers[index] = answer
+end
+for _, key in ipairs(order) do save(key, states[key]) end
+deliver()
+end
+claims = { one = claimOne, group = claimGroup, of = claimOf }
+end
+local group = letter == FULL and claims.of(argument).group
+if group then
+local last = index
+while last < #KEYS and byte(ARGV[last + 1]) == FULL and claims.of(ARGV[last + 1]).group == group do
+last = last + 1
+end
+claims.group(index, last)
+index = last
+else
+if alike then argument = opening .. who .. after .. ending end
+answers[index] = claims.one(key, value or call('GET', key), argument)
+end
+end
+index = index + 1
+end
+return answers or stamp
+`,
+  },
+  evict: {
+    sha: '6d83e667a6c6a282d4bf20f31dc7a8e515d75a55',
+    source: `${clock}${state}${step}local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
 local state = load(call('GET', key))
 if not state then return -1 end
 keyName = key
@@ -656,59 +589,7 @@ return labels
   },
   plainAttempt: {
     sha: 'cae8c8b138f9502d844d7ec899f6bd60305404b2',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local letters = {}
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function holderOf(key)
-local value = redis.pcall('GET', key)
-if type(value) == 'table' then return nil end
-return value
-end
-local function loadSide(side)
-local value = call('GET', side)
-if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
-if sub(value, 1, 2) ~= '1p' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
-end
-local function saveSide(side, state, ttl)
-local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
-call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-return state.seq
-end
-local function leave(state, id)
-for place, waiter in ipairs(state.waiters) do
-if waiter[2] == id then
-table.remove(state.waiters, place)
-return true
-end
-end
-return false
-end
-local function wake(state, key)
-for _, waiter in ipairs(state.waiters) do
-post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
-end
-state.waiters = {}
-end
-local function tell(state, key, kind, detail)
-if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
-end
-local LOOK = 100
+    source: `${clock}${plain}local LOOK = 100
 local function grant(key, side, state, claim)
 leave(state, claim.id)
 call('SET', key, claim.id, 'PX', claim.ttlText)
@@ -770,59 +651,7 @@ return answers
   },
   plainEvict: {
     sha: '13c7b876f7634d85580e18055649cb78bfa29d71',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local letters = {}
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function holderOf(key)
-local value = redis.pcall('GET', key)
-if type(value) == 'table' then return nil end
-return value
-end
-local function loadSide(side)
-local value = call('GET', side)
-if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
-if sub(value, 1, 2) ~= '1p' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
-end
-local function saveSide(side, state, ttl)
-local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
-call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-return state.seq
-end
-local function leave(state, id)
-for place, waiter in ipairs(state.waiters) do
-if waiter[2] == id then
-table.remove(state.waiters, place)
-return true
-end
-end
-return false
-end
-local function wake(state, key)
-for _, waiter in ipairs(state.waiters) do
-post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
-end
-state.waiters = {}
-end
-local function tell(state, key, kind, detail)
-if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
-end
-local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
+    source: `${clock}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
 if not holder then return {} end
@@ -844,59 +673,7 @@ return { label }
   },
   plainRead: {
     sha: 'b18d468ad3d087887085448898834673d348014a',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local letters = {}
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function holderOf(key)
-local value = redis.pcall('GET', key)
-if type(value) == 'table' then return nil end
-return value
-end
-local function loadSide(side)
-local value = call('GET', side)
-if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
-if sub(value, 1, 2) ~= '1p' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
-end
-local function saveSide(side, state, ttl)
-local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
-call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-return state.seq
-end
-local function leave(state, id)
-for place, waiter in ipairs(state.waiters) do
-if waiter[2] == id then
-table.remove(state.waiters, place)
-return true
-end
-end
-return false
-end
-local function wake(state, key)
-for _, waiter in ipairs(state.waiters) do
-post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
-end
-state.waiters = {}
-end
-local function tell(state, key, kind, detail)
-if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
-end
-local answers = {}
+    source: `${clock}${plain}local answers = {}
 for index = 1, #KEYS / 2 do
 local key, side = KEYS[2 * index - 1], KEYS[2 * index]
 local holder, state = holderOf(key), loadSide(side)
@@ -915,59 +692,7 @@ return answers
   },
   plainRelease: {
     sha: '08ea0158c967527185593bfbd324f6511c0f7062',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local letters = {}
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function holderOf(key)
-local value = redis.pcall('GET', key)
-if type(value) == 'table' then return nil end
-return value
-end
-local function loadSide(side)
-local value = call('GET', side)
-if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
-if sub(value, 1, 2) ~= '1p' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
-end
-local function saveSide(side, state, ttl)
-local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
-call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-return state.seq
-end
-local function leave(state, id)
-for place, waiter in ipairs(state.waiters) do
-if waiter[2] == id then
-table.remove(state.waiters, place)
-return true
-end
-end
-return false
-end
-local function wake(state, key)
-for _, waiter in ipairs(state.waiters) do
-post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
-end
-state.waiters = {}
-end
-local function tell(state, key, kind, detail)
-if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
-end
-local function release(key, side, id)
+    source: `${clock}${plain}local function release(key, side, id)
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
 if holder ~= id then
@@ -990,59 +715,7 @@ return answers
   },
   plainRenew: {
     sha: '284949744db6fc75ff7b9e31bce1a6a4234c9d68',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local letters = {}
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function holderOf(key)
-local value = redis.pcall('GET', key)
-if type(value) == 'table' then return nil end
-return value
-end
-local function loadSide(side)
-local value = call('GET', side)
-if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
-if sub(value, 1, 2) ~= '1p' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
-end
-local function saveSide(side, state, ttl)
-local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
-call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-return state.seq
-end
-local function leave(state, id)
-for place, waiter in ipairs(state.waiters) do
-if waiter[2] == id then
-table.remove(state.waiters, place)
-return true
-end
-end
-return false
-end
-local function wake(state, key)
-for _, waiter in ipairs(state.waiters) do
-post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
-end
-state.waiters = {}
-end
-local function tell(state, key, kind, detail)
-if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
-end
-local function renew(key, side, ttl, id)
+    source: `${clock}${plain}local function renew(key, side, ttl, id)
 if holderOf(key) ~= id then return 0 end
 local state = loadSide(side)
 if not state then return -1 end
@@ -1062,70 +735,7 @@ return answers
   },
   read: {
     sha: 'c5ceb24ba8db933a334abdb82ae437cd728521c4',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
-end
-if form ~= '1s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local member = hold[6][1]
-return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
-end
-end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, member in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-until_ = math.max(until_, member[1] + delay)
-end
-end
-for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if byte(argument) == 102 then
-local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-if owner ~= '' then claim.owner = owner end
-if group ~= '' then claim.group = group end
-if replaces ~= '' then claim.replaces = replaces end
-end
-return claim
-end
-local answers = { stamp }
+    source: `${clock}${state}local answers = { stamp }
 for index = 1, #KEYS do
 local state = load(call('GET', KEYS[index]))
 answers[index + 1] = state and { state.seq, state.closed, state.holds, state.line } or -1
@@ -1135,283 +745,14 @@ return answers
   },
   recordRead: {
     sha: '156baf741530cfca3365c519bc43e456064573ec',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local function readRecord(key)
-local value = call('GET', key)
-if not value then return nil, 0 end
-if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-local version = tonumber(sub(value, 3, 18))
-if #value == 18 then return nil, version end
-local expires = tonumber(sub(value, 19, 31))
-if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
-version
-end
-local function writeRecord(key, record)
-local units = record.units and format('%010.0f', record.units) or '----------'
-local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
-if record.expires == 0 then
-call('SET', key, value)
-else
-call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
-end
-end
-local function show(record)
-return record and { record.version, record.expires, record.text } or false
-end
-local record = readRecord(KEYS[1])
+    source: `${clock}${record}local record = readRecord(KEYS[1])
 if record and record.err then return record end
 return show(record)
 `,
   },
   recordRemove: {
     sha: '05ac7cfb8df373c9d7a3b679a36fce9da0dddd35',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local function readRecord(key)
-local value = call('GET', key)
-if not value then return nil, 0 end
-if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-local version = tonumber(sub(value, 3, 18))
-if #value == 18 then return nil, version end
-local expires = tonumber(sub(value, 19, 31))
-if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
-version
-end
-local function writeRecord(key, record)
-local units = record.units and format('%010.0f', record.units) or '----------'
-local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
-if record.expires == 0 then
-call('SET', key, value)
-else
-call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
-end
-end
-local function show(record)
-return record and { record.version, record.expires, record.text } or false
-end
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
-end
-if form ~= '1s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local member = hold[6][1]
-return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
-end
-end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, member in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-until_ = math.max(until_, member[1] + delay)
-end
-end
-for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if byte(argument) == 102 then
-local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-if owner ~= '' then claim.owner = owner end
-if group ~= '' then claim.group = group end
-if replaces ~= '' then claim.replaces = replaces end
-end
-return claim
-end
-local OFFER = 1000
-local letters = {}
-local keyName = nil
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function tell(member, kind, detail)
-local id, inbox = string.match(member[3], TAIL)
-post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
-end
-local function fits(claim, holds)
-if claim.kind == 'e' then return #holds == 0 end
-local used = 0
-for _, hold in ipairs(holds) do
-if claim.kind == 's' and hold[2] ~= 's' then return false end
-if hold[2] == 'p' then used = used + hold[4] end
-end
-return claim.kind == 's' or used + claim.weight <= claim.limit
-end
-local function covers(hold, claim)
-if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
-return hold[2] == 'e' or claim.kind == 's'
-end
-local function ownHold(state, claim)
-if not claim.owner then return nil end
-for _, hold in ipairs(state.holds) do
-if hold[1] == claim.owner then return hold end
-end
-end
-local function admits(state, claim)
-if state.closed > now then return false end
-local own = ownHold(state, claim)
-if own then return covers(own, claim) end
-return fits(claim, state.holds)
-end
-local function joins(state, claim)
-local own = ownHold(state, claim)
-return own ~= nil and covers(own, claim)
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-state.changed = true
-return state.seq
-end
-local function grant(state, claim, life)
-local member = { now + life, now, claim.tail }
-state.changed = true
-local own = ownHold(state, claim)
-if own then
-table.insert(own[6], member)
-return own
-end
-local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
-table.insert(state.holds, hold)
-return hold
-end
-local function spareOf(hold)
-return hold[1] and 0 or 255
-end
-local function flag(contended)
-return contended and 1 or 0
-end
-local function hasOwner(state)
-for _, hold in ipairs(state.holds) do
-if hold[1] then return true end
-end
-return false
-end
-local function nextIn(state)
-local line = state.line
-if #line == 0 then return nil end
-local head = claimOf(line[1][3])
-if admits(state, head) then return 1, head end
-if not hasOwner(state) then return nil end
-for place = 2, #line do
-local claim = claimOf(line[place][3])
-if joins(state, claim) then return place, claim end
-end
-end
-local function promote(state)
-if #state.line == 0 or state.closed > now then return end
-while true do
-local place, claim = nextIn(state)
-if not place then return end
-table.remove(state.line, place)
-local life = math.min(claim.ttl, OFFER)
-local hold = grant(state, claim, life)
-post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
-flag(#state.line > 0), now, life) .. keyName)
-end
-end
-local function expire(state)
-local alive = {}
-for _, hold in ipairs(state.holds) do
-local members = {}
-for _, member in ipairs(hold[6]) do
-if member[1] > now then
-members[#members + 1] = member
-else
-state.changed = true
-tell(member, 'lost', 'expired')
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
-end
-end
-hold[6] = members
-if #members > 0 then alive[#alive + 1] = hold end
-end
-state.holds = alive
-end
-local function sweep(state)
-local line = {}
-for _, waiter in ipairs(state.line) do
-if waiter[1] > now then line[#line + 1] = waiter end
-end
-if #line < #state.line then state.changed = true end
-state.line = line
-expire(state)
-promote(state)
-end
-local function memberOf(state, id)
-for at, hold in ipairs(state.holds) do
-for index, member in ipairs(hold[6]) do
-if isOf(id, member[3], 1) then return hold, index, at end
-end
-end
-end
-local function placeOf(state, id)
-for place, waiter in ipairs(state.line) do
-if isOf(id, waiter[3], 12) then return place end
-end
-end
-local function leave(state, id)
-local place = placeOf(state, id)
-if not place then return false end
-table.remove(state.line, place)
-state.changed = true
-return true
-end
-local function allows(record, condition, detail)
-if condition == 'absent' then return record == nil end
-if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
-if condition == 'plain' then return call('GET', KEYS[2]) == detail end
-if condition ~= 'held' then return true end
-local state = load(call('GET', KEYS[2]))
-if not state then return false end
-keyName = KEYS[2]
-sweep(state)
-return memberOf(state, detail) ~= nil
-end
-local record, last = readRecord(KEYS[1])
+    source: `${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
 if record and record.err then return record end
 if not record or not allows(record, ARGV[1], ARGV[2]) then return 0 end
 call('SET', KEYS[1], format('1r%016.0f', last), 'PX', format('%.0f', KEEP))
@@ -1420,36 +761,7 @@ return 1
   },
   recordTake: {
     sha: 'f91a2f3f0be4eb7b833dcf66e6336ef76626156b',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local function readRecord(key)
-local value = call('GET', key)
-if not value then return nil, 0 end
-if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-local version = tonumber(sub(value, 3, 18))
-if #value == 18 then return nil, version end
-local expires = tonumber(sub(value, 19, 31))
-if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
-version
-end
-local function writeRecord(key, record)
-local units = record.units and format('%010.0f', record.units) or '----------'
-local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
-if record.expires == 0 then
-call('SET', key, value)
-else
-call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
-end
-end
-local function show(record)
-return record and { record.version, record.expires, record.text } or false
-end
-local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
+    source: `${clock}${record}local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
 local record = readRecord(KEYS[1])
 if not record then return false end
 if record.err then return record end
@@ -1509,247 +821,7 @@ return { left, version, taken }
   },
   recordWrite: {
     sha: '620c091cf8b3bdb7fc2e1e5fdf5fde85dbf678aa',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local function readRecord(key)
-local value = call('GET', key)
-if not value then return nil, 0 end
-if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-local version = tonumber(sub(value, 3, 18))
-if #value == 18 then return nil, version end
-local expires = tonumber(sub(value, 19, 31))
-if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
-version
-end
-local function writeRecord(key, record)
-local units = record.units and format('%010.0f', record.units) or '----------'
-local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
-if record.expires == 0 then
-call('SET', key, value)
-else
-call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
-end
-end
-local function show(record)
-return record and { record.version, record.expires, record.text } or false
-end
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
-end
-if form ~= '1s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local member = hold[6][1]
-return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
-end
-end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, member in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-until_ = math.max(until_, member[1] + delay)
-end
-end
-for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if byte(argument) == 102 then
-local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-if owner ~= '' then claim.owner = owner end
-if group ~= '' then claim.group = group end
-if replaces ~= '' then claim.replaces = replaces end
-end
-return claim
-end
-local OFFER = 1000
-local letters = {}
-local keyName = nil
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function tell(member, kind, detail)
-local id, inbox = string.match(member[3], TAIL)
-post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
-end
-local function fits(claim, holds)
-if claim.kind == 'e' then return #holds == 0 end
-local used = 0
-for _, hold in ipairs(holds) do
-if claim.kind == 's' and hold[2] ~= 's' then return false end
-if hold[2] == 'p' then used = used + hold[4] end
-end
-return claim.kind == 's' or used + claim.weight <= claim.limit
-end
-local function covers(hold, claim)
-if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
-return hold[2] == 'e' or claim.kind == 's'
-end
-local function ownHold(state, claim)
-if not claim.owner then return nil end
-for _, hold in ipairs(state.holds) do
-if hold[1] == claim.owner then return hold end
-end
-end
-local function admits(state, claim)
-if state.closed > now then return false end
-local own = ownHold(state, claim)
-if own then return covers(own, claim) end
-return fits(claim, state.holds)
-end
-local function joins(state, claim)
-local own = ownHold(state, claim)
-return own ~= nil and covers(own, claim)
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-state.changed = true
-return state.seq
-end
-local function grant(state, claim, life)
-local member = { now + life, now, claim.tail }
-state.changed = true
-local own = ownHold(state, claim)
-if own then
-table.insert(own[6], member)
-return own
-end
-local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
-table.insert(state.holds, hold)
-return hold
-end
-local function spareOf(hold)
-return hold[1] and 0 or 255
-end
-local function flag(contended)
-return contended and 1 or 0
-end
-local function hasOwner(state)
-for _, hold in ipairs(state.holds) do
-if hold[1] then return true end
-end
-return false
-end
-local function nextIn(state)
-local line = state.line
-if #line == 0 then return nil end
-local head = claimOf(line[1][3])
-if admits(state, head) then return 1, head end
-if not hasOwner(state) then return nil end
-for place = 2, #line do
-local claim = claimOf(line[place][3])
-if joins(state, claim) then return place, claim end
-end
-end
-local function promote(state)
-if #state.line == 0 or state.closed > now then return end
-while true do
-local place, claim = nextIn(state)
-if not place then return end
-table.remove(state.line, place)
-local life = math.min(claim.ttl, OFFER)
-local hold = grant(state, claim, life)
-post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
-flag(#state.line > 0), now, life) .. keyName)
-end
-end
-local function expire(state)
-local alive = {}
-for _, hold in ipairs(state.holds) do
-local members = {}
-for _, member in ipairs(hold[6]) do
-if member[1] > now then
-members[#members + 1] = member
-else
-state.changed = true
-tell(member, 'lost', 'expired')
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
-end
-end
-hold[6] = members
-if #members > 0 then alive[#alive + 1] = hold end
-end
-state.holds = alive
-end
-local function sweep(state)
-local line = {}
-for _, waiter in ipairs(state.line) do
-if waiter[1] > now then line[#line + 1] = waiter end
-end
-if #line < #state.line then state.changed = true end
-state.line = line
-expire(state)
-promote(state)
-end
-local function memberOf(state, id)
-for at, hold in ipairs(state.holds) do
-for index, member in ipairs(hold[6]) do
-if isOf(id, member[3], 1) then return hold, index, at end
-end
-end
-end
-local function placeOf(state, id)
-for place, waiter in ipairs(state.line) do
-if isOf(id, waiter[3], 12) then return place end
-end
-end
-local function leave(state, id)
-local place = placeOf(state, id)
-if not place then return false end
-table.remove(state.line, place)
-state.changed = true
-return true
-end
-local function allows(record, condition, detail)
-if condition == 'absent' then return record == nil end
-if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
-if condition == 'plain' then return call('GET', KEYS[2]) == detail end
-if condition ~= 'held' then return true end
-local state = load(call('GET', KEYS[2]))
-if not state then return false end
-keyName = KEYS[2]
-sweep(state)
-return memberOf(state, detail) ~= nil
-end
-local record, last = readRecord(KEYS[1])
+    source: `${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
 if record and record.err then return record end
 if not allows(record, ARGV[3], ARGV[4]) then return show(record) end
 local version = math.max(last + 1, stamp)
@@ -1760,16 +832,8 @@ return version
   },
   release: {
     sha: 'fd3e9eebc79b11bd275e480fba962c165c57f19c',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local answers, slow = nil, nil
-local values, written = nil, nil
-if #KEYS > 1 then values, written = call('MGET', unpack(KEYS)), {} end
-for index = 1, #KEYS do
+    source: `${clock}local answers, slow = nil, nil
+${values}for index = 1, #KEYS do
 local key, id = KEYS[index], ARGV[index]
 local value = nil
 if not values or written[key] then value = call('GET', key) else value = values[index] end
@@ -1786,207 +850,7 @@ answers = {}
 for earlier = 1, index - 1 do answers[earlier] = 1 end
 end
 if not slow then
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
-end
-if form ~= '1s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local member = hold[6][1]
-return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
-end
-end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, member in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-until_ = math.max(until_, member[1] + delay)
-end
-end
-for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if byte(argument) == 102 then
-local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-if owner ~= '' then claim.owner = owner end
-if group ~= '' then claim.group = group end
-if replaces ~= '' then claim.replaces = replaces end
-end
-return claim
-end
-local OFFER = 1000
-local letters = {}
-local keyName = nil
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function tell(member, kind, detail)
-local id, inbox = string.match(member[3], TAIL)
-post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
-end
-local function fits(claim, holds)
-if claim.kind == 'e' then return #holds == 0 end
-local used = 0
-for _, hold in ipairs(holds) do
-if claim.kind == 's' and hold[2] ~= 's' then return false end
-if hold[2] == 'p' then used = used + hold[4] end
-end
-return claim.kind == 's' or used + claim.weight <= claim.limit
-end
-local function covers(hold, claim)
-if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
-return hold[2] == 'e' or claim.kind == 's'
-end
-local function ownHold(state, claim)
-if not claim.owner then return nil end
-for _, hold in ipairs(state.holds) do
-if hold[1] == claim.owner then return hold end
-end
-end
-local function admits(state, claim)
-if state.closed > now then return false end
-local own = ownHold(state, claim)
-if own then return covers(own, claim) end
-return fits(claim, state.holds)
-end
-local function joins(state, claim)
-local own = ownHold(state, claim)
-return own ~= nil and covers(own, claim)
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-state.changed = true
-return state.seq
-end
-local function grant(state, claim, life)
-local member = { now + life, now, claim.tail }
-state.changed = true
-local own = ownHold(state, claim)
-if own then
-table.insert(own[6], member)
-return own
-end
-local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
-table.insert(state.holds, hold)
-return hold
-end
-local function spareOf(hold)
-return hold[1] and 0 or 255
-end
-local function flag(contended)
-return contended and 1 or 0
-end
-local function hasOwner(state)
-for _, hold in ipairs(state.holds) do
-if hold[1] then return true end
-end
-return false
-end
-local function nextIn(state)
-local line = state.line
-if #line == 0 then return nil end
-local head = claimOf(line[1][3])
-if admits(state, head) then return 1, head end
-if not hasOwner(state) then return nil end
-for place = 2, #line do
-local claim = claimOf(line[place][3])
-if joins(state, claim) then return place, claim end
-end
-end
-local function promote(state)
-if #state.line == 0 or state.closed > now then return end
-while true do
-local place, claim = nextIn(state)
-if not place then return end
-table.remove(state.line, place)
-local life = math.min(claim.ttl, OFFER)
-local hold = grant(state, claim, life)
-post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
-flag(#state.line > 0), now, life) .. keyName)
-end
-end
-local function expire(state)
-local alive = {}
-for _, hold in ipairs(state.holds) do
-local members = {}
-for _, member in ipairs(hold[6]) do
-if member[1] > now then
-members[#members + 1] = member
-else
-state.changed = true
-tell(member, 'lost', 'expired')
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
-end
-end
-hold[6] = members
-if #members > 0 then alive[#alive + 1] = hold end
-end
-state.holds = alive
-end
-local function sweep(state)
-local line = {}
-for _, waiter in ipairs(state.line) do
-if waiter[1] > now then line[#line + 1] = waiter end
-end
-if #line < #state.line then state.changed = true end
-state.line = line
-expire(state)
-promote(state)
-end
-local function memberOf(state, id)
-for at, hold in ipairs(state.holds) do
-for index, member in ipairs(hold[6]) do
-if isOf(id, member[3], 1) then return hold, index, at end
-end
-end
-end
-local function placeOf(state, id)
-for place, waiter in ipairs(state.line) do
-if isOf(id, waiter[3], 12) then return place end
-end
-end
-local function leave(state, id)
-local place = placeOf(state, id)
-if not place then return false end
-table.remove(state.line, place)
-state.changed = true
-return true
-end
-slow = function(key, value, id)
+${state}${step}slow = function(key, value, id)
 local state = load(value)
 if not state then return -1 end
 keyName = key
@@ -2014,16 +878,8 @@ return answers or 1
   },
   renew: {
     sha: '12bf1be9128eee3a0a9dbe29832c22b9c8ce6fed',
-    source: `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
-local answers, slow = nil, nil
-local values, written = nil, nil
-if #KEYS > 1 then values, written = call('MGET', unpack(KEYS)), {} end
-local lastTtl, expires, life = nil, nil, nil
+    source: `${clock}local answers, slow = nil, nil
+${values}local lastTtl, expires, life = nil, nil, nil
 for index = 1, #KEYS do
 local key, argument = KEYS[index], ARGV[index]
 local ttl, id = sub(argument, 1, 10), sub(argument, 11)
@@ -2050,207 +906,7 @@ answers = {}
 for earlier = 1, index - 1 do answers[earlier] = 1 end
 end
 if not slow then
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
-end
-if form ~= '1s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local member = hold[6][1]
-return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
-end
-end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, member in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-until_ = math.max(until_, member[1] + delay)
-end
-end
-for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if byte(argument) == 102 then
-local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-if owner ~= '' then claim.owner = owner end
-if group ~= '' then claim.group = group end
-if replaces ~= '' then claim.replaces = replaces end
-end
-return claim
-end
-local OFFER = 1000
-local letters = {}
-local keyName = nil
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-local function tell(member, kind, detail)
-local id, inbox = string.match(member[3], TAIL)
-post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
-end
-local function fits(claim, holds)
-if claim.kind == 'e' then return #holds == 0 end
-local used = 0
-for _, hold in ipairs(holds) do
-if claim.kind == 's' and hold[2] ~= 's' then return false end
-if hold[2] == 'p' then used = used + hold[4] end
-end
-return claim.kind == 's' or used + claim.weight <= claim.limit
-end
-local function covers(hold, claim)
-if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
-return hold[2] == 'e' or claim.kind == 's'
-end
-local function ownHold(state, claim)
-if not claim.owner then return nil end
-for _, hold in ipairs(state.holds) do
-if hold[1] == claim.owner then return hold end
-end
-end
-local function admits(state, claim)
-if state.closed > now then return false end
-local own = ownHold(state, claim)
-if own then return covers(own, claim) end
-return fits(claim, state.holds)
-end
-local function joins(state, claim)
-local own = ownHold(state, claim)
-return own ~= nil and covers(own, claim)
-end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-state.changed = true
-return state.seq
-end
-local function grant(state, claim, life)
-local member = { now + life, now, claim.tail }
-state.changed = true
-local own = ownHold(state, claim)
-if own then
-table.insert(own[6], member)
-return own
-end
-local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
-table.insert(state.holds, hold)
-return hold
-end
-local function spareOf(hold)
-return hold[1] and 0 or 255
-end
-local function flag(contended)
-return contended and 1 or 0
-end
-local function hasOwner(state)
-for _, hold in ipairs(state.holds) do
-if hold[1] then return true end
-end
-return false
-end
-local function nextIn(state)
-local line = state.line
-if #line == 0 then return nil end
-local head = claimOf(line[1][3])
-if admits(state, head) then return 1, head end
-if not hasOwner(state) then return nil end
-for place = 2, #line do
-local claim = claimOf(line[place][3])
-if joins(state, claim) then return place, claim end
-end
-end
-local function promote(state)
-if #state.line == 0 or state.closed > now then return end
-while true do
-local place, claim = nextIn(state)
-if not place then return end
-table.remove(state.line, place)
-local life = math.min(claim.ttl, OFFER)
-local hold = grant(state, claim, life)
-post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
-flag(#state.line > 0), now, life) .. keyName)
-end
-end
-local function expire(state)
-local alive = {}
-for _, hold in ipairs(state.holds) do
-local members = {}
-for _, member in ipairs(hold[6]) do
-if member[1] > now then
-members[#members + 1] = member
-else
-state.changed = true
-tell(member, 'lost', 'expired')
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
-end
-end
-hold[6] = members
-if #members > 0 then alive[#alive + 1] = hold end
-end
-state.holds = alive
-end
-local function sweep(state)
-local line = {}
-for _, waiter in ipairs(state.line) do
-if waiter[1] > now then line[#line + 1] = waiter end
-end
-if #line < #state.line then state.changed = true end
-state.line = line
-expire(state)
-promote(state)
-end
-local function memberOf(state, id)
-for at, hold in ipairs(state.holds) do
-for index, member in ipairs(hold[6]) do
-if isOf(id, member[3], 1) then return hold, index, at end
-end
-end
-end
-local function placeOf(state, id)
-for place, waiter in ipairs(state.line) do
-if isOf(id, waiter[3], 12) then return place end
-end
-end
-local function leave(state, id)
-local place = placeOf(state, id)
-if not place then return false end
-table.remove(state.line, place)
-state.changed = true
-return true
-end
-slow = function(key, value, id, ttl)
+${state}${step}slow = function(key, value, id, ttl)
 local state = load(value)
 if not state then return -1 end
 keyName = key
@@ -2279,54 +935,7 @@ return answers or 1
   },
   stockAdd: {
     sha: '51c7b3917c650431c98f10a13fe255baf36e4367',
-    source: `local call, format = redis.call, string.format
-local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
-local function whole(number) return format('%.0f', number) end
-local function amount(goods) return type(goods) == 'table' and #goods or goods end
-local function nowMs()
-local time = call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function keepEnd(stock, key)
-if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
-end
-local function fetch(order, buyer)
-local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
-if not fields[1] then return nil end
-if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
-return {
-named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
-ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
-}
-end
-local function putBack(stock, goods, buyer)
-if stock.named then
-for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
-keepEnd(stock, UNITS)
-else
-call('HINCRBY', STOCK, 'left', goods)
-end
-if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
-end
-local function returnExpired(stock)
-local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
-for _, id in ipairs(expired) do
-local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
-putBack(stock, order[2], order[3])
-call('HINCRBY', STOCK, 'held', -amount(order[2]))
-call('HDEL', STOCK, 'o:' .. id)
-call('ZREM', ENDS, id)
-end
-return #expired > 0
-end
-local function readStock(order, buyer)
-local stock = fetch(order, buyer)
-if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
-return stock
-end
-local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
-local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
-local stock = readStock(ARGV[1], '')
+    source: `${stock}local stock = readStock(ARGV[1], '')
 if not stock or stock.err then return stock end
 local goods = cjson.decode(ARGV[2])
 if (type(goods) == 'table') ~= stock.named then return 'unfit' end
@@ -2339,54 +948,7 @@ return 'added'
   },
   stockLook: {
     sha: 'f78a73f14b3a7375d76d33a8d16f2f0cd039316b',
-    source: `local call, format = redis.call, string.format
-local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
-local function whole(number) return format('%.0f', number) end
-local function amount(goods) return type(goods) == 'table' and #goods or goods end
-local function nowMs()
-local time = call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function keepEnd(stock, key)
-if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
-end
-local function fetch(order, buyer)
-local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
-if not fields[1] then return nil end
-if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
-return {
-named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
-ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
-}
-end
-local function putBack(stock, goods, buyer)
-if stock.named then
-for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
-keepEnd(stock, UNITS)
-else
-call('HINCRBY', STOCK, 'left', goods)
-end
-if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
-end
-local function returnExpired(stock)
-local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
-for _, id in ipairs(expired) do
-local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
-putBack(stock, order[2], order[3])
-call('HINCRBY', STOCK, 'held', -amount(order[2]))
-call('HDEL', STOCK, 'o:' .. id)
-call('ZREM', ENDS, id)
-end
-return #expired > 0
-end
-local function readStock(order, buyer)
-local stock = fetch(order, buyer)
-if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
-return stock
-end
-local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
-local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
-local stock = readStock('', '')
+    source: `${stock}local stock = readStock('', '')
 if not stock or stock.err then return stock end
 local answer = { left(stock), stock.held, stock.sold }
 for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '+inf', '+inf')) do
@@ -2399,54 +961,7 @@ return answer
   },
   stockOpen: {
     sha: '0846cff0810435c4d92538822117b76ab2afe364',
-    source: `local call, format = redis.call, string.format
-local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
-local function whole(number) return format('%.0f', number) end
-local function amount(goods) return type(goods) == 'table' and #goods or goods end
-local function nowMs()
-local time = call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function keepEnd(stock, key)
-if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
-end
-local function fetch(order, buyer)
-local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
-if not fields[1] then return nil end
-if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
-return {
-named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
-ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
-}
-end
-local function putBack(stock, goods, buyer)
-if stock.named then
-for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
-keepEnd(stock, UNITS)
-else
-call('HINCRBY', STOCK, 'left', goods)
-end
-if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
-end
-local function returnExpired(stock)
-local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
-for _, id in ipairs(expired) do
-local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
-putBack(stock, order[2], order[3])
-call('HINCRBY', STOCK, 'held', -amount(order[2]))
-call('HDEL', STOCK, 'o:' .. id)
-call('ZREM', ENDS, id)
-end
-return #expired > 0
-end
-local function readStock(order, buyer)
-local stock = fetch(order, buyer)
-if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
-return stock
-end
-local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
-local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
-local stock = fetch('', '')
+    source: `${stock}local stock = fetch('', '')
 if stock and stock.err then return stock end
 if stock then return { 0, call('HGET', STOCK, 'opening') } end
 local goods = cjson.decode(ARGV[1])
@@ -2464,54 +979,7 @@ return { 1, ARGV[1] }
   },
   stockSettle: {
     sha: '121b23adf9c19d797c855c7abfbaa638e13c386f',
-    source: `local call, format = redis.call, string.format
-local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
-local function whole(number) return format('%.0f', number) end
-local function amount(goods) return type(goods) == 'table' and #goods or goods end
-local function nowMs()
-local time = call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function keepEnd(stock, key)
-if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
-end
-local function fetch(order, buyer)
-local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
-if not fields[1] then return nil end
-if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
-return {
-named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
-ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
-}
-end
-local function putBack(stock, goods, buyer)
-if stock.named then
-for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
-keepEnd(stock, UNITS)
-else
-call('HINCRBY', STOCK, 'left', goods)
-end
-if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
-end
-local function returnExpired(stock)
-local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
-for _, id in ipairs(expired) do
-local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
-putBack(stock, order[2], order[3])
-call('HINCRBY', STOCK, 'held', -amount(order[2]))
-call('HDEL', STOCK, 'o:' .. id)
-call('ZREM', ENDS, id)
-end
-return #expired > 0
-end
-local function readStock(order, buyer)
-local stock = fetch(order, buyer)
-if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
-return stock
-end
-local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
-local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
-local id, deal = ARGV[1], ARGV[2]
+    source: `${stock}local id, deal = ARGV[1], ARGV[2]
 local stock = readStock(id, '')
 if not stock or stock.err then return stock end
 if not stock.order then return 'unknown' end
@@ -2544,54 +1012,7 @@ return 'unknown'
   },
   stockTake: {
     sha: 'ccb17f76732c6a0d794d000b8bc9926378d74681',
-    source: `local call, format = redis.call, string.format
-local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
-local function whole(number) return format('%.0f', number) end
-local function amount(goods) return type(goods) == 'table' and #goods or goods end
-local function nowMs()
-local time = call('TIME')
-return time[1] * 1000 + math.floor(time[2] / 1000)
-end
-local function keepEnd(stock, key)
-if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
-end
-local function fetch(order, buyer)
-local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
-if not fields[1] then return nil end
-if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
-return {
-named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
-ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
-}
-end
-local function putBack(stock, goods, buyer)
-if stock.named then
-for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
-keepEnd(stock, UNITS)
-else
-call('HINCRBY', STOCK, 'left', goods)
-end
-if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
-end
-local function returnExpired(stock)
-local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
-for _, id in ipairs(expired) do
-local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
-putBack(stock, order[2], order[3])
-call('HINCRBY', STOCK, 'held', -amount(order[2]))
-call('HDEL', STOCK, 'o:' .. id)
-call('ZREM', ENDS, id)
-end
-return #expired > 0
-end
-local function readStock(order, buyer)
-local stock = fetch(order, buyer)
-if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
-return stock
-end
-local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
-local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
-local order, buyer, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
+    source: `${stock}local order, buyer, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local perBuyer, hold = tonumber(ARGV[4]), tonumber(ARGV[5])
 local stock = readStock(order, buyer)
 if not stock or stock.err then return stock end
