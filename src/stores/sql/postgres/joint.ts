@@ -22,17 +22,27 @@ export function claimIn({ keys }: TableNames, tx: object) {
       state = NULL, forget_at = greatest(k.forget_at, t.us / 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
     FROM t WHERE k.key = (SELECT key FROM ${keys} WHERE key = $1 AND revision = $2 FOR UPDATE SKIP LOCKED)
     RETURNING k.seq`
+  // Above READ COMMITTED a transaction sees everything as it was at its first statement, also this row.
+  const look = `SELECT current_setting('transaction_isolation') IN ('repeatable read', 'serializable') AS frozen,
+    (SELECT revision FROM ${keys} WHERE key = $1) AS revision`
   return async (key: string, { revision }: KeyRow): Promise<number | null> => {
     const [row] = await run(take, [key, revision]).catch((error) => {
-      if (error?.code !== '40001') throw error
-      throw new ConflictError(
-        `${JSON.stringify(key)} was used after the transaction had begun to see its snapshot: roll it back and try again`,
-      )
+      throw error?.code === '40001' ? outdated(key) : error
     })
-    if (row === undefined) return null
+    if (row === undefined) {
+      const [seen] = await run(look, [key])
+      if (seen?.frozen === true && Number(seen.revision) !== revision) throw outdated(key)
+      return null
+    }
     await requireTransaction(run)
     return Number(row.seq)
   }
+}
+
+function outdated(key: string): ConflictError {
+  return new ConflictError(
+    `${JSON.stringify(key)} was used after the transaction had begun to see its snapshot: roll it back and try again`,
+  )
 }
 
 /** Outside of a transaction the lock would be over before the work begins. */
