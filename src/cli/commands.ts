@@ -23,6 +23,11 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./evict.ts')).evict,
   },
   {
+    name: 'migrate',
+    summary: 'make or print the tables of a PostgreSQL or MySQL store',
+    load: async () => (await import('./migrate.ts')).migrate,
+  },
+  {
     name: 'demo',
     summary: 'watch a flash sale go wrong without locks and right with them',
     load: async () => (await import('./demo/command.ts')).demo,

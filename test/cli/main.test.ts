@@ -46,10 +46,22 @@ it('prints its version', async () => {
   expect(await bench.holdfast(['--version'])).toMatchObject({ code: 0, stdout: `${packageJson.version}\n` })
 })
 
+describe('migrate --print', () => {
+  it.each([
+    ['postgres://', 'CREATE TABLE IF NOT EXISTS "shop_keys"'],
+    ['mysql://', 'CREATE TABLE IF NOT EXISTS `shop_keys`'],
+  ])('%s: the statements, and no connection', async (url, statement) => {
+    const args = ['migrate', '--print', '--store', url, '--table', 'shop']
+    const { code, stdout, stderr } = await bench.holdfast(args)
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+    expect(stdout).toContain(statement)
+  })
+})
+
 describe('bad usage ends with 64', () => {
   it.each([
     [['rnu'], /no command "rnu"; did you mean run\?/],
-    [['frobnicate'], /no command "frobnicate"; there are run, ls, show, evict, demo/],
+    [['frobnicate'], /no command "frobnicate"; there are run, ls, show, evict, migrate, demo/],
     [['help', 'shwo'], /did you mean show\?/],
     [['--store', 'memory:', 'ls'], /no option --store before a command/],
     [['show'], /KEY is missing/],

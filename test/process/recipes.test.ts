@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { connect } from 'holdfast'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { Bundle } from '../../bench/bundle.ts'
+import { startPostgres } from '../../scripts/servers/postgres.ts'
 import { startRedis } from '../../scripts/servers/redis.ts'
 import { eachLine } from './support/lines.ts'
 import type { PayOrder, ShopOrder } from './support/messages.ts'
@@ -23,6 +24,11 @@ afterAll(() => bundle.remove())
 
 const STORES: Record<string, () => Promise<string>> = {
   sqlite: async () => `sqlite:${join(folder(), 'sale.db')}`,
+  postgres: async () => {
+    const server = await startPostgres()
+    onTestFinished(() => server.stop())
+    return server.url
+  },
   redis: async () => {
     const server = await startRedis()
     onTestFinished(() => server.stop())

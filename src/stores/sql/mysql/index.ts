@@ -5,6 +5,7 @@ import { ServerStore } from '../server/store.ts'
 import type { MysqlClient } from './clients/client.ts'
 import { type AnyMysqlClient, adapterOf } from './clients/detect.ts'
 import { MysqlDatabase } from './database.ts'
+import { schemaOf } from './schema.ts'
 import { TRAITS } from './traits.ts'
 
 export type { AnyMysqlClient }
@@ -22,6 +23,13 @@ export interface MysqlOptions {
  */
 export function mysql(client: AnyMysqlClient, options: MysqlOptions = {}): Store {
   return storeOver(adapterOf(client), options)
+}
+
+/** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */
+export function migration(table = 'holdfast'): string {
+  return schemaOf(tableNames(table, '`'))
+    .map((statement) => `${statement};\n`)
+    .join('')
 }
 
 export function storeOver(client: MysqlClient, options: MysqlOptions): ServerStore {

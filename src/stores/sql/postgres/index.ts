@@ -8,6 +8,7 @@ import type { PostgresClient } from './clients/client.ts'
 import { type AnyPostgresClient, adapterOf } from './clients/detect.ts'
 import { PostgresDatabase } from './database.ts'
 import { PostgresPush } from './push.ts'
+import { schemaOf } from './schema.ts'
 import { traitsOf } from './traits.ts'
 
 export type { AnyPostgresClient }
@@ -40,6 +41,11 @@ export function postgres(client: AnyPostgresClient, options: PostgresOptions = {
   const listener =
     listen === false ? null : listen === undefined ? sender : adapterOf(listen, runtime, 'listen')
   return storeOver(sender, listener, options)
+}
+
+/** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */
+export function migration(table = 'holdfast'): string {
+  return schemaOf(tableNames(table, '"'))
 }
 
 export function storeOver(

@@ -1,0 +1,95 @@
+import { connect, createLocks } from 'holdfast'
+import { mysql, migration as mysqlMigration } from 'holdfast/mysql'
+import { postgres, migration as postgresMigration } from 'holdfast/postgres'
+import mysql2 from 'mysql2/promise'
+import pg from 'pg'
+import { afterAll, expect, it, onTestFinished } from 'vitest'
+import { startMariadb } from '../../../scripts/servers/mariadb.ts'
+import { startPostgres } from '../../../scripts/servers/postgres.ts'
+
+const [server, mariadb] = await Promise.all([startPostgres(), startMariadb()])
+const pool = new pg.Pool({ connectionString: server.url })
+const mysqlPool = mysql2.createPool({ uri: mariadb.url, multipleStatements: true })
+afterAll(async () => {
+  await pool.end()
+  await mysqlPool.end()
+  await Promise.all([server.stop(), mariadb.stop()])
+})
+
+it('PostgreSQL: tables of a printed migration serve a user who may make none', async () => {
+  await pool.query('CREATE SCHEMA app')
+  await pool.query(postgresMigration('app.locks'))
+  await pool.query('CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA app TO guest')
+  await pool.query('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA app TO guest')
+  const locks = await connect(`${server.url.replace('postgres@', 'guest@')}?table=app.locks`)
+  onTestFinished(() => locks.close())
+  expect(await locks.using('key', (lease) => lease.held)).toBe(true)
+})
+
+it('MariaDB: tables of a printed migration serve a user who may make none', async () => {
+  await mysqlPool.query(mysqlMigration('locks'))
+  await mysqlPool.query(
+    `CREATE USER guest@'%'; GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast.* TO guest@'%'`,
+  )
+  const locks = await connect(`${mariadb.url.replace('root@', 'guest@')}?table=locks`)
+  onTestFinished(() => locks.close())
+  expect(await locks.using('key', (lease) => lease.held)).toBe(true)
+})
+
+it('names of tables are looked at before they are used', () => {
+  for (const table of [
+    '',
+    'a b',
+    'a"; DROP TABLE x; --',
+    'a.b.c',
+    '1a',
+    'a`b',
+    'ä',
+    'x'.repeat(41),
+    7 as never,
+  ]) {
+    expect(() => postgres(pool, { table }), String(table)).toThrow(/^table must be/)
+    expect(() => mysql(mysqlPool, { table }), String(table)).toThrow(/^table must be/)
+  }
+})
+
+it.each(['PostgreSQL', 'MariaDB'])(
+  '%s: rows that need not be remembered are removed beside the calls',
+  async (name) => {
+    const isPostgres = name === 'PostgreSQL'
+    const run = async (text: string): Promise<Record<string, unknown>[]> =>
+      isPostgres
+        ? (await pool.query(text)).rows
+        : ((await mysqlPool.query(text))[0] as Record<string, unknown>[])
+    const locks = createLocks({ store: isPostgres ? postgres(pool) : mysql(mysqlPool) })
+    onTestFinished(() => locks.close())
+    await locks.using('first', () => {})
+    const key = isPostgres ? 'key' : '`key`'
+    await run(`INSERT INTO holdfast_keys (${key}, revision, seq, expires_at, forget_at) VALUES
+    ${Array.from({ length: 200 }, (_, row) => `('old ${row}', 1, 1, 0, ${row})`).join(', ')}`)
+    const old = async () =>
+      Number((await run(`SELECT count(*) AS count FROM holdfast_keys WHERE forget_at < 1000`))[0]?.count)
+    expect(await old()).toBe(200)
+    for (let round = 0; (await old()) > 0; round++) {
+      expect(round, 'they must go').toBeLessThan(500)
+      await locks.using('busy', () => {})
+    }
+  },
+)
+
+it('durability relaxed does not wait for the disk, and full does', async () => {
+  const modes: string[] = []
+  for (const durability of ['full', 'relaxed'] as const) {
+    await pool.query('DROP TABLE IF EXISTS audit; CREATE TABLE audit (mode text)')
+    const locks = createLocks({ store: postgres(pool, { durability, table: `dur_${durability}` }) })
+    await locks.using('warm', () => {})
+    await pool.query(`CREATE OR REPLACE FUNCTION audit() RETURNS trigger LANGUAGE plpgsql AS
+      $$ BEGIN INSERT INTO audit VALUES (current_setting('synchronous_commit')); RETURN NEW; END $$;
+      CREATE TRIGGER audit BEFORE UPDATE ON dur_${durability}_keys FOR EACH ROW EXECUTE FUNCTION audit()`)
+    await locks.using('warm', () => {})
+    await locks.close()
+    const { rows } = await pool.query('SELECT DISTINCT mode FROM audit')
+    modes.push(...rows.map(({ mode }) => mode))
+  }
+  expect(modes).toEqual(['on', 'off'])
+})
