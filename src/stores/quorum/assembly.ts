@@ -1,4 +1,5 @@
 import type { Runtime, Timer } from '../../core/runtime.ts'
+import { ClosedError } from '../../errors.ts'
 import { Lane } from './lane.ts'
 import type { Question, QuorumNode } from './protocol.ts'
 import { Round } from './round.ts'
@@ -11,6 +12,7 @@ export class Assembly {
   readonly lanes: readonly Lane[]
   private readonly runtime: Runtime
   private readonly timers = new Set<Timer>()
+  private stopped = false
 
   constructor(
     nodes: readonly QuorumNode[],
@@ -28,6 +30,10 @@ export class Assembly {
   /** Asks every node. Whoever does not answer within `timeoutMs` has failed, and is not asked again before it answers. */
   ask(question: Question, needed: number, timeoutMs: number): Round {
     const round = new Round(question, this.size, needed)
+    if (this.stopped) {
+      for (let place = 0; place < this.size; place++) round.fail(place, new ClosedError())
+      return round
+    }
     const askedAtMs = this.runtime.nowMs()
     for (const lane of this.lanes) round.parcels.push(lane.ask(question, round))
     const expire = (): void => {
@@ -75,6 +81,7 @@ export class Assembly {
   }
 
   stop(): void {
+    this.stopped = true
     for (const timer of this.timers) timer.clear()
     this.timers.clear()
   }

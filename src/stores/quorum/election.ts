@@ -1,6 +1,13 @@
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { ClosedError } from '../../errors.ts'
-import { type Claim, type ClaimAnswer, type Refused, SPARE_TOKENS, tokenOf } from '../../model/index.ts'
+import {
+  type Claim,
+  type ClaimAnswer,
+  type Refused,
+  refused,
+  SPARE_TOKENS,
+  tokenOf,
+} from '../../model/index.ts'
 import type { Assembly } from './assembly.ts'
 import { blockedOf } from './blocked.ts'
 import { outage } from './failures.ts'
@@ -46,10 +53,12 @@ export class Elections {
   }
 
   async hold(claim: Claim, repeats = 0): Promise<ClaimAnswer> {
+    if (this.closed) throw new ClosedError()
+    if (claim.replaces === claim.id) return this.weaken(claim)
     const { runtime, assembly } = this
     const ballot = this.times.propose()
     const needed = votesNeeded(claim.mode, assembly.size)
-    const ticket = this.waiting.asks(claim, ballot, needed)
+    const ticket = this.waiting.asks(claim, this.times.ticket(ballot), needed)
     const question: Question = { kind: 'claim', claim, inbox: this.inbox, ballot, ticket }
     const askedAtMs = runtime.nowMs()
     const round = assembly.ask(question, needed, this.timeoutMs(claim.ttlMs))
@@ -68,13 +77,27 @@ export class Elections {
     const split = round.yes > 0 || (refusal === null && round.votes.some((vote) => vote?.kind === 'refused'))
     if (!round.outage && refusal === null && split && !claim.queue && repeats < MOST_REPEATS) {
       await this.pause(pauseMs)
-      if (this.closed) throw new ClosedError()
       return this.hold(claim, repeats + 1)
     }
     if (refusal !== null) this.waiting.forget(claim.id)
     else this.waiting.waits(claim.id, split)
     if (round.outage) throw outage(round, assembly.lanes)
     return refusal ?? blockedOf(round, split ? pauseMs : null)
+  }
+
+  /**
+   * A writer becomes a reader. It holds the key all the while, so nothing is taken back when votes are missing: that would
+   * end the very hold that it is about.
+   */
+  private async weaken(claim: Claim): Promise<ClaimAnswer> {
+    const { assembly, inbox } = this
+    const ballot = this.times.propose()
+    const question: Question = { kind: 'claim', claim, inbox, ballot, ticket: ballot }
+    const round = assembly.ask(question, votesNeeded(claim.mode, assembly.size), this.timeoutMs(claim.ttlMs))
+    if ((await round.decided) === 'met')
+      return this.granted(claim, round, Math.max(...grantsOf(round).map(({ seq }) => seq)))
+    if (round.denied) return refused('absent', 'the lease is no longer held')
+    throw outage(round, assembly.lanes)
   }
 
   close(): void {

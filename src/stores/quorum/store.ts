@@ -57,7 +57,9 @@ export class QuorumStore implements Store {
     return Promise.all(claims.map((claim) => this.extensions.renew(claim)))
   }
 
-  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+  async release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+    // A release that overtook its claim, which waits for the nodes, would leave votes that nobody takes back.
+    if (this.identities.beginning !== null) await this.ready().catch(() => {})
     return Promise.all(claims.map((claim) => this.releaseOne(claim)))
   }
 

@@ -1,10 +1,14 @@
 import type { Runtime } from '../../core/runtime.ts'
 
+/** A clock that is so much behind what it was before has been set; less than that is how they differ. */
+const STEP_US = 1_000_000
+
 /** What is known of the nodes' clocks, for proposals: server time plus monotonic time since, never our own wall clock. */
 export class NodeTimes {
   private readonly runtime: Runtime
   private readonly offsetsUs: (number | undefined)[]
-  private last = 0
+  private lastBallot = 0
+  private lastTicket = 0
 
   constructor(nodes: number, runtime: Runtime) {
     this.runtime = runtime
@@ -15,12 +19,28 @@ export class NodeTimes {
     this.offsetsUs[node] = stampUs - this.nowUs()
   }
 
-  /** A ballot above all before it. The middle one of the clocks counts, because one of them may be wrong; a small number if none is known. */
+  /** A ballot above all before it; a small number as long as no clock is known. */
   propose(): number {
+    this.lastBallot = Math.max(this.lastBallot + 1, this.middleUs() ?? 0)
+    return this.lastBallot
+  }
+
+  /**
+   * Who asked earlier goes first, at every node. Unlike a ballot it follows clocks that go back: else whoever was a
+   * moment ahead of the others when that happened would stand behind all of them until the clocks have caught up.
+   */
+  ticket(ballot: number): number {
+    const wanted = this.middleUs() ?? ballot
+    const behindUs = this.lastTicket - wanted
+    this.lastTicket = behindUs >= 0 && behindUs < STEP_US ? this.lastTicket + 1 : wanted
+    return this.lastTicket
+  }
+
+  /** The middle one of the clocks counts, because one of them may be wrong. */
+  private middleUs(): number | null {
     const known = this.offsetsUs.filter((offsetUs) => offsetUs !== undefined).sort((a, b) => a - b)
     const middleUs = known[(known.length - 1) >> 1]
-    this.last = Math.max(this.last + 1, middleUs === undefined ? 0 : middleUs + this.nowUs())
-    return this.last
+    return middleUs === undefined ? null : middleUs + this.nowUs()
   }
 
   private nowUs(): number {

@@ -12,7 +12,7 @@ const MOST_TOLD = 10_000
 
 interface Waiter {
   readonly key: string
-  readonly ticket: number
+  ticket: number
   readonly needed: number
   /** Nodes that called since the claim last asked. */
   readonly callers: Set<number>
@@ -37,14 +37,15 @@ export class Waiting {
     this.tell = tell
   }
 
-  /** A claim asks, for the first time or again; its ticket is the ballot of the first time. */
-  asks({ id, key, queue }: Claim, ballot: number, needed: number): number {
-    if (!queue) return ballot
+  /** A claim asks, for the first time or again; it keeps its first ticket, unless the clocks of the nodes went back. */
+  asks({ id, key, queue }: Claim, ticket: number, needed: number): number {
+    if (!queue) return ticket
     let waiter = this.waiters.get(id)
     if (waiter === undefined) {
-      waiter = { key, ticket: ballot, needed, callers: new Set(), asking: true, splits: 0, timer: null }
+      waiter = { key, ticket, needed, callers: new Set(), asking: true, splits: 0, timer: null }
       this.waiters.set(id, waiter)
     }
+    waiter.ticket = Math.min(waiter.ticket, ticket)
     waiter.asking = true
     waiter.callers.clear()
     waiter.timer?.clear()

@@ -12,6 +12,7 @@ const granted: Vote = { kind: 'granted', seq: 7, contended: false }
 /** A node that answers claims when the test says so, in whatever order. */
 class Voter implements QuorumNode {
   readonly name: string
+  readonly heard: Question[] = []
   private give: (vote: Vote) => void = () => {}
   private readonly asked: Promise<void>
   private tellAsked: () => void = () => {}
@@ -30,6 +31,7 @@ class Voter implements QuorumNode {
   }
 
   send(questions: readonly Question[]): Promise<Ballots> {
+    this.heard.push(...questions)
     const answer = (vote: Vote): Ballots => ({
       stampUs: 1,
       votes: questions.map(({ kind }) => (kind === 'claim' ? vote : { kind: 'released' })),
@@ -80,6 +82,64 @@ describe('a refusal', () => {
     await voters[1]?.votes(granted)
     await voters[2]?.votes({ kind: 'granted', seq: 7, contended: false })
     expect((await answer)[0]?.kind).toBe('blocked')
+    await store.close()
+  })
+})
+
+describe('a claim that waits for the nodes', () => {
+  test('is not overtaken by its own release', async () => {
+    let identify = (_name: string): void => {}
+    const identity = new Promise<string>((resolve) => {
+      identify = resolve
+    })
+    const voters = ['a', 'b', 'c'].map((name) => new Voter(name))
+    for (const voter of voters) voter.identify = () => identity.then((text) => text + voter.name)
+    const store = new QuorumStore(voters, nodeRuntime, () => 5000)
+    const claim = claimOf({ kind: 'exclusive' })
+    const answer = store.attempt([claim])
+    const released = store.release([claim])
+    identify('server ')
+    for (const voter of voters) await voter.votes(granted)
+    await answer
+    await released
+    for (const { heard } of voters) expect(heard.map(({ kind }) => kind)).toEqual(['claim', 'release'])
+    await store.close()
+  })
+
+  test('is not sent any more once the store is closed', async () => {
+    const voters = ['a', 'b', 'c'].map((name) => new Voter(name))
+    for (const voter of voters) voter.identify = () => new Promise(() => {})
+    const store = new QuorumStore(voters, nodeRuntime, () => 5000)
+    const answer = store.attempt([claimOf({ kind: 'exclusive' })])
+    const closed = store.close()
+    await expect(answer).rejects.toMatchObject({ code: 'CLOSED' })
+    await closed
+    expect(voters.flatMap(({ heard }) => heard)).toEqual([])
+  })
+})
+
+describe('a downgrade', () => {
+  const downgrade: Claim = { ...claimOf({ kind: 'shared' }), queue: false, replaces: 'c' }
+  const absent: Vote = { kind: 'refused', reason: 'absent', message: 'gone' }
+
+  test('that lacks votes is unknown, and takes nothing back', async () => {
+    const voters = ['a', 'b', 'c'].map((name) => new Voter(name))
+    const store = new QuorumStore(voters, nodeRuntime, () => 50)
+    const answer = store.attempt([downgrade])
+    await voters[0]?.votes(granted)
+    await voters[1]?.votes(absent)
+    await expect(answer).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    for (const { heard } of voters) expect(heard.map(({ kind }) => kind)).toEqual(['claim'])
+    await store.close()
+  })
+
+  test('of a hold that most nodes do not have is refused', async () => {
+    const voters = ['a', 'b', 'c'].map((name) => new Voter(name))
+    const store = new QuorumStore(voters, nodeRuntime, () => 5000)
+    const answer = store.attempt([downgrade])
+    await voters[0]?.votes(absent)
+    await voters[1]?.votes(absent)
+    expect((await answer)[0]).toMatchObject({ kind: 'refused', reason: 'absent' })
     await store.close()
   })
 })
