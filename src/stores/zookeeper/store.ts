@@ -128,5 +128,7 @@ async function settled<T>(answers: readonly Promise<T>[]): Promise<T[]> {
 /** What will not pass by waiting is not an outage. */
 function reasonOf(error: unknown): unknown {
   if (!isWire(error, 'NoAuth', 'AuthFailed', 'InvalidAcl')) return error
-  return new UnsupportedError(`these credentials do not suffice: ${(error as Error).message}`, { cause: error })
+  return new UnsupportedError(`these credentials do not suffice: ${(error as Error).message}`, {
+    cause: error,
+  })
 }
