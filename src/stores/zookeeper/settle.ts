@@ -68,8 +68,9 @@ export async function settle(
     }
     const watching = watch(desk, entry, seen, place)
     const answering = blockedBy(desk, entry, seen, positionOf(seen, place))
-    const [watched, blocked] = await both(watching, answering)
-    if (watched) {
+    const [, blocked] = await both(watching, answering)
+    // One who went before we were ready to be told has to be looked for.
+    if (watchedBy(seen, place).every((watched) => entry.watched.has(watched))) {
       desk.wait(entry, sentAtMs + claim.ttlMs)
       return blocked
     }
@@ -134,11 +135,10 @@ export async function takeOver(
   return line === null ? null : settle(desk, entry, line, sentAtMs)
 }
 
-/** False when one of those who were to be watched is gone already, so that the line has to be looked at again. */
-export async function watch(desk: Desk, entry: Entry, line: Line, place: Place): Promise<boolean> {
+/** Asks to be told when one of those before the place goes. Whoever is gone already is not among the watched afterwards. */
+export async function watch(desk: Desk, entry: Entry, line: Line, place: Place): Promise<void> {
   const { client } = entry.session as LockSession
-  const names = watchedBy(line, place)
-  const fresh = names.filter((name) => !entry.watched.has(name))
+  const fresh = watchedBy(line, place).filter((name) => !entry.watched.has(name))
   // The children of a node that has none: their watch tells of its end, and of nothing else.
   const watching = fresh.map((name) =>
     client.getChildren(`${entry.keyPath}/${name}`, () => {
@@ -148,12 +148,9 @@ export async function watch(desk: Desk, entry: Entry, line: Line, place: Place):
   )
   for (const name of fresh) entry.watched.add(name)
   const outcomes = await Promise.allSettled(watching)
-  let everybody = true
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome.status === 'fulfilled') continue
     entry.watched.delete(fresh[index] as string)
     if (!isWire(outcome.reason, 'NoNode')) throw outcome.reason
-    everybody = false
   }
-  return everybody
 }
