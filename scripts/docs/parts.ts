@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { exitCodeOf } from '../../src/cli/exit.ts'
 import { ERRORS, type ErrorCode, LockError } from '../../src/errors.ts'
+import { benchmarks } from './benchmarks.ts'
 import { ROOT } from './files.ts'
 import { allTraits } from './traits.ts'
 
@@ -19,6 +20,7 @@ const PARTS: Record<string, (...rest: string[]) => string | Promise<string>> = {
   interface: declaration,
   example,
   examples,
+  benchmarks,
 }
 
 const TOGETHER: Record<string, string> = {
