@@ -4,6 +4,7 @@ import { Bundle } from './bundle.ts'
 import { CONSENSUS } from './consensus/bench.ts'
 import type { Bench, Context } from './context.ts'
 import { ETCD } from './etcd.ts'
+import { INVENTORY, INVENTORY_PROGRAM } from './inventory.ts'
 import { keep } from './keep.ts'
 import { thisMachine } from './machine.ts'
 import { QUORUM, QUORUM_PROGRAM } from './quorum.ts'
@@ -22,6 +23,7 @@ const BENCHES: Record<string, Bench> = {
   sqlite: { run: benchSqlite },
   redis: REDIS,
   quorum: QUORUM,
+  inventory: INVENTORY,
   etcd: ETCD,
   zookeeper: ZOOKEEPER,
 }
@@ -74,6 +76,7 @@ async function run(): Promise<void> {
     CONTENDER,
     CONSENSUS,
     QUORUM_PROGRAM,
+    INVENTORY_PROGRAM,
     ...REDIS_PROGRAMS,
   )
   const context: Context = {

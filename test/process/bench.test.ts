@@ -16,7 +16,16 @@ test('every benchmark runs, sees no overlap and says something about each of its
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: ROOT })
   const { machine, results } = JSON.parse(stdout) as Output
   expect(machine.node).toBe(process.version)
-  expect(Object.keys(results)).toEqual(['memory', 'leases', 'sqlite', 'redis', 'quorum', 'etcd', 'zookeeper'])
+  expect(Object.keys(results)).toEqual([
+    'memory',
+    'leases',
+    'sqlite',
+    'redis',
+    'quorum',
+    'inventory',
+    'etcd',
+    'zookeeper',
+  ])
   for (const { rows, targets, overlaps } of Object.values(results)) {
     expect(rows.length).toBeGreaterThan(0)
     expect(targets.length).toBeGreaterThan(0)
