@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util'
 import { Bundle } from './bundle.ts'
 import { CONSENSUS } from './consensus/bench.ts'
 import type { Bench, Context } from './context.ts'
+import { MYSQL, POSTGRES } from './databases.ts'
 import { ETCD } from './etcd.ts'
 import { INVENTORY, INVENTORY_PROGRAM } from './inventory.ts'
 import { keep } from './keep.ts'
@@ -21,6 +22,8 @@ const BENCHES: Record<string, Bench> = {
   memory: { run: ({ bundle, size }) => inOneProcess(bundle.path(MEMORY), size) },
   leases: { run: ({ bundle, size }) => inOneProcess(bundle.path(LEASES), size) },
   sqlite: { run: benchSqlite },
+  postgres: POSTGRES,
+  mysql: MYSQL,
   redis: REDIS,
   quorum: QUORUM,
   inventory: INVENTORY,
