@@ -74,6 +74,8 @@ export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   private failures = 0
   /** A grant that was pushed while an attempt was under way: the answer may have been given before it. */
   private push: Push | null = null
+  /** Others wait already, said a push that overtook the answer. */
+  private contended = false
 
   constructor(engine: Engine, claim: Claim, request: Request, pursuer: Pursuer) {
     this.engine = engine
@@ -156,6 +158,8 @@ export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
       else this.accept(notice)
     } else if (notice.kind === 'lost' && this.phase === 'waiting') {
       this.ask()
+    } else if (notice.kind === 'contended') {
+      this.contended = true
     }
   }
 
@@ -166,6 +170,7 @@ export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   private ask(): void {
     this.engine.waits.remove(this)
     this.phase = 'asking'
+    this.contended = false
     const known = this.begin(this.engine.runtime.nowMs())
     if (known !== null) this.conclude(known)
   }
@@ -180,7 +185,7 @@ export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
       const grant = grantOf(answer, this.claim, sentAtMs, this.engine.runtime.nowMs())
       if (grant !== null) {
         this.phase = 'over'
-        return grant
+        return this.contended ? { ...grant, contended: true } : grant
       }
       const late = new StoreError('the grant came too late: it had run out before it arrived')
       this.afterError(late)
