@@ -1,3 +1,4 @@
+import type { Runtime } from '../../core/runtime.ts'
 import type { Records } from '../../core/store.ts'
 import { UnsupportedError } from '../../errors.ts'
 import type {
@@ -10,7 +11,7 @@ import type {
 } from '../../model/index.ts'
 import { lockName, recordName } from './names.ts'
 import type { Scripting } from './scripting.ts'
-import { trade } from './stocks.ts'
+import { Stocks } from './stocks.ts'
 
 /** Where a lock is kept, and how the scripts are asked whether a claim holds it. */
 export interface LockFormat {
@@ -22,10 +23,12 @@ const OWN_FORMAT: LockFormat = { nameOf: lockName, held: 'held' }
 
 export class RedisRecords implements Records {
   private readonly scripting: Scripting
+  private readonly stocks: Stocks
   private readonly locks: LockFormat
 
-  constructor(scripting: Scripting, locks: LockFormat = OWN_FORMAT) {
+  constructor(scripting: Scripting, runtime: Runtime, locks: LockFormat = OWN_FORMAT) {
     this.scripting = scripting
+    this.stocks = new Stocks(scripting, runtime)
     this.locks = locks
   }
 
@@ -60,7 +63,7 @@ export class RedisRecords implements Records {
   }
 
   trade(key: string, deal: Deal): Promise<DealAnswer> {
-    return trade(this.scripting, key, deal)
+    return this.stocks.trade(key, deal)
   }
 
   private namesOf(key: string, condition: RecordCondition): string[] {

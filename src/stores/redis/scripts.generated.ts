@@ -1011,9 +1011,8 @@ return 'unknown'
 `,
   },
   stockTake: {
-    sha: 'ccb17f76732c6a0d794d000b8bc9926378d74681',
-    source: `${stock}local order, buyer, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
-local perBuyer, hold = tonumber(ARGV[4]), tonumber(ARGV[5])
+    sha: '881daaeeb8192f64186d0466ffde511ea0bc0fa2',
+    source: `${stock}local function take(order, buyer, count, perBuyer, hold)
 local stock = readStock(order, buyer)
 if not stock or stock.err then return stock end
 if stock.order then
@@ -1046,6 +1045,15 @@ keepEnd(stock, ENDS)
 end
 call('HSET', STOCK, unpack(fields))
 return { 'taken', cjson.encode(goods) }
+end
+local answers = {}
+for index = 1, #ARGV, 5 do
+local order, buyer, count = ARGV[index], ARGV[index + 1], tonumber(ARGV[index + 2])
+local answer = take(order, buyer, count, tonumber(ARGV[index + 3]), tonumber(ARGV[index + 4]))
+if not answer or answer.err then return answer end
+answers[#answers + 1] = answer
+end
+return answers
 `,
   },
 } as const

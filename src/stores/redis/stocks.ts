@@ -1,26 +1,85 @@
+import type { Runtime } from '../../core/runtime.ts'
 import type { Deal, DealAnswer, Goods, Move } from '../../model/index.ts'
 import { stockNames } from './names.ts'
 import type { Scripting, ScriptName } from './scripting.ts'
 
-/** One step on a stock is one script. */
-export async function trade(scripting: Scripting, key: string, deal: Deal): Promise<DealAnswer> {
-  const [script, args, meaning] = messageOf(deal)
-  const answer = await scripting.run(script, stockNames(key), args)
-  return answer === null ? { kind: 'absent' } : meaning(answer as never)
+/** So that the server is never busy with one call for long. */
+const MOST_TAKES_PER_CALL = 100
+
+type Take = Deal & { readonly kind: 'take' }
+
+interface Waiting {
+  readonly take: Take
+  readonly resolve: (answer: DealAnswer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** One step on a stock is one script; the takes of one tick from the same stock travel together. */
+export class Stocks {
+  private readonly scripting: Scripting
+  private readonly runtime: Runtime
+  private readonly takes = new Map<string, Waiting[]>()
+
+  constructor(scripting: Scripting, runtime: Runtime) {
+    this.scripting = scripting
+    this.runtime = runtime
+  }
+
+  trade(key: string, deal: Deal): Promise<DealAnswer> {
+    return deal.kind === 'take' ? this.collect(key, deal) : this.step(key, deal)
+  }
+
+  private async step(key: string, deal: Exclude<Deal, Take>): Promise<DealAnswer> {
+    const [script, args, meaning] = messageOf(deal)
+    const answer = await this.scripting.run(script, stockNames(key), args)
+    return answer === null ? { kind: 'absent' } : meaning(answer as never)
+  }
+
+  private collect(key: string, take: Take): Promise<DealAnswer> {
+    return new Promise((resolve, reject) => {
+      const waiting = this.takes.get(key)
+      if (waiting !== undefined) {
+        waiting.push({ take, resolve, reject })
+        return
+      }
+      this.takes.set(key, [{ take, resolve, reject }])
+      this.runtime.defer(() => this.send(key))
+    })
+  }
+
+  private send(key: string): void {
+    const all = this.takes.get(key) ?? []
+    this.takes.delete(key)
+    for (let first = 0; first < all.length; first += MOST_TAKES_PER_CALL) {
+      const some = all.slice(first, first + MOST_TAKES_PER_CALL)
+      const args = some.flatMap(({ take }) => takeText(take))
+      this.scripting.run('stockTake', stockNames(key), args).then(
+        (answers) => {
+          for (const [index, { resolve }] of some.entries())
+            resolve(
+              answers === null ? { kind: 'absent' } : taken((answers as TakenText[])[index] as TakenText),
+            )
+        },
+        (error) => {
+          for (const { reject } of some) reject(error)
+        },
+      )
+    }
+  }
+}
+
+function takeText({ order, buyer, count, perBuyer, holdMs }: Take): string[] {
+  return [order, buyer ?? '', String(count), textOf(perBuyer), textOf(holdMs)]
 }
 
 type Message = readonly [ScriptName, readonly string[], (answer: never) => DealAnswer]
 
-function messageOf(deal: Deal): Message {
+function messageOf(deal: Exclude<Deal, Take>): Message {
   switch (deal.kind) {
     case 'open':
       return ['stockOpen', [JSON.stringify(deal.goods), textOf(deal.ttlMs)], opened]
     case 'add':
       return ['stockAdd', [deal.order, JSON.stringify(deal.goods)], plain]
-    case 'take': {
-      const { order, buyer, count, perBuyer, holdMs } = deal
-      return ['stockTake', [order, buyer ?? '', String(count), textOf(perBuyer), textOf(holdMs)], taken]
-    }
     case 'look':
       return ['stockLook', [], looked]
     default:
@@ -40,7 +99,9 @@ function opened([created, goods]: [unknown, string]): DealAnswer {
   return { kind: 'opened', created: Number(created) === 1, goods: JSON.parse(goods) as Goods }
 }
 
-function taken([kind, detail]: ['taken' | 'short' | 'limit' | 'returned', string]): DealAnswer {
+type TakenText = readonly [kind: 'taken' | 'short' | 'limit' | 'returned', detail: string]
+
+function taken([kind, detail]: TakenText): DealAnswer {
   if (kind === 'taken') return { kind, goods: JSON.parse(detail) as Goods }
   if (kind === 'short') return { kind, left: Number(detail) }
   return kind === 'limit' ? { kind, has: Number(detail) } : { kind }

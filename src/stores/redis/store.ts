@@ -30,7 +30,7 @@ export class RedisStore implements Store {
     this.scripting = new Scripting(client)
     this.inbox = new Inbox(client, runtime.newId())
     this.admin = new RedisAdmin(this.scripting)
-    this.records = new RedisRecords(this.scripting)
+    this.records = new RedisRecords(this.scripting, runtime)
     const { cluster } = client
     if (cluster !== null) this.partOf = (key) => cluster.partOf(lockName(key))
   }

@@ -30,7 +30,7 @@ export class PlainStore implements Store {
     this.scripting = new Scripting(client)
     this.inbox = new Inbox(client, runtime.newId(), (name) => name.slice(client.keyPrefix.length))
     this.admin = new PlainAdmin(this.scripting)
-    this.records = new RedisRecords(this.scripting, { nameOf: (key) => key, held: 'plain' })
+    this.records = new RedisRecords(this.scripting, runtime, { nameOf: (key) => key, held: 'plain' })
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
