@@ -152,6 +152,7 @@ export class Elections {
   }
 
   private pause(delayMs: number): Promise<void> {
+    if (this.closed) return Promise.resolve()
     return new Promise((resolve) => {
       const end = (): void => {
         this.pauses.delete(timer)
