@@ -20,6 +20,8 @@ test('every benchmark runs, sees no overlap and says something about each of its
     'memory',
     'leases',
     'sqlite',
+    'postgres',
+    'mysql',
     'redis',
     'quorum',
     'inventory',
