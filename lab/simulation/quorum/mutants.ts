@@ -1,7 +1,6 @@
 import { type Mutant, mutant } from '../mutants.ts'
 
 const election = 'src/stores/quorum/election.ts'
-const assembly = 'src/stores/quorum/assembly.ts'
 
 /** Planted bugs of a quorum: what other implementations got wrong. */
 export const QUORUM_MUTANTS: readonly Mutant[] = [
@@ -18,12 +17,6 @@ export const QUORUM_MUTANTS: readonly Mutant[] = [
     'return Math.floor(nodes / 2)',
   ),
   mutant('no rollback', election, 'assembly.rollBack(round, ballot)', ''),
-  mutant(
-    'rollback only on nodes that said yes',
-    assembly,
-    "if (vote !== undefined && vote.kind !== 'granted') continue",
-    "if (vote === undefined || vote.kind !== 'granted') continue",
-  ),
   mutant(
     'token without write-back',
     election,

@@ -144,6 +144,28 @@ describe('a downgrade', () => {
   })
 })
 
+describe('a vote that is not enough', () => {
+  test('is taken back at every node that may have given it, also at one that has not answered', async () => {
+    const voters = ['a', 'b', 'c'].map((name) => new Voter(name))
+    const store = new QuorumStore(voters, nodeRuntime, () => 5000)
+    const blocked: Vote = {
+      kind: 'blocked',
+      position: 1,
+      retryAfterMs: null,
+      storeTimeMs: 1,
+      holder: null,
+    }
+    const answer = store.attempt([claimOf({ kind: 'permits', limit: 3, weight: 1 })])
+    await voters[0]?.votes(granted)
+    await voters[1]?.votes(blocked)
+    expect((await answer)[0]?.kind).toBe('blocked')
+    await new Promise(setImmediate)
+    const asked = voters.map(({ heard }) => heard.map(({ kind }) => kind))
+    expect(asked).toEqual([['claim', 'release'], ['claim'], ['claim', 'release']])
+    await store.close()
+  })
+})
+
 describe('the tally', () => {
   test('settles every vector of votes, and not before it must', () => {
     for (const nodes of [1, 2, 3, 4, 5, 7]) {
