@@ -8,6 +8,7 @@ import { ETCD } from './etcd.ts'
 import { INVENTORY, INVENTORY_PROGRAM } from './inventory.ts'
 import { keep } from './keep.ts'
 import { thisMachine } from './machine.ts'
+import { installPeers } from './peers.ts'
 import { QUORUM, QUORUM_PROGRAM } from './quorum.ts'
 import { REDIS, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
@@ -30,6 +31,9 @@ const BENCHES: Record<string, Bench> = {
   etcd: ETCD,
   zookeeper: ZOOKEEPER,
 }
+
+/** Those that other libraries are installed for. */
+const BESIDE_PEERS = new Set(['redis', 'quorum', 'etcd', 'zookeeper'])
 
 const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny] [--only PART,…] [--profile FOLDER]
   --json     print the results as JSON
@@ -72,6 +76,8 @@ async function run(): Promise<void> {
     if (!values.json) console.log(`${text}\n`)
   }
   say(describeMachine(machine))
+  // Before the programs are built: installing clears the folder that they are built into.
+  if (!values.tiny && names.some((name) => BESIDE_PEERS.has(name))) installPeers(console.error)
   const bundle = await Bundle.of(
     MEMORY,
     LEASES,

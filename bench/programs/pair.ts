@@ -47,6 +47,12 @@ const rows: Row[] = subjects.map(({ name, rates }) => ({
 }))
 emit({
   rows,
-  targets: [],
+  targets: rows
+    .filter(({ subject }) => subject !== NAMES[0])
+    .map(({ workload, subject, figures }) => ({
+      what: `${workload}: rate, times ${subject}`,
+      value: figures['holdfast, times this'] as number,
+      bound: { atLeast: 20 },
+    })),
   overlaps: 0,
 })
