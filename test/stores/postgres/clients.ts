@@ -18,7 +18,9 @@ export const CLIENTS: Record<string, Bring> = {
     return { client: pool, close: () => pool.end() }
   },
   postgres: (url, application_name) => {
-    const sql = postgresJs(url, { connection: { application_name }, max: 2, fetch_types: false })
+    // As docs/postgres.md has it.
+    const resilient = { fetch_types: false, backoff: () => 0.2 }
+    const sql = postgresJs(url, { connection: { application_name }, max: 2, ...resilient })
     return { client: sql, close: () => sql.end({ timeout: 1 }) }
   },
 }

@@ -44,6 +44,8 @@ async function openPg(url: string): Promise<PostgresClient | null> {
   return new PgClient(pool as unknown as PgPool, true, nodeRuntime)
 }
 
+const RECONNECT_SECONDS = 0.2
+
 async function openPostgresJs(url: string): Promise<PostgresClient | null> {
   const library = await optional(() => import('postgres'))
   if (library === null) return null
@@ -53,6 +55,8 @@ async function openPostgresJs(url: string): Promise<PostgresClient | null> {
     onnotice: () => {},
     // What it asks a new connection about types is not caught if the connection breaks just then.
     fetch_types: false,
+    // By itself it waits for up to 20 s after some broken connections, longer than most leases live.
+    backoff: () => RECONNECT_SECONDS,
   })
   return new PostgresJsClient(sql as unknown as PostgresJs, true)
 }
