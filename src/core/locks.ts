@@ -233,11 +233,7 @@ export class StoreLocks implements Locks {
     return lease
   }
 
-  private async tryTake(
-    key: string,
-    mode: Mode,
-    options: AcquireOptions | undefined,
-  ): Promise<AnyLease | null> {
+  private async tryTake(key: string, mode: Mode, options?: AcquireOptions): Promise<AnyLease | null> {
     const lease = await this.enter({ ...this.request(key, mode, options), waitMs: 0 })
     return lease instanceof Busy ? null : lease
   }
