@@ -406,53 +406,61 @@ state.changed = true
 return true
 end
 `
-const stock = `local call, format = redis.call, string.format
+const stock = `local call = redis.call
 local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
-local function whole(number) return format('%.0f', number) end
-local function amount(goods) return type(goods) == 'table' and #goods or goods end
+local function whole(number) return string.format('%.0f', number) end
 local function nowMs()
 local time = call('TIME')
 return time[1] * 1000 + math.floor(time[2] / 1000)
 end
-local function keepEnd(stock, key)
-if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
+local function keepEnd(ends, key)
+if ends ~= '0' then call('PEXPIREAT', key, ends) end
 end
-local function fetch(order, buyer)
-local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
-if not fields[1] then return nil end
-if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
-return {
-named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
-ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
-}
+local function amount(goods) return type(goods) == 'table' and #goods or goods end
+local function orderText(state, buyer, goods) return state .. #buyer .. ':' .. buyer .. goods end
+local function readOrder(order)
+local text = call('HGET', STOCK, 'o:' .. order)
+if not text then return nil end
+local state, length, from = string.match(text, '^(%a)(%d+):()')
+return state, string.sub(text, from, from + length - 1), string.sub(text, from + length)
 end
 local function putBack(stock, goods, buyer)
 if stock.named then
 for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
-keepEnd(stock, UNITS)
-else
-call('HINCRBY', STOCK, 'left', goods)
+keepEnd(stock.ends, UNITS)
 end
-if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+stock.left = stock.left + amount(goods)
+if buyer ~= '' and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then
+call('HDEL', STOCK, 'b:' .. buyer)
+end
 end
 local function returnExpired(stock)
-local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
-for _, id in ipairs(expired) do
-local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
-putBack(stock, order[2], order[3])
-call('HINCRBY', STOCK, 'held', -amount(order[2]))
+for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))) do
+local _, buyer, text = readOrder(id)
+local goods = cjson.decode(text)
+putBack(stock, goods, buyer)
+stock.held = stock.held - amount(goods)
 call('HDEL', STOCK, 'o:' .. id)
 call('ZREM', ENDS, id)
 end
-return #expired > 0
 end
-local function readStock(order, buyer)
-local stock = fetch(order, buyer)
-if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
+local function load()
+local fields = call('HMGET', STOCK, 'head', 'left', 'held')
+local head = fields[1] or ''
+if string.byte(head) ~= 50 then
+if call('EXISTS', STOCK) == 0 then return nil end
+return { err = 'HOLDFAST_FORMAT the stock has an unknown format' }
+end
+local named = string.byte(head, 2) == 110
+local stock = { named = named, left = named and call('LLEN', UNITS) or tonumber(fields[2]), held = tonumber(fields[3]),
+ends = string.sub(head, 3), was = fields }
+if stock.held > 0 then returnExpired(stock) end
 return stock
 end
-local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
-local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
+local function save(stock)
+local left, held = not stock.named and stock.left or 0, stock.held
+if left ~= tonumber(stock.was[2]) or held ~= tonumber(stock.was[3]) then call('HSET', STOCK, 'left', left, 'held', held) end
+end
 `
 const values = `local values, written = nil, nil
 if #KEYS > 1 then values, written = call('MGET', unpack(KEYS)), {} end
@@ -934,125 +942,140 @@ return answers or 1
 `,
   },
   stockAdd: {
-    sha: '51c7b3917c650431c98f10a13fe255baf36e4367',
-    source: `${stock}local stock = readStock(ARGV[1], '')
+    sha: 'c0434fb96b49d8ac7f938b5d1df614c75d7ea7f8',
+    source: `${stock}local stock = load()
 if not stock or stock.err then return stock end
 local goods = cjson.decode(ARGV[2])
 if (type(goods) == 'table') ~= stock.named then return 'unfit' end
-if not stock.order then
-putBack(stock, goods, nil)
-call('HSET', STOCK, 'o:' .. ARGV[1], orderText('added', 0, nil))
+if call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('a', '', 0)) == 1 then
+putBack(stock, goods, '')
+call('HINCRBY', STOCK, 'total', amount(goods))
 end
+save(stock)
 return 'added'
 `,
   },
   stockLook: {
-    sha: 'f78a73f14b3a7375d76d33a8d16f2f0cd039316b',
-    source: `${stock}local stock = readStock('', '')
+    sha: '0650541e7cf63bf22393a665a109e87bcad232cb',
+    source: `${stock}local stock = load()
 if not stock or stock.err then return stock end
-local answer = { left(stock), stock.held, stock.sold }
+save(stock)
+local sold = call('HGET', STOCK, 'total') - stock.left - stock.held
+local answer = { stock.left, stock.held, 0 }
 for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '+inf', '+inf')) do
-local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
+local _, _, goods = readOrder(id)
+sold = sold - amount(cjson.decode(goods))
 answer[#answer + 1] = id
-answer[#answer + 1] = cjson.encode(order[2])
+answer[#answer + 1] = goods
 end
+answer[3] = sold
 return answer
 `,
   },
   stockOpen: {
-    sha: '0846cff0810435c4d92538822117b76ab2afe364',
-    source: `${stock}local stock = fetch('', '')
+    sha: 'a647935b9c643d7a0cd8be6d0648b9127603eae0',
+    source: `${stock}local stock = load()
 if stock and stock.err then return stock end
-if stock then return { 0, call('HGET', STOCK, 'opening') } end
+if stock then
+save(stock)
+return { 0, call('HGET', STOCK, 'opening') }
+end
 local goods = cjson.decode(ARGV[1])
 local named = type(goods) == 'table'
 local ends = ARGV[2] == '' and '0' or whole(nowMs() + tonumber(ARGV[2]))
-call('HSET', STOCK, 'format', '1', 'named', named and '1' or '0', 'left', named and '0' or ARGV[1], 'held', '0', 'sold', '0',
-'until', ends, 'opening', ARGV[1])
+call('HSET', STOCK, 'head', (named and '2n' or '2c') .. ends, 'left', named and 0 or goods, 'held', 0, 'total', amount(goods),
+'opening', ARGV[1])
 if named then
 for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
-keepEnd({ ends = ends }, UNITS)
+keepEnd(ends, UNITS)
 end
-keepEnd({ ends = ends }, STOCK)
+keepEnd(ends, STOCK)
 return { 1, ARGV[1] }
 `,
   },
   stockSettle: {
-    sha: '121b23adf9c19d797c855c7abfbaa638e13c386f',
+    sha: '88546887ecec5a1548615a45e5409fb7b8422b25',
     source: `${stock}local id, deal = ARGV[1], ARGV[2]
-local stock = readStock(id, '')
+local stock = load()
 if not stock or stock.err then return stock end
-if not stock.order then return 'unknown' end
-local state, goods, buyer = stock.order[1], stock.order[2], stock.order[3]
-local function set(next, what) call('HSET', STOCK, 'o:' .. id, orderText(next, what, buyer)) end
-if deal == 'ship' and state == 'moving' then
+local function settle()
+local state, buyer, text = readOrder(id)
+if deal == 'ship' and state == 'm' then
+call('HINCRBY', STOCK, 'total', -amount(cjson.decode(text)))
 call('HDEL', STOCK, 'o:' .. id)
 call('ZREM', ENDS, id)
 return 'settled'
 end
-if deal == 'confirm' and (state == 'held' or state == 'sold') then
-if state == 'held' then
-call('HINCRBY', STOCK, 'held', -amount(goods))
-call('HINCRBY', STOCK, 'sold', amount(goods))
+if deal ~= 'ship' and (state == 'h' or state == 's') then
+local goods, back = cjson.decode(text), deal == 'giveBack'
+if state == 'h' then
+stock.held = stock.held - amount(goods)
 call('ZREM', ENDS, id)
-set('sold', goods)
 end
+if back then putBack(stock, goods, buyer) end
+call('HSET', STOCK, 'o:' .. id, back and orderText('r', buyer, 0) or orderText('s', buyer, text))
 return 'settled'
 end
-if deal == 'giveBack' and (state == 'held' or state == 'sold') then
-call('HINCRBY', STOCK, state, -amount(goods))
-if state == 'held' then call('ZREM', ENDS, id) end
-putBack(stock, goods, buyer)
-set('returned', 0)
-return 'settled'
-end
-if state == 'returned' then return deal == 'giveBack' and 'settled' or 'returned' end
+if state == 'r' then return deal == 'giveBack' and 'settled' or 'returned' end
 return 'unknown'
+end
+local answer = settle()
+save(stock)
+return answer
 `,
   },
   stockTake: {
-    sha: '881daaeeb8192f64186d0466ffde511ea0bc0fa2',
-    source: `${stock}local function take(order, buyer, count, perBuyer, hold)
-local stock = readStock(order, buyer)
+    sha: '13672ac542084417c3bf5026fe6875d4dd29e2d7',
+    source: `${stock}local stock = load()
 if not stock or stock.err then return stock end
-if stock.order then
-if stock.order[1] == 'returned' then return { 'returned' } end
-return { 'taken', cjson.encode(stock.order[2]) }
+local function answerAgain(order)
+local state, _, goods = readOrder(order)
+if state then return state == 'r' and 'returned' or tonumber(goods) or goods end
 end
-if perBuyer and stock.has + count > perBuyer then return { 'limit', stock.has } end
-local available = left(stock)
-if available < count then return { 'short', available } end
-local goods = count
-if stock.named then
-goods = call('LRANGE', UNITS, 0, count - 1)
+local function pick(count)
+if not stock.named then return count end
+if count == 1 then return cjson.encode({ call('LPOP', UNITS) }) end
+local units = call('LRANGE', UNITS, 0, count - 1)
 call('LTRIM', UNITS, count, -1)
+return cjson.encode(units)
 end
-local state = buyer == '' and 'moving' or hold and 'held' or 'sold'
-local text = orderText(state, goods, buyer ~= '' and buyer or nil)
-local fields = { 'o:' .. order, text }
-local function set(name, value)
-fields[#fields + 1] = name
-fields[#fields + 1] = whole(value)
+local function unpick(goods)
+if not stock.named then return end
+local units = cjson.decode(goods)
+for index = #units, 1, -1 do call('LPUSH', UNITS, units[index]) end
+keepEnd(stock.ends, UNITS)
 end
-if not stock.named then set('left', available - count) end
-if buyer ~= '' then set('b:' .. buyer, stock.has + count) end
-if state == 'sold' then
-set('sold', stock.sold + count)
-else
-if state == 'held' then set('held', stock.held + count) end
-call('ZADD', ENDS, state == 'held' and whole(nowMs() + hold) or '+inf', order)
-keepEnd(stock, ENDS)
+local function take(order, buyer, count, perBuyer, hold)
+if stock.left < count then
+local has = tonumber(buyer ~= '' and call('HGET', STOCK, 'b:' .. buyer) or 0)
+return answerAgain(order) or perBuyer and has + count > perBuyer and 'limit ' .. has or 'short ' .. stock.left
 end
-call('HSET', STOCK, unpack(fields))
-return { 'taken', cjson.encode(goods) }
+local goods, state = pick(count), buyer == '' and 'm' or hold and 'h' or 's'
+if call('HSETNX', STOCK, 'o:' .. order, orderText(state, buyer, goods)) == 0 then
+unpick(goods)
+return answerAgain(order)
+end
+local has = buyer == '' and count or call('HINCRBY', STOCK, 'b:' .. buyer, count)
+if perBuyer and has > perBuyer then
+unpick(goods)
+call('HDEL', STOCK, 'o:' .. order)
+if buyer ~= '' and call('HINCRBY', STOCK, 'b:' .. buyer, -count) == 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+return 'limit ' .. has - count
+end
+stock.left = stock.left - count
+if state ~= 's' then
+if state == 'h' then stock.held = stock.held + count end
+call('ZADD', ENDS, state == 'h' and whole(nowMs() + hold) or '+inf', order)
+keepEnd(stock.ends, ENDS)
+end
+return goods
 end
 local answers = {}
 for index = 1, #ARGV, 5 do
-local order, buyer, count = ARGV[index], ARGV[index + 1], tonumber(ARGV[index + 2])
-local answer = take(order, buyer, count, tonumber(ARGV[index + 3]), tonumber(ARGV[index + 4]))
-if not answer or answer.err then return answer end
-answers[#answers + 1] = answer
+answers[#answers + 1] = take(ARGV[index], ARGV[index + 1], tonumber(ARGV[index + 2]), tonumber(ARGV[index + 3]),
+tonumber(ARGV[index + 4]))
 end
+save(stock)
 return answers
 `,
   },

@@ -57,7 +57,7 @@ export class Stocks {
         (answers) => {
           for (const [index, { resolve }] of some.entries())
             resolve(
-              answers === null ? { kind: 'absent' } : taken((answers as TakenText[])[index] as TakenText),
+              answers === null ? { kind: 'absent' } : taken((answers as (number | string)[])[index] as string),
             )
         },
         (error) => {
@@ -99,12 +99,12 @@ function opened([created, goods]: [unknown, string]): DealAnswer {
   return { kind: 'opened', created: Number(created) === 1, goods: JSON.parse(goods) as Goods }
 }
 
-type TakenText = readonly [kind: 'taken' | 'short' | 'limit' | 'returned', detail: string]
-
-function taken([kind, detail]: TakenText): DealAnswer {
-  if (kind === 'taken') return { kind, goods: JSON.parse(detail) as Goods }
-  if (kind === 'short') return { kind, left: Number(detail) }
-  return kind === 'limit' ? { kind, has: Number(detail) } : { kind }
+function taken(answer: number | string): DealAnswer {
+  if (typeof answer === 'number') return { kind: 'taken', goods: answer }
+  if (answer.startsWith('[')) return { kind: 'taken', goods: JSON.parse(answer) as Goods }
+  const [kind, number] = answer.split(' ')
+  if (kind === 'short') return { kind, left: Number(number) }
+  return kind === 'limit' ? { kind, has: Number(number) } : { kind: 'returned' }
 }
 
 function looked([left, held, sold, ...moves]: string[]): DealAnswer {

@@ -6,12 +6,13 @@
 -- ARGV[2]: the goods as JSON: a number, or a list of names
 -- Answers: 'added', 'unfit' when named units meet counted goods, or nothing when there is no such stock
 -- @include lib/stock.lua
-local stock = readStock(ARGV[1], '')
+local stock = load()
 if not stock or stock.err then return stock end
 local goods = cjson.decode(ARGV[2])
 if (type(goods) == 'table') ~= stock.named then return 'unfit' end
-if not stock.order then
-  putBack(stock, goods, nil)
-  call('HSET', STOCK, 'o:' .. ARGV[1], orderText('added', 0, nil))
+if call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('a', '', 0)) == 1 then
+  putBack(stock, goods, '')
+  call('HINCRBY', STOCK, 'total', amount(goods))
 end
+save(stock)
 return 'added'

@@ -5,12 +5,16 @@
 -- ARGV: nothing
 -- Answers: { left, held, sold, order, goods as JSON, … }, or nothing when there is no such stock
 -- @include lib/stock.lua
-local stock = readStock('', '')
+local stock = load()
 if not stock or stock.err then return stock end
-local answer = { left(stock), stock.held, stock.sold }
+save(stock)
+local sold = call('HGET', STOCK, 'total') - stock.left - stock.held
+local answer = { stock.left, stock.held, 0 }
 for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '+inf', '+inf')) do
-  local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
+  local _, _, goods = readOrder(id)
+  sold = sold - amount(cjson.decode(goods))
   answer[#answer + 1] = id
-  answer[#answer + 1] = cjson.encode(order[2])
+  answer[#answer + 1] = goods
 end
+answer[3] = sold
 return answer

@@ -6,17 +6,20 @@
 -- ARGV[2]: the ttl in milliseconds, empty for a stock that stays
 -- Answers: { 1 or 0 for one that was open, the goods it was opened with as JSON }
 -- @include lib/stock.lua
-local stock = fetch('', '')
+local stock = load()
 if stock and stock.err then return stock end
-if stock then return { 0, call('HGET', STOCK, 'opening') } end
+if stock then
+  save(stock)
+  return { 0, call('HGET', STOCK, 'opening') }
+end
 local goods = cjson.decode(ARGV[1])
 local named = type(goods) == 'table'
 local ends = ARGV[2] == '' and '0' or whole(nowMs() + tonumber(ARGV[2]))
-call('HSET', STOCK, 'format', '1', 'named', named and '1' or '0', 'left', named and '0' or ARGV[1], 'held', '0', 'sold', '0',
-  'until', ends, 'opening', ARGV[1])
+call('HSET', STOCK, 'head', (named and '2n' or '2c') .. ends, 'left', named and 0 or goods, 'held', 0, 'total', amount(goods),
+  'opening', ARGV[1])
 if named then
   for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
-  keepEnd({ ends = ends }, UNITS)
+  keepEnd(ends, UNITS)
 end
-keepEnd({ ends = ends }, STOCK)
+keepEnd(ends, STOCK)
 return { 1, ARGV[1] }

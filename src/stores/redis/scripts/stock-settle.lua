@@ -7,32 +7,31 @@
 -- Answers: 'settled', 'returned' when it was given back before, 'unknown', or nothing when there is no such stock
 -- @include lib/stock.lua
 local id, deal = ARGV[1], ARGV[2]
-local stock = readStock(id, '')
+local stock = load()
 if not stock or stock.err then return stock end
-if not stock.order then return 'unknown' end
-local state, goods, buyer = stock.order[1], stock.order[2], stock.order[3]
-local function set(next, what) call('HSET', STOCK, 'o:' .. id, orderText(next, what, buyer)) end
 
-if deal == 'ship' and state == 'moving' then
-  call('HDEL', STOCK, 'o:' .. id)
-  call('ZREM', ENDS, id)
-  return 'settled'
-end
-if deal == 'confirm' and (state == 'held' or state == 'sold') then
-  if state == 'held' then
-    call('HINCRBY', STOCK, 'held', -amount(goods))
-    call('HINCRBY', STOCK, 'sold', amount(goods))
+local function settle()
+  local state, buyer, text = readOrder(id)
+  if deal == 'ship' and state == 'm' then
+    call('HINCRBY', STOCK, 'total', -amount(cjson.decode(text)))
+    call('HDEL', STOCK, 'o:' .. id)
     call('ZREM', ENDS, id)
-    set('sold', goods)
+    return 'settled'
   end
-  return 'settled'
+  if deal ~= 'ship' and (state == 'h' or state == 's') then
+    local goods, back = cjson.decode(text), deal == 'giveBack'
+    if state == 'h' then
+      stock.held = stock.held - amount(goods)
+      call('ZREM', ENDS, id)
+    end
+    if back then putBack(stock, goods, buyer) end
+    call('HSET', STOCK, 'o:' .. id, back and orderText('r', buyer, 0) or orderText('s', buyer, text))
+    return 'settled'
+  end
+  if state == 'r' then return deal == 'giveBack' and 'settled' or 'returned' end
+  return 'unknown'
 end
-if deal == 'giveBack' and (state == 'held' or state == 'sold') then
-  call('HINCRBY', STOCK, state, -amount(goods))
-  if state == 'held' then call('ZREM', ENDS, id) end
-  putBack(stock, goods, buyer)
-  set('returned', 0)
-  return 'settled'
-end
-if state == 'returned' then return deal == 'giveBack' and 'settled' or 'returned' end
-return 'unknown'
+
+local answer = settle()
+save(stock)
+return answer

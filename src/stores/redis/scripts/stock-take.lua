@@ -4,50 +4,63 @@
 -- KEYS[3]: when its holds end
 -- ARGV[i]: five texts for each order: the order; its buyer, empty for goods on their way to another stock; how many; the most
 -- that one buyer may have, empty for no limit; how long the goods are held, in milliseconds, empty to sell at once
--- Answers: for each order { 'taken', goods as JSON }, { 'short', left }, { 'limit', how many the buyer has } or { 'returned' };
--- nothing when there is no such stock
+-- Answers: for each order the goods that were taken, as a number or as JSON of the names; 'short' and how many are left;
+-- 'limit' and how many the buyer has; or 'returned'. Nothing when there is no such stock
 -- @include lib/stock.lua
-local function take(order, buyer, count, perBuyer, hold)
-  local stock = readStock(order, buyer)
-  if not stock or stock.err then return stock end
-  if stock.order then
-    if stock.order[1] == 'returned' then return { 'returned' } end
-    return { 'taken', cjson.encode(stock.order[2]) }
-  end
-  if perBuyer and stock.has + count > perBuyer then return { 'limit', stock.has } end
-  local available = left(stock)
-  if available < count then return { 'short', available } end
+local stock = load()
+if not stock or stock.err then return stock end
 
-  local goods = count
-  if stock.named then
-    goods = call('LRANGE', UNITS, 0, count - 1)
-    call('LTRIM', UNITS, count, -1)
+local function answerAgain(order)
+  local state, _, goods = readOrder(order)
+  if state then return state == 'r' and 'returned' or tonumber(goods) or goods end
+end
+
+local function pick(count)
+  if not stock.named then return count end
+  if count == 1 then return cjson.encode({ call('LPOP', UNITS) }) end
+  local units = call('LRANGE', UNITS, 0, count - 1)
+  call('LTRIM', UNITS, count, -1)
+  return cjson.encode(units)
+end
+
+local function unpick(goods)
+  if not stock.named then return end
+  local units = cjson.decode(goods)
+  for index = #units, 1, -1 do call('LPUSH', UNITS, units[index]) end
+  keepEnd(stock.ends, UNITS)
+end
+
+local function take(order, buyer, count, perBuyer, hold)
+  if stock.left < count then
+    local has = tonumber(buyer ~= '' and call('HGET', STOCK, 'b:' .. buyer) or 0)
+    return answerAgain(order) or perBuyer and has + count > perBuyer and 'limit ' .. has or 'short ' .. stock.left
   end
-  local state = buyer == '' and 'moving' or hold and 'held' or 'sold'
-  local text = orderText(state, goods, buyer ~= '' and buyer or nil)
-  local fields = { 'o:' .. order, text }
-  local function set(name, value)
-    fields[#fields + 1] = name
-    fields[#fields + 1] = whole(value)
+  -- What is not to be is undone: that is rare, and to look first would cost every take.
+  local goods, state = pick(count), buyer == '' and 'm' or hold and 'h' or 's'
+  if call('HSETNX', STOCK, 'o:' .. order, orderText(state, buyer, goods)) == 0 then
+    unpick(goods)
+    return answerAgain(order)
   end
-  if not stock.named then set('left', available - count) end
-  if buyer ~= '' then set('b:' .. buyer, stock.has + count) end
-  if state == 'sold' then
-    set('sold', stock.sold + count)
-  else
-    if state == 'held' then set('held', stock.held + count) end
-    call('ZADD', ENDS, state == 'held' and whole(nowMs() + hold) or '+inf', order)
-    keepEnd(stock, ENDS)
+  local has = buyer == '' and count or call('HINCRBY', STOCK, 'b:' .. buyer, count)
+  if perBuyer and has > perBuyer then
+    unpick(goods)
+    call('HDEL', STOCK, 'o:' .. order)
+    if buyer ~= '' and call('HINCRBY', STOCK, 'b:' .. buyer, -count) == 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+    return 'limit ' .. has - count
   end
-  call('HSET', STOCK, unpack(fields))
-  return { 'taken', cjson.encode(goods) }
+  stock.left = stock.left - count
+  if state ~= 's' then
+    if state == 'h' then stock.held = stock.held + count end
+    call('ZADD', ENDS, state == 'h' and whole(nowMs() + hold) or '+inf', order)
+    keepEnd(stock.ends, ENDS)
+  end
+  return goods
 end
 
 local answers = {}
 for index = 1, #ARGV, 5 do
-  local order, buyer, count = ARGV[index], ARGV[index + 1], tonumber(ARGV[index + 2])
-  local answer = take(order, buyer, count, tonumber(ARGV[index + 3]), tonumber(ARGV[index + 4]))
-  if not answer or answer.err then return answer end
-  answers[#answers + 1] = answer
+  answers[#answers + 1] = take(ARGV[index], ARGV[index + 1], tonumber(ARGV[index + 2]), tonumber(ARGV[index + 3]),
+    tonumber(ARGV[index + 4]))
 end
+save(stock)
 return answers

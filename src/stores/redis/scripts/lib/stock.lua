@@ -1,12 +1,12 @@
--- A stock is a hash: format, named (1 for units with names), left (counted goods), held, sold, opening, until (0 or when all of
--- it ends), b:<buyer> = how many the buyer has, o:<order> = [state, goods, buyer]. Named units are a list. A sorted set has
--- the orders that are held, by the time they end, and those on their way to another stock, at infinity.
-local call, format = redis.call, string.format
+-- A stock is a hash: head = 2, c for counted goods or n for named units, and when all of it ends (0 for never); left (counted
+-- goods); held; total, all goods that ever came in and were not let go; opening; b:<buyer> = how many the buyer has;
+-- o:<order> = the first letter of its state, the length of the buyer's name, a colon, that name, and the goods as JSON.
+-- What is neither left nor held nor on its way is sold. Named units are a list. A sorted set has the orders that are held, by
+-- the time they end, and those on their way to another stock, at infinity.
+local call = redis.call
 local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
 
-local function whole(number) return format('%.0f', number) end
-
-local function amount(goods) return type(goods) == 'table' and #goods or goods end
+local function whole(number) return string.format('%.0f', number) end
 
 local function nowMs()
   local time = call('TIME')
@@ -14,49 +14,60 @@ local function nowMs()
 end
 
 -- The list and the sorted set come and go; they must end with the hash.
-local function keepEnd(stock, key)
-  if stock.ends ~= '0' then call('PEXPIREAT', key, stock.ends) end
+local function keepEnd(ends, key)
+  if ends ~= '0' then call('PEXPIREAT', key, ends) end
 end
 
-local function fetch(order, buyer)
-  local fields = call('HMGET', STOCK, 'format', 'named', 'left', 'held', 'sold', 'until', 'o:' .. order, 'b:' .. buyer)
-  if not fields[1] then return nil end
-  if fields[1] ~= '1' then return { err = 'HOLDFAST_FORMAT the stock has an unknown format' } end
-  return {
-    named = fields[2] == '1', left = tonumber(fields[3]), held = tonumber(fields[4]), sold = tonumber(fields[5]),
-    ends = fields[6], order = fields[7] and cjson.decode(fields[7]), has = tonumber(fields[8] or 0),
-  }
+local function amount(goods) return type(goods) == 'table' and #goods or goods end
+
+local function orderText(state, buyer, goods) return state .. #buyer .. ':' .. buyer .. goods end
+
+-- State, buyer and goods as JSON of an order; nothing when there is none.
+local function readOrder(order)
+  local text = call('HGET', STOCK, 'o:' .. order)
+  if not text then return nil end
+  local state, length, from = string.match(text, '^(%a)(%d+):()')
+  return state, string.sub(text, from, from + length - 1), string.sub(text, from + length)
 end
 
 local function putBack(stock, goods, buyer)
   if stock.named then
     for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
-    keepEnd(stock, UNITS)
-  else
-    call('HINCRBY', STOCK, 'left', goods)
+    keepEnd(stock.ends, UNITS)
   end
-  if buyer and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then call('HDEL', STOCK, 'b:' .. buyer) end
+  stock.left = stock.left + amount(goods)
+  if buyer ~= '' and call('HINCRBY', STOCK, 'b:' .. buyer, -amount(goods)) <= 0 then
+    call('HDEL', STOCK, 'b:' .. buyer)
+  end
 end
 
 local function returnExpired(stock)
-  local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))
-  for _, id in ipairs(expired) do
-    local order = cjson.decode(call('HGET', STOCK, 'o:' .. id))
-    putBack(stock, order[2], order[3])
-    call('HINCRBY', STOCK, 'held', -amount(order[2]))
+  for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))) do
+    local _, buyer, text = readOrder(id)
+    local goods = cjson.decode(text)
+    putBack(stock, goods, buyer)
+    stock.held = stock.held - amount(goods)
     call('HDEL', STOCK, 'o:' .. id)
     call('ZREM', ENDS, id)
   end
-  return #expired > 0
 end
 
--- The stock as it is now, with one order and one buyer; holds that ran out have returned.
-local function readStock(order, buyer)
-  local stock = fetch(order, buyer)
-  if stock and not stock.err and stock.held > 0 and returnExpired(stock) then return fetch(order, buyer) end
+-- The stock as it is now: holds that ran out have returned. A step changes it here and writes it with `save`.
+local function load()
+  local fields = call('HMGET', STOCK, 'head', 'left', 'held')
+  local head = fields[1] or ''
+  if string.byte(head) ~= 50 then
+    if call('EXISTS', STOCK) == 0 then return nil end
+    return { err = 'HOLDFAST_FORMAT the stock has an unknown format' }
+  end
+  local named = string.byte(head, 2) == 110
+  local stock = { named = named, left = named and call('LLEN', UNITS) or tonumber(fields[2]), held = tonumber(fields[3]),
+    ends = string.sub(head, 3), was = fields }
+  if stock.held > 0 then returnExpired(stock) end
   return stock
 end
 
-local function left(stock) return stock.named and call('LLEN', UNITS) or stock.left end
-
-local function orderText(state, goods, buyer) return cjson.encode({ state, goods, buyer }) end
+local function save(stock)
+  local left, held = not stock.named and stock.left or 0, stock.held
+  if left ~= tonumber(stock.was[2]) or held ~= tonumber(stock.was[3]) then call('HSET', STOCK, 'left', left, 'held', held) end
+end
