@@ -31,6 +31,7 @@ export function striped(kit: Kit, name: string, size: number, defaults: AcquireO
 
 /** FNV-1a over UTF-8: the same stripe in every process and every version. */
 export function stripeOf(id: string, size: number): number {
+  if (size === 1) return 0
   let hash = 0x811c9dc5
   for (const byte of Buffer.from(id)) hash = Math.imul(hash ^ byte, 0x01000193)
   return (hash >>> 0) % size

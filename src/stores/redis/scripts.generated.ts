@@ -993,6 +993,30 @@ keepEnd(ends, STOCK)
 return { 1, ARGV[1] }
 `,
   },
+  stockSell: {
+    sha: 'aef60286ba1ca81fe4846e814d045b714302bf04',
+    source: `local call, stock, buyer, count = redis.call, KEYS[1], ARGV[2], ARGV[3]
+local order, units, goods = 'o:' .. ARGV[1], KEYS[2], nil
+if units then
+local unit = call('LINDEX', units, 0)
+goods = unit and cjson.encode({ unit })
+elseif call('HINCRBY', stock, 'left', '-' .. count) >= 0 then
+goods = count
+end
+local new = goods and call('HSETNX', stock, order, 's' .. #buyer .. ':' .. buyer .. goods) == 1
+local has = new and call('HINCRBY', stock, 'b:' .. buyer, count)
+if new and has <= tonumber(ARGV[4] or has) then
+if units then call('LPOP', units) end
+return tonumber(goods) or goods
+end
+if new then
+call('HDEL', stock, order)
+if call('HINCRBY', stock, 'b:' .. buyer, '-' .. count) == 0 then call('HDEL', stock, 'b:' .. buyer) end
+end
+if not units and call('HINCRBY', stock, 'left', count) == 0 and call('HLEN', stock) == 1 then call('DEL', stock) end
+return false
+`,
+  },
   stockSettle: {
     sha: '88546887ecec5a1548615a45e5409fb7b8422b25',
     source: `${stock}local id, deal = ARGV[1], ARGV[2]

@@ -5,6 +5,8 @@ import type { Scripting, ScriptName } from './scripting.ts'
 
 /** So that the server is never busy with one call for long. */
 const MOST_TAKES_PER_CALL = 100
+const MOST_KINDS = 1000
+const ABSENT: DealAnswer = { kind: 'absent' }
 
 type Take = Deal & { readonly kind: 'take' }
 
@@ -19,6 +21,7 @@ export class Stocks {
   private readonly scripting: Scripting
   private readonly runtime: Runtime
   private readonly takes = new Map<string, Waiting[]>()
+  private readonly kinds = new Kinds()
 
   constructor(scripting: Scripting, runtime: Runtime) {
     this.scripting = scripting
@@ -32,7 +35,7 @@ export class Stocks {
   private async step(key: string, deal: Exclude<Deal, Take>): Promise<DealAnswer> {
     const [script, args, meaning] = messageOf(deal)
     const answer = await this.scripting.run(script, stockNames(key), args)
-    return answer === null ? { kind: 'absent' } : meaning(answer as never)
+    return answer === null ? ABSENT : meaning(answer as never)
   }
 
   private collect(key: string, take: Take): Promise<DealAnswer> {
@@ -50,26 +53,65 @@ export class Stocks {
   private send(key: string): void {
     const all = this.takes.get(key) ?? []
     this.takes.delete(key)
-    for (let first = 0; first < all.length; first += MOST_TAKES_PER_CALL) {
-      const some = all.slice(first, first + MOST_TAKES_PER_CALL)
-      const args = some.flatMap(({ take }) => takeText(take))
-      this.scripting.run('stockTake', stockNames(key), args).then(
-        (answers) => {
-          for (const [index, { resolve }] of some.entries())
-            resolve(
-              answers === null ? { kind: 'absent' } : taken((answers as (number | string)[])[index] as string),
-            )
-        },
-        (error) => {
-          for (const { reject } of some) reject(error)
-        },
-      )
+    if (all.length === 1 && this.sell(key, all[0] as Waiting)) return
+    for (let first = 0; first < all.length; first += MOST_TAKES_PER_CALL)
+      this.sendTogether(key, all.slice(first, first + MOST_TAKES_PER_CALL))
+  }
+
+  /** Whether the usual take was tried; what turns out to be an unusual one is sent again in full. */
+  private sell(key: string, waiting: Waiting): boolean {
+    const { order, buyer, count, perBuyer, holdMs } = waiting.take
+    const kind = this.kinds.of(key)
+    if (kind === null || buyer === null || holdMs !== null || (kind === 'named' && count > 1)) return false
+    const args = [order, buyer, String(count)]
+    if (perBuyer !== null) args.push(String(perBuyer))
+    this.scripting
+      .call('stockSell', stockNames(key).slice(0, kind === 'named' ? 2 : 1), args, (answer) => {
+        if (answer === null) this.sendTogether(key, [waiting])
+        else waiting.resolve(taken(answer as TakeReply))
+      })
+      .catch(waiting.reject)
+    return true
+  }
+
+  private sendTogether(key: string, some: readonly Waiting[]): void {
+    const args = some.flatMap(({ take }) => takeText(take))
+    const meaning = (answers: unknown) => {
+      for (const [index, { resolve }] of some.entries()) {
+        const answer = answers === null ? ABSENT : taken((answers as TakeReply[])[index] as TakeReply)
+        this.kinds.learn(key, answer)
+        resolve(answer)
+      }
     }
+    this.scripting.call('stockTake', stockNames(key), args, meaning).catch((error) => {
+      for (const { reject } of some) reject(error)
+    })
   }
 }
 
 function takeText({ order, buyer, count, perBuyer, holdMs }: Take): string[] {
   return [order, buyer ?? '', String(count), textOf(perBuyer), textOf(holdMs)]
+}
+
+/** What the last take of each stock was answered: whoever knows what a stock is made of need not look. */
+class Kinds {
+  private readonly kinds = new Map<string, 'counted' | 'named'>()
+
+  /** Null when it is not known, or when the stock was sold out: then to look is all there is to do. */
+  of(key: string): 'counted' | 'named' | null {
+    return this.kinds.get(key) ?? null
+  }
+
+  learn(key: string, answer: DealAnswer): void {
+    if (answer.kind !== 'taken') {
+      this.kinds.delete(key)
+      return
+    }
+    const kind = typeof answer.goods === 'number' ? 'counted' : 'named'
+    if (this.kinds.get(key) === kind) return
+    if (this.kinds.size >= MOST_KINDS) this.kinds.clear()
+    this.kinds.set(key, kind)
+  }
 }
 
 type Message = readonly [ScriptName, readonly string[], (answer: never) => DealAnswer]
@@ -99,7 +141,9 @@ function opened([created, goods]: [unknown, string]): DealAnswer {
   return { kind: 'opened', created: Number(created) === 1, goods: JSON.parse(goods) as Goods }
 }
 
-function taken(answer: number | string): DealAnswer {
+type TakeReply = number | string
+
+function taken(answer: TakeReply): DealAnswer {
   if (typeof answer === 'number') return { kind: 'taken', goods: answer }
   if (answer.startsWith('[')) return { kind: 'taken', goods: JSON.parse(answer) as Goods }
   const [kind, number] = answer.split(' ')
