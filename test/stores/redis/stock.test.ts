@@ -18,22 +18,37 @@ afterAll(async () => {
   await server.stop()
 })
 
-it('answers every deal as the model does', async () => {
-  const days = fc.sample(
-    goods.chain((opening) => fc.tuple(fc.constant(opening), deals(opening))),
-    { seed, numRuns: DAYS },
-  )
-  let compared = 0
-  for (const [number, [opening, plan]] of days.entries()) {
-    const all: Deal[] = [{ kind: 'open', goods: opening, ttlMs: null }, ...plan, { kind: 'look' }]
-    const found: (DealAnswer | undefined)[] = []
-    // One after the other: a script that the server does not know yet would be overtaken by those that it knows.
-    for (const deal of all) found.push(await store.records?.trade(`day ${number}`, deal))
-    expect(found.map(sorted), `seed ${seed}, day ${number}`).toEqual(byModel(all).map(sorted))
-    compared += all.length
+it.each(['one after the other', 'takes in a row as one call'])(
+  'answers every deal as the model does: %s',
+  async (way) => {
+    const days = fc.sample(
+      goods.chain((opening) => fc.tuple(fc.constant(opening), deals(opening))),
+      { seed, numRuns: DAYS },
+    )
+    let compared = 0
+    for (const [number, [opening, plan]] of days.entries()) {
+      const all: Deal[] = [{ kind: 'open', goods: opening, ttlMs: null }, ...plan, { kind: 'look' }]
+      const found: (DealAnswer | undefined)[] = []
+      for (const together of way === 'one after the other' ? all.map((deal) => [deal]) : takesInARow(all))
+        found.push(
+          ...(await Promise.all(together.map((deal) => store.records?.trade(`${way} ${number}`, deal)))),
+        )
+      expect(found.map(sorted), `seed ${seed}, day ${number}`).toEqual(byModel(all).map(sorted))
+      compared += all.length
+    }
+    expect(compared).toBeGreaterThan(DAYS * 5)
+  },
+)
+
+function takesInARow(all: readonly Deal[]): Deal[][] {
+  const rows: Deal[][] = []
+  for (const deal of all) {
+    const last = rows.at(-1)
+    if (deal.kind === 'take' && last?.[0]?.kind === 'take') last.push(deal)
+    else rows.push([deal])
   }
-  expect(compared).toBeGreaterThan(DAYS * 5)
-})
+  return rows
+}
 
 function byModel(all: readonly Deal[]): DealAnswer[] {
   let record: RecordState | null = null
