@@ -1,11 +1,9 @@
 import { ClosedError, LockError, StoreError } from '../errors.ts'
 import type { KeyView } from '../model/index.ts'
 import { type Alarm, Alarms } from './alarms.ts'
-import type { Events, LockEvents } from './events.ts'
+import type { Events, StoreCallName } from './events.ts'
 import type { Runtime } from './runtime.ts'
 import type { Records, Soon, Store } from './store.ts'
-
-export type CallName = LockEvents['storeFailed']['call']
 
 /** Who is told what a call brought: once, one or the other. */
 export interface Receiver<T> {
@@ -19,7 +17,7 @@ export class Caller {
   private readonly runtime: Runtime
   private readonly events: Events
   private readonly timeoutMs: number
-  private readonly deadlines: Alarms
+  readonly deadlines: Alarms
   private closed = false
 
   constructor(store: Store, runtime: Runtime, events: Events, timeoutMs: number) {
@@ -30,24 +28,31 @@ export class Caller {
     this.deadlines = new Alarms(runtime, false)
   }
 
-  call<T>(name: CallName, claims: number, send: () => Soon<T>, timeoutMs = this.timeoutMs): Soon<T> {
-    const answer = this.begin(name, claims, send)
+  call<T>(name: StoreCallName, claims: number, send: () => Soon<T>, timeoutMs = this.timeoutMs): Soon<T> {
+    const sentAtMs = this.sendTime()
+    const answer = this.begin(name, claims, sentAtMs, send)
     if (!(answer instanceof Promise)) return answer
-    return new Promise((answered, failed) =>
-      this.bound(name, claims, answer, Math.min(timeoutMs, this.timeoutMs), { answered, failed }),
-    )
+    return new Promise((answered, failed) => {
+      const receiver = { answered, failed }
+      this.bound(
+        new Call(this, name, claims, sentAtMs, Math.min(timeoutMs, this.timeoutMs), receiver),
+        answer,
+      )
+    })
   }
 
   /** The same for a receiver that is told, which spares the promise and the steps of its way back. */
-  send<T>(name: CallName, claims: number, send: () => Soon<T>, receiver: Receiver<T>): void {
+  send<T>(name: StoreCallName, claims: number, send: () => Soon<T>, receiver: Receiver<T>): void {
+    const sentAtMs = this.sendTime()
     let answer: Soon<T>
     try {
-      answer = this.begin(name, claims, send)
+      answer = this.begin(name, claims, sentAtMs, send)
     } catch (error) {
       receiver.failed(error as LockError)
       return
     }
-    if (answer instanceof Promise) this.bound(name, claims, answer, this.timeoutMs, receiver)
+    if (answer instanceof Promise)
+      this.bound(new Call(this, name, claims, sentAtMs, this.timeoutMs, receiver), answer)
     else receiver.answered(answer)
   }
 
@@ -86,67 +91,86 @@ export class Caller {
     for (const call of calls) call.end(new ClosedError())
   }
 
-  private begin<T>(name: CallName, claims: number, send: () => Soon<T>): Soon<T> {
-    if (this.closed) throw new ClosedError()
-    try {
-      return send()
-    } catch (error) {
-      throw this.failed(name, claims, error)
-    }
-  }
-
-  /** The clients' own time-outs do not cover a frozen server; ours does. */
-  private bound<T>(
-    name: CallName,
-    claims: number,
-    answer: Promise<T>,
-    timeoutMs: number,
-    receiver: Receiver<T>,
-  ): void {
-    const call = new Call(receiver, this.deadlines, (error) => this.failed(name, claims, error), timeoutMs)
-    this.deadlines.set(call, this.runtime.nowMs() + timeoutMs)
-    answer.then(
-      (value) => call.answered(value),
-      (error) => call.failed(error),
-    )
-  }
-
-  private failed(call: CallName, claims: number, error: unknown): LockError {
+  /** What the store's own error becomes for the caller. */
+  failed(call: StoreCallName, claims: number, sentAtMs: number, error: unknown): LockError {
+    this.tell(call, claims, sentAtMs, true)
     if (!this.closed) this.events.emit('storeFailed', { call, claims, error })
     if (error instanceof LockError) return error
     const why = error instanceof Error ? error.message : String(error)
     return new StoreError(`the ${this.store.traits.name} store failed (${call}): ${why}`, { cause: error })
   }
+
+  tell(call: StoreCallName, claims: number, sentAtMs: number, failed: boolean): void {
+    if (sentAtMs === UNTIMED) return
+    this.events.emit('storeCall', { call, claims, tookMs: this.runtime.nowMs() - sentAtMs, failed })
+  }
+
+  /** The clock is read only for those who listen. */
+  private sendTime(): number {
+    return this.events.has('storeCall') ? this.runtime.nowMs() : UNTIMED
+  }
+
+  private begin<T>(name: StoreCallName, claims: number, sentAtMs: number, send: () => Soon<T>): Soon<T> {
+    if (this.closed) throw new ClosedError()
+    let answer: Soon<T>
+    try {
+      answer = send()
+    } catch (error) {
+      throw this.failed(name, claims, sentAtMs, error)
+    }
+    if (!(answer instanceof Promise)) this.tell(name, claims, sentAtMs, false)
+    return answer
+  }
+
+  /** The clients' own time-outs do not cover a frozen server; ours does. */
+  private bound<T>(call: Call<T>, answer: Promise<T>): void {
+    this.deadlines.set(call, this.runtime.nowMs() + call.timeoutMs)
+    answer.then(
+      (value) => call.answered(value),
+      (error) => call.failed(error),
+    )
+  }
 }
+
+const UNTIMED = -1
 
 /** A call that is under way. Its receiver is told once, and never after the deadline. */
 class Call<T> implements Alarm {
   dueMs = 0
   place = -1
+  readonly timeoutMs: number
+  private readonly caller: Caller
+  private readonly name: StoreCallName
+  private readonly claims: number
+  private readonly sentAtMs: number
   private receiver: Receiver<T> | null
-  private readonly deadlines: Alarms
-  private readonly errorOf: (error: unknown) => LockError
-  private readonly timeoutMs: number
 
   constructor(
-    receiver: Receiver<T>,
-    deadlines: Alarms,
-    errorOf: (error: unknown) => LockError,
+    caller: Caller,
+    name: StoreCallName,
+    claims: number,
+    sentAtMs: number,
     timeoutMs: number,
+    receiver: Receiver<T>,
   ) {
-    this.receiver = receiver
-    this.deadlines = deadlines
-    this.errorOf = errorOf
+    this.caller = caller
+    this.name = name
+    this.claims = claims
+    this.sentAtMs = sentAtMs
     this.timeoutMs = timeoutMs
+    this.receiver = receiver
   }
 
   answered(value: T): void {
-    this.take()?.answered(value)
+    const receiver = this.take()
+    if (receiver === null) return
+    this.caller.tell(this.name, this.claims, this.sentAtMs, false)
+    receiver.answered(value)
   }
 
   failed(error: unknown): void {
     const receiver = this.take()
-    if (receiver !== null) receiver.failed(this.errorOf(error))
+    if (receiver !== null) receiver.failed(this.caller.failed(this.name, this.claims, this.sentAtMs, error))
   }
 
   ring(): void {
@@ -160,7 +184,7 @@ class Call<T> implements Alarm {
   private take(): Receiver<T> | null {
     const { receiver } = this
     this.receiver = null
-    this.deadlines.remove(this)
+    this.caller.deadlines.remove(this)
     return receiver
   }
 }

@@ -54,6 +54,14 @@ export class Engine implements HoldKeeper {
     })
   }
 
+  /** The request, marked for those who follow it from here on. */
+  announced(request: Request): Request {
+    if (!this.events.has('entered')) return request
+    const ref = {}
+    this.events.emit('entered', { key: request.key, ref })
+    return { ...request, ref }
+  }
+
   claimOf(request: Request): Claim {
     return {
       key: request.storeKey,

@@ -2,16 +2,32 @@ import type { LossCause } from '../model/index.ts'
 
 /** Everything a `Locks` object tells. */
 export interface LockEvents {
-  granted: { key: string; token: bigint | null; waitedMs: number; handedOver: boolean }
+  /** A caller wants a key. Told in the caller's own async context; `ref` is found again in the later events of the same wish. */
+  entered: { key: string; ref: object }
+  granted: { key: string; token: bigint | null; waitedMs: number; handedOver: boolean; ref: object | null }
   /** A claim is blocked and begins to wait. */
   waiting: { key: string; position: number; holder: string | null }
   timeout: { key: string; waitedMs: number }
+  /** A caller did not get the key. `busy` is the answer to one who would not wait, `cancelled` is by the caller's own signal. */
+  turnedAway: { key: string; why: TurnedAway; waitedMs: number; ref: object | null }
   renewed: { key: string; token: bigint | null; tookMs: number }
   renewFailed: { key: string; token: bigint | null; error: unknown }
-  lost: { key: string; token: bigint | null; cause: LossCause | 'deadline' | 'closed'; heldMs: number }
-  released: { key: string; token: bigint | null; heldMs: number; outcome: 'released' | 'expired' }
+  lost: {
+    key: string
+    token: bigint | null
+    cause: LossCause | 'deadline' | 'closed'
+    heldMs: number
+    ref: object | null
+  }
+  released: {
+    key: string
+    token: bigint | null
+    heldMs: number
+    outcome: 'released' | 'expired'
+    ref: object | null
+  }
   /** A release whose outcome is unknown; the lease ends with its ttl. */
-  releaseFailed: { key: string; token: bigint | null; error: unknown }
+  releaseFailed: { key: string; token: bigint | null; heldMs: number; error: unknown; ref: object | null }
   handedOver: { key: string; token: bigint | null }
   /** An operator asks the holder to let go. */
   revoked: { key: string; token: bigint | null }
@@ -20,23 +36,29 @@ export interface LockEvents {
   /** The server stands in a way that endangers locks. Without a listener it becomes a warning of the process, once. */
   warning: { code: string; message: string }
   /** A call to the store failed or did not answer in time. */
-  storeFailed: { call: 'attempt' | 'renew' | 'release' | 'admin' | 'records'; claims: number; error: unknown }
+  storeFailed: { call: StoreCallName; claims: number; error: unknown }
+  /** A call to the store is over, whichever way. */
+  storeCall: { call: StoreCallName; claims: number; tookMs: number; failed: boolean }
 }
+
+export type StoreCallName = 'attempt' | 'renew' | 'release' | 'admin' | 'records'
+export type TurnedAway = 'timeout' | 'busy' | 'cancelled' | 'failed'
 
 export type EventName = keyof LockEvents
 export type Listener<N extends EventName> = (event: LockEvents[N]) => void
 
 /** Listeners by event. An event nobody listens to costs one look-up. */
 export class Events<E extends object = LockEvents> {
-  private readonly listeners = new Map<keyof E, Set<(event: never) => void>>()
+  /** Lists are replaced, not changed, so that one may be walked while listeners come and go. */
+  private readonly listeners = new Map<keyof E, readonly ((event: never) => void)[]>()
 
   on<N extends keyof E>(name: N, listener: (event: E[N]) => void): () => void {
-    const set = this.listeners.get(name) ?? new Set()
-    this.listeners.set(name, set)
-    set.add(listener)
+    const others = () => this.listeners.get(name)?.filter((each) => each !== listener) ?? []
+    this.listeners.set(name, [...others(), listener])
     return () => {
-      set.delete(listener)
-      if (set.size === 0 && this.listeners.get(name) === set) this.listeners.delete(name)
+      const left = others()
+      if (left.length === 0) this.listeners.delete(name)
+      else this.listeners.set(name, left)
     }
   }
 
@@ -45,11 +67,11 @@ export class Events<E extends object = LockEvents> {
   }
 
   emit<N extends keyof E>(name: N, event: E[N]): void {
-    const set = this.listeners.get(name)
-    if (set === undefined) return
-    for (const listener of [...set]) {
+    const listeners = this.listeners.get(name)
+    if (listeners === undefined) return
+    for (let place = 0; place < listeners.length; place++) {
       try {
-        ;(listener as (event: E[N]) => void)(event)
+        ;(listeners[place] as (event: E[N]) => void)(event)
       } catch (error) {
         // A listener's bug must not break a lock; the host still gets to see it.
         process.emitWarning(`a listener of ${String(name)} threw: ${String(error)}`, 'HoldfastWarning')

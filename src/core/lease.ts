@@ -195,8 +195,8 @@ export class StoreLease implements WriteLease, HoldUser {
     if (this.state !== 'held') return
     this.state = 'lost'
     this.lost = error
-    const heldMs = this.engine.runtime.nowMs() - this.grantedAtMs
-    this.engine.events.emit('lost', { key: this.key, token: this.token, cause, heldMs })
+    const { key, token, heldMs, request } = this
+    this.engine.events.emit('lost', { key, token, cause, heldMs, ref: request.ref })
     this.home?.leave(this)
     this.controller?.abort(error)
   }
@@ -245,14 +245,19 @@ export class StoreLease implements WriteLease, HoldUser {
     // A release that was answered after the deadline says nothing about the time of the work.
     this.goneAtRelease = outcome === 'expired' && this.engine.runtime.nowMs() < this.hold.validUntilMs
     if (this.engine.events.has('released')) {
-      const heldMs = this.engine.runtime.nowMs() - this.grantedAtMs
-      this.engine.events.emit('released', { key: this.key, token: this.token, heldMs, outcome })
+      const { key, token, heldMs, request } = this
+      this.engine.events.emit('released', { key, token, heldMs, outcome, ref: request.ref })
     }
   }
 
   tellFailed(error: unknown): void {
     this.failure = error
-    this.engine.events.emit('releaseFailed', { key: this.key, token: this.token, error })
+    const { key, token, heldMs, request } = this
+    this.engine.events.emit('releaseFailed', { key, token, heldMs, error, ref: request.ref })
+  }
+
+  private get heldMs(): number {
+    return this.engine.runtime.nowMs() - this.grantedAtMs
   }
 
   private detach(): void {

@@ -283,7 +283,7 @@ export class StoreLocks implements Locks {
     const request = requestOf(key, mode, options, this.engine.settings)
     if (request.owner !== null && !traits.owners)
       throw new UnsupportedError(`the ${traits.name} store has no named owners (key ${quote(key)})`)
-    return request
+    return this.engine.announced(request)
   }
 
   /** The name of a key in the store. */

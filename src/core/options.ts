@@ -45,6 +45,8 @@ export interface Request {
   readonly meta: string | null
   readonly reentrant: boolean
   readonly backgroundRelease: boolean
+  /** The same in every event about this wish; null when nobody follows wishes. */
+  readonly ref: object | null
 }
 
 export const EXCLUSIVE: Mode = { kind: 'exclusive' }
@@ -120,6 +122,7 @@ export function requestOf(
     meta: given.meta === undefined ? null : metaOf(given.meta),
     reentrant: flag('reentrant', given.reentrant, false),
     backgroundRelease: releaseOf(given.release),
+    ref: null,
   }
 }
 

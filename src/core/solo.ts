@@ -6,7 +6,7 @@ import type { Grant } from './hold.ts'
 import { StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
 import type { Soon } from './store.ts'
-import { Busy, detailsOf, Ticket, type TicketHome } from './ticket.ts'
+import { type Busy, busyAtOnce, detailsOf, Ticket, type TicketHome, tellTurnedAway } from './ticket.ts'
 
 /** Claims that go to the store one by one: shared, permits, named owners, members of a group, adoptions. */
 export class Soloists {
@@ -63,13 +63,17 @@ class Soloist implements Pursuer, TicketHome {
     this.pursuit = new Pursuit(this.engine, claim, request, this)
     const sinceMs = this.engine.runtime.nowMs()
     const known = this.pursuit.begin(sinceMs)
-    if (this.failure !== null) throw this.failure
+    if (this.failure !== null) {
+      tellTurnedAway(this.engine, request, 'failed', 0)
+      throw this.failure
+    }
     if (known === null) {
       this.open.add(this)
       this.ticket = new Ticket(this.engine, request, sinceMs, this)
       return this.ticket.promise
     }
-    if ('kind' in known && known.kind === 'blocked') return new Busy(detailsOf(request, 0, known))
+    if ('kind' in known && known.kind === 'blocked')
+      return busyAtOnce(this.engine, request, detailsOf(request, 0, known))
     return this.lease(claim, request, known as Grant, sinceMs)
   }
 
@@ -112,7 +116,8 @@ class Soloist implements Pursuer, TicketHome {
     this.engine.listen(hold)
     const lease = new StoreLease(this.engine, hold, request, grant.token, sinceMs, nowMs, null)
     const { key, token, waitedMs } = lease
-    this.engine.events.emit('granted', { key, token, waitedMs, handedOver: false })
+    const { ref } = request
+    this.engine.events.emit('granted', { key, token, waitedMs, handedOver: false, ref })
     return lease
   }
 }

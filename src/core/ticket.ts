@@ -2,6 +2,7 @@ import { type LockError, StoreError, type TimeoutDetails } from '../errors.ts'
 import type { Blocked } from '../model/index.ts'
 import type { Alarm } from './alarms.ts'
 import type { Engine } from './engine.ts'
+import type { TurnedAway } from './events.ts'
 import type { StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
 
@@ -23,6 +24,24 @@ export function detailsOf(
 ): TimeoutDetails {
   const { label = null, heldMs = null } = blocked?.holder ?? {}
   return { key: request.key, waitedMs, holder: label, heldMs, position: (blocked?.position ?? 0) + ahead }
+}
+
+/** Tells that a caller did not get the key. */
+export function tellTurnedAway(
+  { events }: Engine,
+  request: Request,
+  why: TurnedAway,
+  waitedMs: number,
+): void {
+  const { key, ref } = request
+  if (why === 'timeout') events.emit('timeout', { key, waitedMs })
+  if (events.has('turnedAway')) events.emit('turnedAway', { key, why, waitedMs, ref })
+}
+
+/** The answer, given at once, to one who does not wait. */
+export function busyAtOnce(engine: Engine, request: Request, details: TimeoutDetails): Busy {
+  tellTurnedAway(engine, request, 'busy', 0)
+  return new Busy(details)
 }
 
 /** The line that a ticket stands in. */
@@ -72,12 +91,14 @@ export class Ticket implements Alarm {
 
   turnAway(details: TimeoutDetails): void {
     this.settle()
-    this.engine.events.emit('timeout', { key: details.key, waitedMs: details.waitedMs })
+    const why = this.request.waitMs === 0 ? 'busy' : 'timeout'
+    tellTurnedAway(this.engine, this.request, why, details.waitedMs)
     this.resolve(new Busy(details))
   }
 
   fail(error: LockError): void {
     this.settle()
+    tellTurnedAway(this.engine, this.request, 'failed', this.waitedMs)
     this.reject(error)
   }
 
@@ -93,6 +114,7 @@ export class Ticket implements Alarm {
     if (this.settled) return
     this.home.abandon(this)
     this.settle()
+    tellTurnedAway(this.engine, this.request, 'cancelled', this.waitedMs)
     this.reject(this.request.signal?.reason)
   }
 

@@ -7,7 +7,7 @@ import { type LeaseHome, StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
 import { type Outcome, Releasing } from './release.ts'
 import type { Soon, StoreNotice } from './store.ts'
-import { Busy, detailsOf, Ticket, type TicketHome } from './ticket.ts'
+import { type Busy, busyAtOnce, detailsOf, Ticket, type TicketHome, tellTurnedAway } from './ticket.ts'
 
 /** How often, and for how long, a claim is handed over while others wait for the key in the store's line. */
 const HANDOVERS_WHEN_CONTENDED = 16
@@ -98,18 +98,22 @@ class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
       this.pursuit = new Pursuit(engine, claim, request, this)
       this.refusal = null
       known = this.pursuit.follow(answers, sinceMs)
-      if (this.refusal !== null) throw this.refusal
+      if (this.refusal !== null) {
+        tellTurnedAway(engine, request, 'failed', 0)
+        throw this.refusal
+      }
     } else {
       this.pursuit = new Pursuit(engine, claim, request, this)
       known = this.pursuit.begin(sinceMs)
     }
     if (known === null) return this.line(request, sinceMs).promise
     this.pursuit = null
-    return new Busy(detailsOf(request, 0, known as Blocked))
+    return busyAtOnce(engine, request, detailsOf(request, 0, known as Blocked))
   }
 
   queue(request: Request): Soon<StoreLease | Busy> {
-    if (request.waitMs === 0) return new Busy(this.details(request, 0, this.tickets.length))
+    if (request.waitMs === 0)
+      return busyAtOnce(this.engine, request, this.details(request, 0, this.tickets.length))
     return this.line(request, this.engine.runtime.nowMs()).promise
   }
 
@@ -227,9 +231,9 @@ class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
     return this.lease
   }
 
-  private tellGranted({ key, token, waitedMs }: StoreLease, handedOver: boolean): void {
+  private tellGranted({ key, token, waitedMs, request: { ref } }: StoreLease, handedOver: boolean): void {
     if (this.engine.events.has('granted'))
-      this.engine.events.emit('granted', { key, token, waitedMs, handedOver })
+      this.engine.events.emit('granted', { key, token, waitedMs, handedOver, ref })
   }
 
   private line(request: Request, sinceMs: number): Ticket {
