@@ -1,0 +1,75 @@
+export type Labels = Readonly<Record<string, string>>
+
+/** Whoever wants every single value. Kept in one list by the collector, so that values which nobody wants cost nothing. */
+export interface Taps {
+  readonly listeners: ((histogram: Histogram, value: number) => void)[]
+}
+
+/** Upper bounds in seconds: of waits, holds and calls alike. 0.1 must be one of them, because an alert asks for it. */
+export const SECONDS = [
+  0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
+] as const
+export const PLACES = [1, 2, 5, 10, 25, 50, 100, 250, 1000] as const
+
+/** Counts of values by upper bound. To add one allocates nothing. */
+export class Histogram {
+  readonly measure: string
+  readonly labels: Labels
+  readonly bounds: readonly number[]
+  /** One more than bounds: the last is for what is above all of them. */
+  readonly counts: Float64Array
+  sum = 0
+  private readonly taps: Taps
+
+  constructor(measure: string, labels: Labels, bounds: readonly number[], taps: Taps) {
+    this.measure = measure
+    this.labels = labels
+    this.bounds = bounds
+    this.counts = new Float64Array(bounds.length + 1)
+    this.taps = taps
+  }
+
+  get count(): number {
+    return this.counts.reduce((sum, count) => sum + count, 0)
+  }
+
+  add(value: number): void {
+    const { bounds, counts } = this
+    let place = 0
+    while (place < bounds.length && value > (bounds[place] as number)) place++
+    counts[place] = (counts[place] as number) + 1
+    this.sum += value
+    const { listeners } = this.taps
+    for (let index = 0; index < listeners.length; index++)
+      (listeners[index] as Taps['listeners'][number])(this, value)
+  }
+
+  /** The value that so large a part of all values does not exceed; null when there is none. */
+  quantile(part: number): number | null {
+    return quantileOf(this.bounds, this.counts, part)
+  }
+}
+
+/**
+ * A quantile from counts by bound, as Prometheus estimates it: evenly spread inside a bucket, and never above the highest bound.
+ */
+export function quantileOf(
+  bounds: readonly number[],
+  counts: ArrayLike<number>,
+  part: number,
+): number | null {
+  let total = 0
+  for (let place = 0; place < counts.length; place++) total += counts[place] as number
+  if (total === 0) return null
+  const rank = part * total
+  let below = 0
+  for (let place = 0; place < bounds.length; place++) {
+    const inside = counts[place] as number
+    if (below + inside >= rank && inside > 0) {
+      const lower = place === 0 ? 0 : (bounds[place - 1] as number)
+      return lower + ((bounds[place] as number) - lower) * ((rank - below) / inside)
+    }
+    below += inside
+  }
+  return bounds.at(-1) as number
+}

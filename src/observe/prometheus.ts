@@ -1,0 +1,92 @@
+import { InvalidArgumentError } from '../index.ts'
+import type { Collector } from './collector.ts'
+import type { Histogram } from './histogram.ts'
+import { MEASURES, type Measure } from './measures.ts'
+
+/** A registry of `prom-client` by its shape. */
+export interface PrometheusRegistry {
+  // biome-ignore lint/suspicious/noExplicitAny: the client's own type wants its own classes, and asks only for a name and `get`
+  registerMetric(metric: any): void
+  removeSingleMetric(name: string): void
+}
+
+interface Value {
+  readonly labels: Readonly<Record<string, string | number>>
+  readonly value: number
+  readonly metricName?: string
+}
+
+/**
+ * Puts every measure into the user's registry; figures are read when it is asked for them. Returns the way to take them out.
+ * One registry takes one collector, which may watch several locks.
+ */
+export function prometheus(
+  source: { readonly collector: Collector },
+  registry: PrometheusRegistry,
+): () => void {
+  if (typeof registry?.registerMetric !== 'function')
+    throw new InvalidArgumentError('registry', 'must be a Registry of prom-client, such as its `register`')
+  const names: string[] = []
+  const remove = (): void => {
+    for (const name of names.splice(0)) registry.removeSingleMetric(name)
+  }
+  try {
+    for (const measure of MEASURES) {
+      registry.registerMetric(new RegistryMetric(measure, source.collector))
+      names.push(measure.name)
+    }
+  } catch (error) {
+    remove()
+    throw error
+  }
+  return remove
+}
+
+/** What a registry asks of a metric. It may change the name, when it writes OpenMetrics. */
+class RegistryMetric {
+  name: string
+  readonly help: string
+  readonly type: string
+  /** How a cluster's primary puts the figures of its workers together. */
+  readonly aggregator = 'sum'
+  private readonly measure: Measure
+  private readonly collector: Collector
+
+  constructor(measure: Measure, collector: Collector) {
+    this.measure = measure
+    this.collector = collector
+    this.name = measure.name
+    this.help = measure.help
+    this.type = measure.type
+  }
+
+  async get(): Promise<object> {
+    const { name, help, type, aggregator, measure, collector } = this
+    const values: readonly Value[] =
+      measure.type === 'histogram'
+        ? measure.read(collector).flatMap((histogram) => valuesOf(name, histogram))
+        : measure.read(collector)
+    return { name, help, type, aggregator, values }
+  }
+
+  /** Figures that others read too are not set back for one of them. */
+  reset(): void {}
+}
+
+function valuesOf(name: string, { labels, bounds, counts, sum }: Histogram): Value[] {
+  let below = 0
+  const buckets: Value[] = []
+  for (let place = 0; place <= bounds.length; place++) {
+    below += counts[place] as number
+    buckets.push({
+      labels: { le: bounds[place] ?? '+Inf', ...labels },
+      value: below,
+      metricName: `${name}_bucket`,
+    })
+  }
+  return [
+    ...buckets,
+    { labels, value: sum, metricName: `${name}_sum` },
+    { labels, value: below, metricName: `${name}_count` },
+  ]
+}
