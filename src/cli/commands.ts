@@ -38,6 +38,17 @@ export const COMMANDS: readonly Entry[] = [
     hidden: true,
     load: async () => (await import('./demo/worker.ts')).demoWorker,
   },
+  {
+    name: 'lab',
+    summary: 'watch every generation of the Redis lock in the fault that breaks it',
+    load: async () => (await import('./lab/command.ts')).lab,
+  },
+  {
+    name: 'lab-worker',
+    summary: 'one process of the lab',
+    hidden: true,
+    load: async () => (await import('./lab/cast/worker.ts')).labWorker,
+  },
 ]
 
 export function commandNames(): string[] {

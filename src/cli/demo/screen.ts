@@ -41,6 +41,13 @@ export class Screen {
       process.stdout.write(this.live ? `${CLEAR_LINE}${last}\n` : `${last}\n`)
   }
 
+  /** Takes the moving line away. */
+  clear(): void {
+    clearInterval(this.timer)
+    if (this.status !== null && this.live && !this.silent) process.stdout.write(CLEAR_LINE)
+    this.status = null
+  }
+
   private draw(): void {
     if (this.silent || !this.live || this.status === null) return
     process.stdout.write(`${CLEAR_LINE}${this.status()}`)

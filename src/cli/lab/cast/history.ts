@@ -1,0 +1,66 @@
+/** What happened, in the order in which the organiser learnt of it. */
+export type Kind =
+  | 'asked'
+  | 'took'
+  | 'gaveUp'
+  | 'stood'
+  | 'killed'
+  | 'paused'
+  | 'woken'
+  | 'lost'
+  | 'sold'
+  | 'refused'
+  | 'left'
+  | 'released'
+  | 'serverDied'
+  | 'promoted'
+
+export interface Event {
+  readonly kind: Kind
+  /** The process that it happened to; empty for a server. */
+  readonly actor: string
+  readonly atMs: number
+  readonly text: string
+  /** The value of the key, by which its owner is known in the server; on `took`. */
+  readonly id?: string | null
+  /** What the server answered; on `took` and `released`. */
+  readonly command?: string
+  readonly reply?: string
+}
+
+/** Part of a row of the timeline. */
+export interface Span {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+export interface Overlap extends Span {
+  readonly actors: readonly [string, string]
+}
+
+/** Everything that happened in one story. */
+export class History {
+  readonly events: Event[] = []
+  private readonly onEvent: (event: Event) => void
+
+  constructor(onEvent: (event: Event) => void) {
+    this.onEvent = onEvent
+  }
+
+  add(event: Event): void {
+    this.events.push(event)
+    this.onEvent(event)
+  }
+
+  get actors(): string[] {
+    return [...new Set(this.events.map(({ actor }) => actor).filter(Boolean))].sort()
+  }
+
+  when(actor: string, ...kinds: readonly Kind[]): number | null {
+    return this.find(actor, ...kinds)?.atMs ?? null
+  }
+
+  find(actor: string, ...kinds: readonly Kind[]): Event | undefined {
+    return this.events.find((event) => event.actor === actor && kinds.includes(event.kind))
+  }
+}

@@ -1,0 +1,118 @@
+import { UnsupportedError } from '../../index.ts'
+import { readArguments } from '../arguments.ts'
+import { type Command, JSON_OPTION } from '../command.ts'
+import { Screen } from '../demo/screen.ts'
+import { EXIT, UsageError } from '../exit.ts'
+import { nearest } from '../nearest.ts'
+import { print, say } from '../output.ts'
+import { codeOfSignal } from '../run/signals.ts'
+import { jsonText } from '../text.ts'
+import { findPlace } from './places.ts'
+import type { Outcome, Scenario } from './scenario.ts'
+import { SCENARIOS } from './scenarios.ts'
+import { announce, legend, show } from './show.ts'
+import type { Stage } from './stage.ts'
+
+const LONGEST_MS = 170_000
+
+interface Told {
+  readonly scenario: Scenario
+  readonly outcome: Outcome
+}
+
+export const lab: Command = {
+  help: {
+    usage: 'holdfast lab [SCENARIO…] [--store redis://…] [--svg DIR] [--json] [--list]',
+    about: [
+      'The story of the lock, by running it: every generation of the Redis lock in the fault that breaks it, with real',
+      'processes that are killed and paused and real servers that crash. Every scenario says what it has to show, and fails',
+      'when it does not.',
+    ].join('\n'),
+    examples: [
+      ['the whole story, in about a minute', 'holdfast lab'],
+      ['one scenario', 'holdfast lab v1-crash'],
+    ],
+    options: [
+      ['--store URL', 'a Redis to use; else one of its own, else the one on port 6379, else a model of one'],
+      ['--svg DIR', 'write the pictures and a page of them into a folder'],
+      ['--list', 'name the scenarios'],
+      JSON_OPTION,
+    ],
+    exits: [
+      ['0', 'every scenario showed what it claims'],
+      ['1', 'one did not'],
+    ],
+  },
+  async run(args) {
+    const { values, positionals } = readArguments(
+      args,
+      {
+        store: { type: 'string' },
+        svg: { type: 'string' },
+        json: { type: 'boolean' },
+        list: { type: 'boolean' },
+      },
+      SCENARIOS.map(({ name }) => `[${name}]`),
+    )
+    const chosen = choose(positionals)
+    if (values.list) {
+      for (const { name, title } of chosen) print(`${name.padEnd(18)}${title}`)
+      return EXIT.ok
+    }
+    if (process.platform === 'win32')
+      throw new UnsupportedError('the lab pauses processes with SIGSTOP, which Windows lacks')
+    const screen = new Screen(values.json === true)
+    const cancel = new AbortController()
+    const onSignal = (signal: NodeJS.Signals): void => cancel.abort(signal)
+    process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
+    const timer = setTimeout(() => cancel.abort('late'), LONGEST_MS)
+    const place = await findPlace(values.store)
+    try {
+      screen.line(`This lab uses ${place.about}.`)
+      legend(screen)
+      const told = await tell(chosen, { place, screen, cancelled: cancel.signal })
+      if (values.json) print(jsonText(told.map(dataOf)))
+      return told.every(({ outcome }) => outcome.claims.every(({ shown }) => shown)) ? EXIT.ok : EXIT.failed
+    } catch (error) {
+      if (!cancel.signal.aborted) throw error
+      if (cancel.signal.reason !== 'late') return codeOfSignal(cancel.signal.reason as NodeJS.Signals)
+      say(`the lab was not done after ${LONGEST_MS / 1_000} s`)
+      return EXIT.failed
+    } finally {
+      clearTimeout(timer)
+      process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+      await place.close()
+    }
+  },
+}
+
+/** The scenarios and groups that were named, in the order of the story. */
+function choose(names: readonly string[]): readonly Scenario[] {
+  const known = [...new Set(SCENARIOS.flatMap(({ name, group }) => [name, group]))]
+  for (const name of names) {
+    if (known.includes(name)) continue
+    const meant = nearest(name, known)
+    throw new UsageError(
+      `there is no scenario ${JSON.stringify(name)}; ${meant === undefined ? `there are ${known.join(', ')}` : `did you mean ${meant}?`}`,
+    )
+  }
+  if (names.length === 0) return SCENARIOS
+  return SCENARIOS.filter(({ name, group }) => names.includes(name) || names.includes(group))
+}
+
+async function tell(chosen: readonly Scenario[], stage: Stage): Promise<Told[]> {
+  const told: Told[] = []
+  for (const [at, scenario] of chosen.entries()) {
+    stage.cancelled.throwIfAborted()
+    announce(stage.screen, scenario, String(at + 1).padStart(2))
+    const outcome = await scenario.run(stage)
+    stage.cancelled.throwIfAborted()
+    show(stage.screen, outcome)
+    told.push({ scenario, outcome })
+  }
+  return told
+}
+
+function dataOf({ scenario: { name, title }, outcome: { claims, figures, data } }: Told): object {
+  return { name, title, shown: claims.every(({ shown }) => shown), claims, ...data, figures }
+}

@@ -1,0 +1,37 @@
+/** How a generation reaches its server: one command, one answer. */
+export interface Redis {
+  call(...words: readonly (string | number)[]): Promise<unknown>
+}
+
+/** What a holder has in its hands. */
+export interface Held {
+  /** What the key's value says about the holder; null where it says nothing. */
+  readonly id: string | null
+  /** Null where the lock has none. */
+  readonly token: bigint | null
+  /** Whether the lock itself knows that it is not held any more. Only the fenced lock can. */
+  readonly knownLost: boolean
+  /** Gives the key back, and says what the server made of it. */
+  release(): Promise<Answer>
+}
+
+/** The command that was sent last for something, and what came back. */
+export interface Answer {
+  readonly command: string
+  readonly reply: string
+}
+
+export interface Grant {
+  readonly held: Held
+  readonly answer: Answer
+}
+
+/** One generation of the lock. */
+export interface Lock {
+  /** Null when another has the key for longer than `waitMs`. */
+  acquire(key: string, ttlMs: number, waitMs: number): Promise<Grant | null>
+  close(): Promise<void>
+}
+
+/** Where the tests of a generation may make it stand still: between two commands that look like one. */
+export type Seam = () => Promise<void>

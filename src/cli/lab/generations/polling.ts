@@ -1,0 +1,38 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Answer, Grant, Held, Lock, Redis, Seam } from './lock.ts'
+
+const LOOK_AGAIN_MS = 10
+
+/** What the four hand-made generations have in common: who does not get the key asks again until it does. */
+export abstract class PollingLock implements Lock {
+  protected readonly redis: Redis
+  protected readonly seam: Seam
+
+  constructor(redis: Redis, seam: Seam) {
+    this.redis = redis
+    this.seam = seam
+  }
+
+  async acquire(key: string, ttlMs: number, waitMs: number): Promise<Grant | null> {
+    const giveUpAtMs = performance.now() + waitMs
+    for (;;) {
+      const grant = await this.attempt(key, ttlMs)
+      if (grant !== null) return grant
+      if (performance.now() >= giveUpAtMs) return null
+      await sleep(LOOK_AGAIN_MS)
+    }
+  }
+
+  async close(): Promise<void> {}
+
+  protected abstract attempt(key: string, ttlMs: number): Promise<Grant | null>
+}
+
+/** A holder that knows nothing but what it was told when it took the key. */
+export function holding(id: string | null, release: () => Promise<Answer>): Held {
+  return { id, token: null, knownLost: false, release }
+}
+
+export function told(command: string, reply: unknown): Answer {
+  return { command, reply: reply === null ? '(nil)' : String(reply) }
+}

@@ -1,0 +1,31 @@
+import type { Figure } from './figures.ts'
+import type { Stage } from './stage.ts'
+
+/** Something that the run had to show. */
+export interface Claim {
+  readonly text: string
+  readonly shown: boolean
+}
+
+export interface Outcome {
+  readonly figures: readonly Figure[]
+  readonly claims: readonly Claim[]
+  /** What it means, in a sentence or two. */
+  readonly verdict: string
+  /** The raw figures, for `--json`. */
+  readonly data: object
+}
+
+export interface Scenario {
+  readonly name: string
+  /** Scenarios of one group can be asked for together. */
+  readonly group: string
+  readonly title: string
+  /** What happens, in a sentence or two. */
+  readonly about: string
+  run(stage: Stage): Promise<Outcome>
+}
+
+export function claim(shown: boolean, text: string): Claim {
+  return { shown, text }
+}
