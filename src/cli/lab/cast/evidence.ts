@@ -4,7 +4,8 @@ import type { History, Overlap, Span } from './history.ts'
 export function insideOf(history: History, actor: string, endMs: number): Span | null {
   const fromMs = history.when(actor, 'took')
   if (fromMs === null) return null
-  const toMs = history.when(actor, 'lost', 'left', 'killed') ?? endMs
+  const since = history.find(actor, 'lost')?.sinceMs
+  const toMs = since ?? history.when(actor, 'left', 'killed') ?? endMs
   return { fromMs, toMs }
 }
 

@@ -23,6 +23,8 @@ export interface Event {
   readonly text: string
   /** The value of the key, by which its owner is known in the server; on `took`. */
   readonly id?: string | null
+  /** When the lease had ended, which the process may have learnt later; on `lost`. */
+  readonly sinceMs?: number
   /** What the server answered; on `took` and `released`. */
   readonly command?: string
   readonly reply?: string

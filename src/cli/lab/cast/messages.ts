@@ -30,8 +30,8 @@ export type FromActor =
   | { readonly kind: 'gaveUp'; readonly atMs: number }
   | { readonly kind: 'read'; readonly token: string | null }
   | { readonly kind: 'stands'; readonly atMs: number }
-  /** It knows by itself that the lock is not its own any more, and goes on nevertheless. */
-  | { readonly kind: 'lost'; readonly atMs: number }
+  /** It knows by itself since when the lock is not its own any more, and goes on nevertheless. */
+  | { readonly kind: 'lost'; readonly atMs: number; readonly sinceMs: number }
   | { readonly kind: 'write'; readonly left: number; readonly token: string | null }
   /** It is done and begins to give the lock back: from here on another may rightly have it. */
   | { readonly kind: 'left'; readonly atMs: number }

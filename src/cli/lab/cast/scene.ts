@@ -33,6 +33,8 @@ export class Scene {
   constructor(stage: Stage, generation: Generation) {
     this.stage = stage
     this.generation = generation
+    // Without its processes a story comes to its end by itself.
+    stage.cancelled.addEventListener('abort', this.dismiss)
     this.history = new History((event) => {
       if (event.kind === 'asked' || event.kind === 'left' || event.kind === 'stood') return
       const seconds = `${((event.atMs - this.startMs) / 1_000).toFixed(2)} s`.padStart(8)
@@ -77,6 +79,11 @@ export class Scene {
     this.stage.screen.clear()
     await Promise.all(this.watches.map(({ watch }) => watch.stop()))
     await Promise.all(this.actors.map((actor) => actor.dismiss()))
+    this.stage.cancelled.removeEventListener('abort', this.dismiss)
+  }
+
+  private readonly dismiss = (): void => {
+    for (const actor of this.actors) void actor.dismiss()
   }
 
   timeline(title: string): Timeline {
@@ -87,7 +94,7 @@ export class Scene {
       `stock ${begunWith}, sold ${sold}, left ${left}`,
       exact ? 'exact' : `should be ${begunWith - sold}`,
       ...(refused > 0 ? [`${refused} late write${refused === 1 ? '' : 's'} refused`] : []),
-    ].join(': ')
+    ].join(', ')
     const keys = this.watches.map(({ name, watch }) => ({ name, samples: watch.samples }))
     return timelineOf({ title, ttlMs: TTL_MS, startMs, endMs, history, keys, footer })
   }

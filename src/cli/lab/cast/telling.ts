@@ -16,7 +16,7 @@ export function eventOf(actor: string, message: FromActor): Event | null {
       return { kind: 'stood', actor, atMs: message.atMs, text: 'stands still' }
     case 'lost': {
       const text = 'knows that its lease has ended, and goes on nevertheless'
-      return { kind: 'lost', actor, atMs: message.atMs, text }
+      return { kind: 'lost', actor, atMs: message.atMs, sinceMs: message.sinceMs, text }
     }
     case 'left':
       return { kind: 'left', actor, atMs: message.atMs, text: 'is done' }

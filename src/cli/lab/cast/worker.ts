@@ -59,6 +59,7 @@ class Seller {
       const { held, answer } = grant
       tell({ kind: 'took', atMs: nowMs(), id: held.id, token: textOf(held.token), ...answer })
       await this.sell(held)
+      tell({ kind: 'left', atMs: nowMs() })
       if (generation !== 'lookThenDelete') await this.stand('seam')
       await this.release(held)
     } finally {
@@ -72,9 +73,11 @@ class Seller {
     tell({ kind: 'read', token })
     const { left } = await this.told('stock')
     await sleep(this.order.workMs)
+    const leaseMs = held.validForMs()
+    const endsAtMs = nowMs() + (leaseMs ?? 0)
     await this.stand('work')
     // A careful program would stop here. This one goes on, to show what stops it.
-    if (held.knownLost) tell({ kind: 'lost', atMs: nowMs() })
+    if (leaseMs !== null && held.validForMs() === 0) tell({ kind: 'lost', atMs: nowMs(), sinceMs: endsAtMs })
     await sleep(this.order.afterMs)
     tell({ kind: 'write', left: left - 1, token })
     await this.told('written')
@@ -82,7 +85,6 @@ class Seller {
 
   /** A server that is gone by now is part of the story. */
   private async release(held: Held): Promise<void> {
-    tell({ kind: 'left', atMs: nowMs() })
     const answer = await held
       .release()
       .catch((error: unknown) => ({ command: 'release', reply: messageOf(error) }))

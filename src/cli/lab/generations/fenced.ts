@@ -20,9 +20,7 @@ export class FencedLock implements Lock {
       const held = {
         id: lease.id,
         token: lease.token,
-        get knownLost() {
-          return !lease.held
-        },
+        validForMs: () => (lease.held ? lease.remainingMs() : 0),
         release: async () => told('release', await lease.release()),
       }
       return { held, answer: told('acquire', `token …${String(lease.token).slice(-6)}`) }

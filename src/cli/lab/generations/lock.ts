@@ -9,8 +9,8 @@ export interface Held {
   readonly id: string | null
   /** Null where the lock has none. */
   readonly token: bigint | null
-  /** Whether the lock itself knows that it is not held any more. Only the fenced lock can. */
-  readonly knownLost: boolean
+  /** How long it is still valid by the holder's own clock, 0 when it is not; null where a holder cannot know. */
+  validForMs(): number | null
   /** Gives the key back, and says what the server made of it. */
   release(): Promise<Answer>
 }

@@ -30,7 +30,7 @@ export abstract class PollingLock implements Lock {
 
 /** A holder that knows nothing but what it was told when it took the key. */
 export function holding(id: string | null, release: () => Promise<Answer>): Held {
-  return { id, token: null, knownLost: false, release }
+  return { id, token: null, validForMs: () => null, release }
 }
 
 export function told(command: string, reply: unknown): Answer {

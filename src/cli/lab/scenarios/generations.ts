@@ -1,0 +1,67 @@
+import { Scene } from '../cast/scene.ts'
+import type { Address } from '../places.ts'
+import type { Outcome, Scenario } from '../scenario.ts'
+import type { Stage } from '../stage.ts'
+import { crash } from '../stories/crash.ts'
+import { EPISODES, type Episode, type StoryName } from '../stories/episodes.ts'
+import { Facts } from '../stories/facts.ts'
+import { failover } from '../stories/failover.ts'
+import { gap } from '../stories/gap.ts'
+import { pause } from '../stories/pause.ts'
+import { slow } from '../stories/slow.ts'
+import { Connection } from '../wire/connection.ts'
+
+type OneServer = Exclude<StoryName, 'failover'>
+
+const STORIES: Record<OneServer, (scene: Scene, address: Address) => Promise<void>> = {
+  crash,
+  slow,
+  gap,
+  pause,
+}
+
+/** Each generation of the lock in the fault that breaks it, and the next one in the same. */
+export const GENERATIONS: readonly Scenario[] = EPISODES.map((episode) => ({
+  ...episode,
+  group: 'generations',
+  run: (stage) => play(episode, stage),
+}))
+
+async function play(episode: Episode, stage: Stage): Promise<Outcome> {
+  const { generation, story, title, verdict } = episode
+  const scene = new Scene(stage, generation)
+  const lifeLeftMs =
+    story === 'failover' ? await playFailover(scene, stage) : await playOn(scene, stage, STORIES[story])
+  const facts = new Facts(scene, lifeLeftMs)
+  return { figures: [scene.timeline(title)], claims: episode.claims(facts), verdict, data: facts.data }
+}
+
+/** Returns how long the key would have lived on. */
+async function playOn(scene: Scene, { place }: Stage, story: (typeof STORIES)[OneServer]): Promise<number> {
+  try {
+    await story(scene, place.address)
+    return await lifeOf(place.address, scene.key)
+  } finally {
+    await scene.close()
+  }
+}
+
+async function playFailover(scene: Scene, { place }: Stage): Promise<number> {
+  const pair = await place.pair()
+  try {
+    await failover(scene, pair)
+    return await lifeOf(pair.replica, scene.key)
+  } finally {
+    await scene.close()
+    await pair.close()
+  }
+}
+
+async function lifeOf({ url }: Address, key: string): Promise<number> {
+  const connection = await Connection.open(url)
+  try {
+    return (await connection.call('PTTL', key)) as number
+  } finally {
+    connection.close()
+  }
+}
