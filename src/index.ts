@@ -6,6 +6,7 @@ export { connect } from './connect.ts'
 export type {
   AcquireOptions,
   Duration,
+  Eviction,
   EvictOptions,
   GroupLease,
   Lease,
@@ -20,6 +21,7 @@ export type {
   WriteLease,
 } from './core/api.ts'
 export type { EventName, Listener, LockEvents } from './core/events.ts'
+export type { ClockFact, DeafFact, Fact, InspectOptions, Remains, UnseenFact } from './core/facts.ts'
 export type { Runtime, Timer } from './core/runtime.ts'
 export type { Admin, Records, Soon, Store, StoreNotice, Traits, Transactions } from './core/store.ts'
 export type { TransactionHold } from './core/within.ts'
@@ -40,6 +42,10 @@ export {
   UnsupportedError,
 } from './errors.ts'
 export type { Goods, HolderView, KeyView, WaiterView } from './model/index.ts'
+export type { Diagnosis } from './observe/doctor/examine.ts'
+export type { Finding, FindingCode, Severity } from './observe/doctor/findings.ts'
+export type { Operations } from './observe/doctor/index.ts'
+export type { DoctorOptions } from './observe/doctor/options.ts'
 export type { CachedOptions } from './recipes/cached.ts'
 export { idempotent, locked } from './recipes/decorators.ts'
 export type { Election, ElectionEvents, ElectionOptions, Leader } from './recipes/election.ts'

@@ -23,6 +23,11 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./evict.ts')).evict,
   },
   {
+    name: 'doctor',
+    summary: 'find what is wrong with locks, and the command that fixes it',
+    load: async () => (await import('./doctor.ts')).doctor,
+  },
+  {
     name: 'migrate',
     summary: 'make or print the tables of a PostgreSQL or MySQL store',
     load: async () => (await import('./migrate.ts')).migrate,

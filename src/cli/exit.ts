@@ -5,6 +5,8 @@ export const EXIT = {
   ok: 0,
   /** The answer is no: nothing to evict, a promise broken. */
   failed: 1,
+  /** `doctor` alone: somebody is harmed now. */
+  critical: 2,
   usage: 64,
   unavailable: 69,
   /** A bug in Holdfast. */

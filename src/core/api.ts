@@ -141,6 +141,22 @@ export interface EvictOptions {
   token?: bigint
   /** Only ask the holder to let go: its lease gets a `revoked` event. */
   ask?: boolean
+  /** Who does it, for the record that is kept of it: the label of this object by default. */
+  by?: string
+}
+
+/** What an operator did to the holders of a key. */
+export interface Eviction {
+  /** When, by the clock of whoever did it. */
+  readonly at: string
+  readonly by: string
+  /** Whether the holders were only asked to let go. */
+  readonly asked: boolean
+  readonly holders: readonly {
+    readonly label: string
+    readonly token: string | null
+    readonly heldMs: number | null
+  }[]
 }
 
 export interface Locks extends AsyncDisposable {
@@ -177,6 +193,8 @@ export interface Locks extends AsyncDisposable {
   list(options?: { prefix?: string }): AsyncIterable<KeyView>
   /** An operator's force-release. Returns the labels of the holders that were evicted. */
   evict(key: string, options?: EvictOptions): Promise<readonly string[]>
+  /** What operators did to the key within the last 30 days, the latest first; empty on a store without records. */
+  evictions(key: string): Promise<readonly Eviction[]>
   /** Returns the way to stop listening. */
   on<N extends EventName>(event: N, listener: Listener<N>): () => void
   /** What this object holds and waits for. */

@@ -1,9 +1,8 @@
 import { ClosedError, LockError, StoreError } from '../errors.ts'
-import type { KeyView } from '../model/index.ts'
 import { type Alarm, Alarms } from './alarms.ts'
 import type { Events, StoreCallName } from './events.ts'
 import type { Runtime } from './runtime.ts'
-import type { Records, Soon, Store } from './store.ts'
+import type { Admin, Records, Soon, Store } from './store.ts'
 
 /** Who is told what a call brought: once, one or the other. */
 export interface Receiver<T> {
@@ -56,17 +55,15 @@ export class Caller {
     else receiver.answered(answer)
   }
 
-  /** The keys in use, each within its own deadline. */
-  async *list(prefix: string): AsyncIterable<KeyView> {
-    const views = this.store.admin.list(prefix)[Symbol.asyncIterator]()
-    try {
-      for (;;) {
-        const next = await this.call('admin', 0, () => views.next())
-        if (next.done === true) return
-        yield next.value
-      }
-    } finally {
-      await views.return?.()
+  admin(): Admin {
+    const { admin } = this.store
+    const ask = <T>(send: () => Soon<T>): Soon<T> => this.call('admin', 0, send)
+    return {
+      read: (key) => ask(() => admin.read(key)),
+      list: (prefix) => this.each(admin.list(prefix)),
+      evict: (key, token, only) => ask(() => admin.evict(key, token, only)),
+      ...(admin.inspect && { inspect: (options) => this.each(admin.inspect!(options)) }),
+      ...(admin.reap && { reap: (remains, olderMs) => ask(() => admin.reap!(remains, olderMs)) }),
     }
   }
 
@@ -80,6 +77,20 @@ export class Caller {
       remove: (key, condition) => ask(() => records.remove(key, condition)),
       take: (key, count) => ask(() => records.take(key, count)),
       trade: (key, deal) => ask(() => records.trade(key, deal)),
+    }
+  }
+
+  /** What comes one by one, each within its own deadline. */
+  private async *each<T>(all: AsyncIterable<T>): AsyncIterable<T> {
+    const one = all[Symbol.asyncIterator]()
+    try {
+      for (;;) {
+        const next = await this.call('admin', 0, () => one.next())
+        if (next.done === true) return
+        yield next.value
+      }
+    } finally {
+      await one.return?.()
     }
   }
 

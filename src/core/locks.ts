@@ -2,6 +2,7 @@ import { ClosedError, InvalidArgumentError, LockTimeoutError, quote, Unsupported
 import type { KeyView, Mode } from '../model/index.ts'
 import type {
   AcquireOptions,
+  Eviction,
   EvictOptions,
   GroupLease,
   Lease,
@@ -18,14 +19,23 @@ import type {
 import { show } from './durations.ts'
 import { Engine } from './engine.ts'
 import type { EventName, Listener } from './events.ts'
+import { evict, evictionsOf } from './evict.ts'
 import { acquireAll } from './group.ts'
 import type { StoreLease } from './lease.ts'
-import { EXCLUSIVE, permitsOf, type Request, requestOf, SHARED, settingsOf, storeKeyOf } from './options.ts'
+import {
+  EXCLUSIVE,
+  permitsOf,
+  type Request,
+  requestOf,
+  type Settings,
+  SHARED,
+  settingsOf,
+  storeKeyOf,
+} from './options.ts'
 import { NestedLease, Reentry } from './reentry.ts'
-import type { Runtime } from './runtime.ts'
 import { releaseOnSignal } from './shutdown.ts'
 import { Soloists } from './solo.ts'
-import type { Records, Soon, Store, Traits } from './store.ts'
+import type { Admin, Records, Soon, Store, Traits } from './store.ts'
 import { Busy } from './ticket.ts'
 import { Turnstile } from './turnstile.ts'
 import { type WithinRest, within } from './within.ts'
@@ -39,14 +49,16 @@ export class StoreLocks implements Locks {
   private readonly soloists: Soloists
   private readonly reentry = new Reentry()
   private readonly stopSignals: (() => void) | null
-  private readonly guardedRecords: Records | null
+  readonly records: Records | null
+  readonly admin: Admin
   private closed: Promise<void> | null = null
 
   constructor(store: Store, options: LocksOptions) {
     this.engine = new Engine(store, settingsOf(options, store))
     this.turnstile = new Turnstile(this.engine)
     this.soloists = new Soloists(this.engine)
-    this.guardedRecords = this.engine.caller.records()
+    this.records = this.engine.caller.records()
+    this.admin = this.engine.caller.admin()
     this.stopSignals = this.engine.settings.releaseOnSignal
       ? releaseOnSignal((isLast) => this.end(isLast))
       : null
@@ -56,12 +68,8 @@ export class StoreLocks implements Locks {
     return this.engine.store.traits
   }
 
-  get runtime(): Runtime {
-    return this.engine.runtime
-  }
-
-  get records(): Records | null {
-    return this.guardedRecords
+  get settings(): Settings {
+    return this.engine.settings
   }
 
   using<T>(key: string, ...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
@@ -131,27 +139,23 @@ export class StoreLocks implements Locks {
   }
 
   async read(key: string): Promise<KeyView> {
-    const storeKey = this.storeKey(key)
-    const { caller, store } = this.engine
-    return { ...(await caller.call('admin', 0, () => store.admin.read(storeKey))), key }
+    return { ...(await this.admin.read(this.storeKey(key))), key }
   }
 
   async *list(options: { prefix?: string } = {}): AsyncIterable<KeyView> {
     this.assertOpen()
     const { prefix } = this.engine.settings
-    for await (const view of this.engine.caller.list(prefix + (options.prefix ?? ''))) {
+    for await (const view of this.admin.list(prefix + (options.prefix ?? ''))) {
       yield { ...view, key: view.key.slice(prefix.length) }
     }
   }
 
   async evict(key: string, options: EvictOptions = {}): Promise<readonly string[]> {
-    const { token = null, ask = false } = options
-    if (token !== null && typeof token !== 'bigint')
-      throw new InvalidArgumentError('token', `must be a bigint, not ${show(token)}`)
-    const storeKey = this.storeKey(key)
-    const { caller, store } = this.engine
-    const answer = await caller.call('admin', 0, () => store.admin.evict(storeKey, token, ask))
-    return answer.labels
+    return evict(this.engine, this, this.storeKey(key), options)
+  }
+
+  async evictions(key: string): Promise<readonly Eviction[]> {
+    return evictionsOf(this.records, this.storeKey(key))
   }
 
   on<N extends EventName>(event: N, listener: Listener<N>): () => void {

@@ -14,6 +14,7 @@ import type {
   TakeAnswer,
   WriteAnswer,
 } from '../model/index.ts'
+import type { Fact, InspectOptions, Remains } from './facts.ts'
 
 /** An answer that may be there at once. A store in this process answers without a turn of the event loop. */
 export type Soon<T> = T | Promise<T>
@@ -32,6 +33,8 @@ export interface StoreWarning {
   /** Stable, for whoever wants to tell warnings apart. */
   readonly code: string
   readonly message: string
+  /** The command that changes it, where there is one. */
+  readonly fix?: string
 }
 
 /** The truth about a store; `docs/guarantees.md` is generated from it. */
@@ -96,6 +99,13 @@ export interface Admin {
   list(prefix: string): AsyncIterable<KeyView>
   /** Ends the hold with that token, or every hold; `ask` only tells the holder to let go. */
   evict(key: string, token: bigint | null, ask: boolean): Soon<EvictAnswer>
+  /** What is wrong with the server, and what lies in it that nobody needs; the locks themselves are for `list`. */
+  inspect?(options: InspectOptions): AsyncIterable<Fact>
+  /**
+   * Removes what `inspect` told of, each only if it is still as it was told and, if it is foreign, has not been used for
+   * `olderMs`. A few at a time are asked for. Says which of them it removed.
+   */
+  reap?(remains: readonly Remains[], olderMs: number): Soon<readonly boolean[]>
 }
 
 /**

@@ -24,6 +24,8 @@ export interface WaiterView {
   readonly mode: Mode['kind']
   readonly weight: number
   readonly waitedMs: number
+  /** How long its place is kept after each renewal; a living waiter renews it long before that. */
+  readonly ttlMs: number
   readonly expiresInMs: number
   readonly meta: string | null
 }
@@ -65,6 +67,7 @@ export function viewOf(key: string, state: KeyState, nowMs: number): KeyView {
       mode: claim.mode.kind,
       weight: weightOf(claim.mode),
       waitedMs: nowMs - joinedAtMs,
+      ttlMs: claim.ttlMs,
       expiresInMs: expiresAtMs - nowMs,
       meta: claim.meta,
     })),

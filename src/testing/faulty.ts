@@ -30,6 +30,10 @@ export function faulty(store: Store, runtime: Runtime = nodeRuntime): FaultyStor
         yield* admin.list(prefix)
       },
       evict: (key, token, ask) => faults.pass('admin', () => admin.evict(key, token, ask)),
+      ...(admin.inspect && { inspect: (options) => admin.inspect!(options) }),
+      ...(admin.reap && {
+        reap: (remains, olderMs) => faults.pass('admin', () => admin.reap!(remains, olderMs)),
+      }),
     },
     records: store.records === null ? null : faultyRecords(store.records, faults),
     close: () => {

@@ -9,6 +9,7 @@ export interface Room {
 
 const CONTRACT = [
   'src/core/store.ts',
+  'src/core/facts.ts',
   'src/core/runtime.ts',
   // Options of stores, too, may be durations, and must be refused in the same words.
   'src/core/durations.ts',
@@ -66,11 +67,24 @@ export const ROOMS: readonly Room[] = [
       'src/errors.ts',
     ],
   },
+  // Joins the facade, as the recipes do.
+  {
+    inside: 'src/observe/doctor/',
+    may: [
+      'src/core/durations.ts',
+      'src/core/facts.ts',
+      'src/core/options.ts',
+      'src/core/store.ts',
+      'src/model/index.ts',
+      'src/errors.ts',
+      'node:',
+    ],
+  },
   { inside: 'src/observe/', may: [...PUBLIC, 'node:'] },
   { inside: 'src/cli/', may: [...PUBLIC, 'package.json', 'node:'] },
   { inside: 'src/testing/', may: [...PUBLIC, ...CONTRACT, 'node:'] },
   // Where the parts are put together.
-  { inside: 'src/toolkit.ts', may: ['src/core/', 'src/recipes/index.ts'] },
+  { inside: 'src/toolkit.ts', may: ['src/core/', 'src/recipes/index.ts', 'src/observe/doctor/index.ts'] },
   { inside: 'src/connect.ts', may: ['src/core/', 'src/stores/', 'src/errors.ts', 'src/toolkit.ts'] },
   {
     inside: 'src/index.ts',
@@ -78,6 +92,7 @@ export const ROOMS: readonly Room[] = [
       'src/core/',
       'src/stores/',
       'src/recipes/',
+      'src/observe/doctor/',
       'src/model/index.ts',
       'src/errors.ts',
       'src/connect.ts',

@@ -1,20 +1,28 @@
+import type { Fact, InspectOptions, Remains } from '../../core/facts.ts'
+import type { Runtime } from '../../core/runtime.ts'
 import type { Admin } from '../../core/store.ts'
 import { type EvictAnswer, isInUse, type KeyView, seqOf, step, viewOf } from '../../model/index.ts'
 import type { RedisClient } from './clients/client.ts'
 import { unknownFormat } from './codec.ts'
+import { Inspection } from './inspection.ts'
 import { keyOfLock, lockName, lockPattern } from './names.ts'
+import { Reaper } from './reaper.ts'
 import { RULES } from './rules.ts'
+import { scan } from './scan.ts'
 import type { Scripting } from './scripting.ts'
 import { type RawState, stateOf } from './state.ts'
 
-const KEYS_PER_SCAN = '500'
 const KEYS_PER_READ = 100
 
 export class RedisAdmin implements Admin {
   private readonly scripting: Scripting
+  private readonly inspection: Inspection
+  private readonly reaper: Reaper
 
-  constructor(scripting: Scripting) {
+  constructor(scripting: Scripting, runtime: Runtime, replicasToWaitFor: number) {
     this.scripting = scripting
+    this.inspection = new Inspection(scripting, runtime, replicasToWaitFor)
+    this.reaper = new Reaper(scripting)
   }
 
   async read(key: string): Promise<KeyView> {
@@ -49,6 +57,14 @@ export class RedisAdmin implements Admin {
     return { kind: labels.length === 0 ? 'absent' : 'evicted', labels: labels as string[] }
   }
 
+  inspect(options: InspectOptions): AsyncIterable<Fact> {
+    return this.inspection.facts(options)
+  }
+
+  reap(remains: readonly Remains[], olderMs: number): Promise<readonly boolean[]> {
+    return this.reaper.reap(remains, olderMs)
+  }
+
   /** The keys as they are when their time has been counted; null for a format that is not known. */
   private async readAll(keys: readonly string[]): Promise<(KeyView | null)[]> {
     const { cluster } = this.scripting.client
@@ -70,12 +86,6 @@ export class RedisAdmin implements Admin {
 }
 
 async function* keysOf(server: RedisClient, prefix: string): AsyncIterable<readonly string[]> {
-  const pattern = lockPattern(prefix, server.keyPrefix)
-  let cursor = '0'
-  do {
-    const page = await server.send('SCAN', [cursor, 'MATCH', pattern, 'COUNT', KEYS_PER_SCAN])
-    const [next, names] = page as [unknown, string[]]
-    cursor = String(next)
+  for await (const names of scan(server, lockPattern(prefix, server.keyPrefix)))
     yield names.map(keyOfLock).filter((key) => key.startsWith(prefix))
-  } while (cursor !== '0')
 }

@@ -15,7 +15,8 @@ export function storeOf(client: RedisClient, settings: RedisSettings): Store {
     throw new UnsupportedError("format 'plain' is not supported on a cluster")
   // The client of a cluster waits for the replicas of each master by itself.
   const own = replicas === null || client.cluster !== null ? client : new ConfirmingClient(client, replicas)
-  const basic = format === 'plain' ? new PlainStore(own, runtime) : new RedisStore(own, runtime)
-  const store = replicas === null ? basic : new ReplicatedStore(basic, replicas.wait)
-  return check ? new ServerCheck(client, runtime, replicas?.wait ?? 0).attachTo(store) : store
+  const wait = replicas?.wait ?? 0
+  const basic = format === 'plain' ? new PlainStore(own, runtime) : new RedisStore(own, runtime, wait)
+  const store = replicas === null ? basic : new ReplicatedStore(basic, wait)
+  return check ? new ServerCheck(client, runtime, wait).attachTo(store) : store
 }

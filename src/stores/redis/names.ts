@@ -42,6 +42,23 @@ export function lockPattern(prefix: string, clientPrefix: string): string {
   return `${glob(clientPrefix + LOCK)}[{=]${either}*`
 }
 
+/** What SCAN is asked for, to find keys of other programs; only `*` has a meaning of its own in `pattern`. */
+export function foreignPattern(pattern: string, clientPrefix: string): string {
+  return glob(clientPrefix) + pattern.split('*').map(glob).join('*')
+}
+
+export function isOurs(name: string): boolean {
+  return name.startsWith('holdfast:')
+}
+
+/** The parts of a stock beside the stock itself, and the stock that such a part belongs to. */
+export const STOCK_PARTS = STOCK.slice(1)
+
+export function stockOfPart(name: string): string[] {
+  const start = STOCK_PARTS.find((part) => name.startsWith(part)) ?? ''
+  return STOCK.map((each) => each + name.slice(start.length))
+}
+
 function marked(key: string): string {
   if (!ESCAPED.test(key)) return `{${key}}`
   if (TAGGED.test(key)) return `=${key}`

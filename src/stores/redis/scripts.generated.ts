@@ -595,6 +595,31 @@ deliver()
 return labels
 `,
   },
+  foreignLook: {
+    sha: 'd8721f4c4e5e521b404290d78f3c7703809e7292',
+    source: `local answers = {}
+for index, key in ipairs(KEYS) do
+local kind = redis.call('TYPE', key).ok
+local idle = redis.pcall('OBJECT', 'IDLETIME', key)
+local proof = ''
+if ARGV[1] == '1' and kind == 'string' then proof = redis.sha1hex(redis.call('GET', key)) end
+answers[index] = { redis.call('PTTL', key) == -1 and 1 or 0, kind, type(idle) == 'number' and idle or -1, proof }
+end
+return answers
+`,
+  },
+  foreignReap: {
+    sha: 'cf1dad0e718361ac5f12d98afd5b9f1a0b9959ff',
+    source: `local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+if redis.call('PTTL', key) ~= -1 then return 0 end
+if least > 0 then
+local idle = redis.pcall('OBJECT', 'IDLETIME', key)
+if type(idle) ~= 'number' or idle < least then return 0 end
+end
+if proof ~= '' and (redis.call('TYPE', key).ok ~= 'string' or redis.sha1hex(redis.call('GET', key)) ~= proof) then return 0 end
+return redis.call('UNLINK', key)
+`,
+  },
   plainAttempt: {
     sha: 'cae8c8b138f9502d844d7ec899f6bd60305404b2',
     source: `${clock}${plain}local LOOK = 100
@@ -1101,6 +1126,27 @@ tonumber(ARGV[index + 4]))
 end
 save(stock)
 return answers
+`,
+  },
+  stockTidy: {
+    sha: '4799c9a4e5e2d421e25c6b166238506f0132ad1d',
+    source: `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
+return redis.call('UNLINK', KEYS[2], KEYS[3])
+`,
+  },
+  tidy: {
+    sha: 'c25e9ff4b5815776df8179152674b60bb28fb559',
+    source: `${clock}${state}${step}local key = KEYS[1]
+local value = call('GET', key)
+local state = load(value)
+if not state then return -1 end
+if not value then return 0 end
+keyName = key
+sweep(state)
+if not state.changed and call('PTTL', key) ~= -1 then return 0 end
+save(key, state)
+deliver()
+return 1
 `,
   },
 } as const

@@ -24,12 +24,12 @@ export class RedisStore implements Store {
   private readonly scripting: Scripting
   private readonly inbox: Inbox
 
-  constructor(client: RedisClient, runtime: Runtime) {
+  constructor(client: RedisClient, runtime: Runtime, replicasToWaitFor = 0) {
     this.client = client
     this.traits = TRAITS[client.topology]
     this.scripting = new Scripting(client)
     this.inbox = new Inbox(client, runtime.newId())
-    this.admin = new RedisAdmin(this.scripting)
+    this.admin = new RedisAdmin(this.scripting, runtime, replicasToWaitFor)
     this.records = new RedisRecords(this.scripting, runtime)
     const { cluster } = client
     if (cluster !== null) this.partOf = (key) => cluster.partOf(lockName(key))

@@ -138,7 +138,8 @@ function holderView(seen: Seen, nowMs: number): HolderView {
 }
 
 function waiterView(seen: Seen, nowMs: number): WaiterView {
-  return { ...aboutOf(seen), waitedMs: Math.max(0, Math.round(nowMs - seen.stat.ctimeMs)) }
+  const { ttlMs } = seen.data
+  return { ...aboutOf(seen), ttlMs, waitedMs: Math.max(0, Math.round(nowMs - seen.stat.ctimeMs)) }
 }
 
 function aboutOf({ place, node, data }: Seen) {

@@ -22,6 +22,7 @@ function eviction({ port, evictionPolicy: policy }: Facts): StoreWarning | null 
   return warning(
     'EVICTION',
     `the Redis server on port ${port} may evict locks when its memory is full (maxmemory-policy is ${policy}): set maxmemory-policy to noeviction, or keep locks on a server of their own`,
+    `redis-cli -p ${port} config set maxmemory-policy noeviction && redis-cli -p ${port} config rewrite`,
   )
 }
 
@@ -30,6 +31,7 @@ function persistence({ port, persistent }: Facts): StoreWarning | null {
   return warning(
     'PERSISTENCE',
     `the Redis server on port ${port} keeps nothing over a restart, so a restart ends every lock while its holder is still at work: switch appendonly on, or wait for the longest ttl before a restarted server is used again`,
+    `redis-cli -p ${port} config set appendonly yes && redis-cli -p ${port} config rewrite`,
   )
 }
 
@@ -67,6 +69,7 @@ function clock({ port, clockAheadMs }: Facts): StoreWarning | null {
   )
 }
 
-function warning(code: string, message: string): StoreWarning {
-  return { kind: 'warning', id: '', key: '', code: `HOLDFAST_REDIS_${code}`, message }
+function warning(code: string, message: string, fix?: string): StoreWarning {
+  const told = { kind: 'warning', id: '', key: '', code: `HOLDFAST_REDIS_${code}`, message } as const
+  return fix === undefined ? told : { ...told, fix }
 }

@@ -1,0 +1,50 @@
+import type { KeyView } from '../../model/index.ts'
+import type { DoctorSettings } from './options.ts'
+
+/** What processes have published about keys like this one. */
+export interface Usual {
+  readonly pattern: string
+  /** How many holds it is made from. */
+  readonly holds: number
+  /** How long the key was closed to others, 99 times of 100, by claims of the store. */
+  readonly closedP99Ms: number
+  /** How long the work under a lease took, 99 times of 100. */
+  readonly workP99Ms: number
+  /** The longest ttl that anybody used. */
+  readonly ttlMs: number
+  /** How many of the leases were lost because they ran out. */
+  readonly expired: number
+}
+
+/** What was seen of a key at the first look, as much as is needed to see whether it moved. */
+export interface Glimpse {
+  readonly tokens: ReadonlySet<string>
+  readonly head: { readonly label: string; readonly waitedMs: number } | null
+}
+
+/** Everything that judgement depends on. */
+export interface Context {
+  readonly settings: DoctorSettings
+  /** The longest ttl that the settings of this `Locks` object allow. */
+  readonly maxTtlMs: number
+  /** The time between the two looks. */
+  readonly elapsedMs: number
+  readonly wallMs: number
+  usualOf(key: string): Usual | null
+  whyGone(label: string, sinceMs: number): string | null
+  /** Whether the store has nobody to tell what becomes of such a claim. */
+  isDeaf(role: 'holder' | 'waiter', key: string, label: string): boolean
+}
+
+/** Fewer holds than this tell nothing about what is usual. */
+export const ENOUGH_HOLDS = 20
+/** So many times the usual is far beyond it. */
+export const FAR = 10
+
+export function glimpseOf({ holders, line }: KeyView): Glimpse {
+  const [head] = line
+  return {
+    tokens: new Set(holders.map(({ label, token }) => `${label} ${token}`)),
+    head: head === undefined ? null : { label: head.label, waitedMs: head.waitedMs },
+  }
+}

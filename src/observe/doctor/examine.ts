@@ -1,0 +1,93 @@
+import type { Fact, UnseenFact } from '../../core/facts.ts'
+import type { Settings } from '../../core/options.ts'
+import type { Admin, Records, Traits } from '../../core/store.ts'
+import type { KeyView } from '../../model/index.ts'
+import { type Context, type Glimpse, glimpseOf, type Usual } from './context.ts'
+import { bySeverity, type Finding, type Severity, worstOf } from './findings.ts'
+import { examineHolders } from './holders.ts'
+import { examineLine } from './lines.ts'
+import { type DoctorOptions, type DoctorSettings, doctorSettings } from './options.ts'
+import { whyGone } from './processes.ts'
+import { examineServer, futureToken } from './server.ts'
+
+/** What the doctor works on. */
+export interface Ward {
+  readonly admin: Admin
+  readonly records: Records | null
+  readonly traits: Traits
+  readonly settings: Settings
+}
+
+/** What was found, the worst first, and what was not looked at. */
+export interface Diagnosis {
+  readonly findings: readonly Finding[]
+  /** The worst of them, null when nothing was found. */
+  readonly severity: Severity | null
+  /** How many keys in use were looked at. */
+  readonly keys: number
+  readonly watchedMs: number
+  readonly unseen: readonly { readonly what: string; readonly why: string }[]
+}
+
+/** Findings about single keys beyond this are counted only. */
+const MOST_FINDINGS = 500
+
+/** Looks, asks the server, waits a little, looks again, and judges. */
+export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagnosis> {
+  const settings = doctorSettings(options)
+  const { admin } = ward
+  const { runtime, prefix, maxTtlMs } = ward.settings
+  const beganMs = runtime.nowMs()
+  const glimpses = new Map<string, Glimpse>()
+  for await (const view of admin.list(prefix + settings.prefix)) glimpses.set(view.key, glimpseOf(view))
+  const facts = await factsOf(ward, settings)
+  const leftMs = settings.watchMs - (runtime.nowMs() - beganMs)
+  if (leftMs > 0) await new Promise<void>((resolve) => runtime.setTimer(resolve, leftMs, false))
+  const deaf = new Set(
+    facts.flatMap((fact) => (fact.kind === 'deaf' ? [`${fact.role} ${fact.key} ${fact.label}`] : [])),
+  )
+  const context: Context = {
+    settings,
+    maxTtlMs,
+    elapsedMs: runtime.nowMs() - beganMs,
+    wallMs: runtime.wallMs(),
+    usualOf: () => null as Usual | null,
+    whyGone,
+    isDeaf: (role, key, label) => deaf.has(`${role} ${key} ${label}`),
+  }
+  const findings = examineServer(facts, settings.foreign)
+  let keys = 0
+  for await (const view of admin.list(prefix + settings.prefix)) {
+    keys++
+    if (findings.length < MOST_FINDINGS) findings.push(...examineKey(view, glimpses.get(view.key), context))
+  }
+  const sorted = bySeverity(findings)
+  const unseen = facts.filter((fact): fact is UnseenFact => fact.kind === 'unseen')
+  return {
+    findings: sorted,
+    severity: worstOf(sorted),
+    keys,
+    watchedMs: Math.round(runtime.nowMs() - beganMs),
+    unseen: unseen.map(({ what, why }) => ({ what, why })),
+  }
+}
+
+/** Everything about one key; pure. */
+export function examineKey(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
+  return [
+    ...examineHolders(view, before, context),
+    ...examineLine(view, before, context),
+    ...futureToken(view, context.wallMs),
+  ]
+}
+
+async function factsOf({ admin, traits }: Ward, settings: DoctorSettings): Promise<Fact[]> {
+  const facts: Fact[] = []
+  if (admin.inspect === undefined) {
+    const why = `the ${traits.name} store does not tell`
+    return [{ kind: 'unseen', what: 'the server, its clock, foreign locks, orphans', why }]
+  }
+  const { foreign, deadForMs } = settings
+  for await (const fact of admin.inspect({ foreign, deadForMs, values: false })) facts.push(fact)
+  return facts
+}

@@ -1,0 +1,107 @@
+import type { HolderView, KeyView } from '../../model/index.ts'
+import { type Context, ENOUGH_HOLDS, FAR, type Glimpse } from './context.ts'
+import { type Finding, finding } from './findings.ts'
+import { argument, span, word } from './words.ts'
+
+/** Below this, ten times the usual is nothing to wake anybody for. */
+const LEAST_MS = 1000
+
+/** What is wrong with those who have a key. */
+export function examineHolders(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
+  return view.holders
+    .flatMap((holder) => {
+      const gone = holderGone(view, holder, before, context)
+      // One that is gone has no habits any more.
+      return gone !== null
+        ? [gone]
+        : [heldTooLong(view, holder, before, context), ttlTooLong(view, holder, context)]
+    })
+    .filter((each) => each !== null)
+}
+
+function holderGone(
+  { key, line }: KeyView,
+  holder: HolderView,
+  before: Glimpse | undefined,
+  context: Context,
+): Finding | null {
+  const why =
+    context.whyGone(holder.label, context.wallMs - (holder.heldMs ?? 0)) ??
+    (stays(holder, before) && context.isDeaf('holder', key, holder.label)
+      ? 'no connection listens for what the store would tell it'
+      : null)
+  if (why === null) return null
+  const left = holder.expiresInMs === null ? 'for ever' : `for another ${span(holder.expiresInMs)}`
+  const waiting = line.length === 0 ? 'nobody waits' : `${line.length} waiting`
+  return finding(
+    'HOLDER_GONE',
+    key,
+    `${holder.label} has held it for ${held(holder)}, but ${why}; closed ${left}, ${waiting}`,
+    evict(key, holder),
+    line.length > 0 || holder.expiresInMs === null ? 'critical' : 'warning',
+  )
+}
+
+function heldTooLong(
+  { key, line }: KeyView,
+  holder: HolderView,
+  before: Glimpse | undefined,
+  { settings, usualOf }: Context,
+): Finding | null {
+  if (holder.heldMs === null || !stays(holder, before)) return null
+  const usual = usualOf(key)
+  const known = usual !== null && usual.holds >= ENOUGH_HOLDS
+  const usualMs = settings.usualMs ?? (known ? usual.closedP99Ms : null)
+  if (usualMs === null) return null
+  const limitMs = settings.usualMs === null ? Math.max(FAR * usualMs, LEAST_MS) : FAR * usualMs
+  if (holder.heldMs <= limitMs) return null
+  const told =
+    settings.usualMs !== null
+      ? `usual is ${span(usualMs)}, as you say`
+      : `99 of 100 holds of ${usual?.pattern} end within ${span(usualMs)} (${usual?.holds} seen)`
+  return finding(
+    'HELD_TOO_LONG',
+    key,
+    `${holder.label} has held it for ${held(holder)}; ${told}; ${line.length} waiting`,
+    `holdfast evict ${word(key)}${tokenOf(holder)} --ask --wait 30s`,
+  )
+}
+
+function ttlTooLong({ key }: KeyView, holder: HolderView, context: Context): Finding | null {
+  const { settings, maxTtlMs, usualOf } = context
+  const usual = usualOf(key)
+  const usedMs = usual === null || usual.ttlMs === 0 ? Number.POSITIVE_INFINITY : FAR * usual.ttlMs
+  const limitMs = settings.maxTtlMs ?? Math.min(maxTtlMs, usedMs)
+  if (holder.expiresInMs === null) {
+    const evidence = `${holder.label} holds it without an end`
+    return finding('FOREIGN_NO_TTL', key, evidence, evict(key, holder))
+  }
+  if (holder.expiresInMs <= limitMs) return null
+  const limit =
+    settings.maxTtlMs === null && usedMs < maxTtlMs
+      ? `the longest ttl in use for ${usual?.pattern} is ${span(usual?.ttlMs ?? 0)}`
+      : `the longest ttl allowed is ${span(limitMs)}`
+  return finding(
+    'TTL_TOO_LONG',
+    key,
+    `${holder.label} has ${span(holder.expiresInMs)} left; ${limit}`,
+    `${evict(key, holder)}, if its process is gone; and in that program: acquire(key, { ttl: '${argument(Math.min(limitMs, 10_000))}' }), renewed while it works`,
+  )
+}
+
+/** Whether it had the key at the first look, too. */
+function stays({ label, token }: HolderView, before: Glimpse | undefined): boolean {
+  return before?.tokens.has(`${label} ${token}`) === true
+}
+
+function held({ heldMs }: HolderView): string {
+  return heldMs === null ? 'an unknown time' : span(heldMs)
+}
+
+function evict(key: string, holder: HolderView): string {
+  return `holdfast evict ${word(key)}${tokenOf(holder)}`
+}
+
+function tokenOf({ token }: HolderView): string {
+  return token === null ? '' : ` --token ${token}`
+}

@@ -1,0 +1,68 @@
+import { type Duration, durationMs, show } from '../../core/durations.ts'
+import { InvalidArgumentError } from '../../errors.ts'
+
+export interface DoctorOptions {
+  /** Only keys that begin so. */
+  prefix?: string
+  /** Names, with `*` for any text, of what other programs use as locks: looked at for a missing ttl. */
+  foreign?: readonly string[]
+  /** A ttl above this is a finding; by default the `maxTtl` of this object, and ten times what is usual for the key. */
+  maxTtl?: Duration
+  /** How long such keys are usually held, where nobody publishes it (`LocksOptions.habits`). */
+  usual?: Duration
+  /** A line whose head has waited that long, and does not move, is a finding: ten times the usual, else a minute. */
+  stuck?: Duration
+  /** How long the doctor watches before it looks again: 1 s by default. */
+  watch?: Duration
+  /** What has been dead for less than this goes by itself and is no finding: 1 h by default. */
+  deadFor?: Duration
+}
+
+export interface DoctorSettings {
+  readonly prefix: string
+  readonly foreign: readonly string[]
+  readonly maxTtlMs: number | null
+  readonly usualMs: number | null
+  readonly stuckMs: number | null
+  readonly watchMs: number
+  readonly deadForMs: number
+}
+
+const LONGEST_MS = 365 * 86_400_000
+const LONGEST_WATCH_MS = 600_000
+const WATCH_MS = 1000
+export const DEAD_FOR_MS = 3_600_000
+const MOST_PATTERNS = 20
+
+export function doctorSettings(options: DoctorOptions): DoctorSettings {
+  const { prefix = '', foreign = [] } = options
+  if (typeof prefix !== 'string')
+    throw new InvalidArgumentError('prefix', `must be a text, not ${show(prefix)}`)
+  return {
+    prefix,
+    foreign: patternsOf(foreign),
+    maxTtlMs: optional('maxTtl', options.maxTtl, 1),
+    usualMs: optional('usual', options.usual, 1),
+    stuckMs: optional('stuck', options.stuck, 0),
+    watchMs: durationMs('watch', options.watch ?? WATCH_MS, { minMs: 0, maxMs: LONGEST_WATCH_MS }),
+    deadForMs: durationMs('deadFor', options.deadFor ?? DEAD_FOR_MS, { minMs: 0, maxMs: LONGEST_MS }),
+  }
+}
+
+/** A pattern that would match everything is refused: what it finds could be anybody's data. */
+export function patternsOf(patterns: readonly string[]): readonly string[] {
+  if (!Array.isArray(patterns) || patterns.length > MOST_PATTERNS)
+    throw new InvalidArgumentError('foreign', `must be a list of at most ${MOST_PATTERNS} patterns`)
+  for (const pattern of patterns) {
+    if (typeof pattern !== 'string' || /^\**$/.test(pattern))
+      throw new InvalidArgumentError(
+        'foreign',
+        `must be a pattern such as 'lock:*' that does not match everything, not ${show(pattern)}`,
+      )
+  }
+  return patterns
+}
+
+function optional(name: string, value: Duration | undefined, minMs: number): number | null {
+  return value === undefined ? null : durationMs(name, value, { minMs, maxMs: LONGEST_MS })
+}

@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+
+/** How many of the kernel's ticks make a second, on every architecture that Node runs on. */
+const TICKS_PER_SECOND = 100
+/** The kernel tells when it started in whole seconds. */
+const SLACK_MS = 2000
+
+/**
+ * Why the process behind a label of the form `host:pid` cannot be the one that claimed at `sinceMs`; null when it may
+ * live, also because it is on another host or has a label of its own.
+ */
+export function whyGone(label: string, sinceMs: number): string | null {
+  const [, host, digits] = /^(.+):(\d{1,9})$/.exec(label) ?? []
+  if (host !== hostname() || digits === undefined) return null
+  const pid = Number(digits)
+  if (pid === process.pid) return null
+  if (!exists(pid)) return `there is no process ${pid} on this host`
+  const started = startOf(pid)
+  if (started === null) return null
+  if (started.state === 'Z') return `process ${pid} has ended and is not yet collected`
+  if (started.atMs > sinceMs + SLACK_MS) return `process ${pid} is another one, which began later`
+  return null
+}
+
+function exists(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // One that belongs to another user is there, too.
+    return (error as NodeJS.ErrnoException).code !== 'ESRCH'
+  }
+}
+
+/** Null where there is no /proc, or not for this process. */
+function startOf(pid: number): { readonly state: string; readonly atMs: number } | null {
+  try {
+    const boot = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1]
+    const [, rest] = /^\d+ \(.*\) (.*)$/s.exec(readFileSync(`/proc/${pid}/stat`, 'utf8')) ?? []
+    const fields = rest?.split(' ') ?? []
+    const ticks = Number(fields[19])
+    if (boot === undefined || !Number.isFinite(ticks)) return null
+    return { state: fields[0] ?? '', atMs: (Number(boot) + ticks / TICKS_PER_SECOND) * 1000 }
+  } catch {
+    return null
+  }
+}

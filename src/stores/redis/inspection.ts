@@ -1,0 +1,173 @@
+import type { DeafFact, Fact, InspectOptions, Remains } from '../../core/facts.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import type { KeyState } from '../../model/index.ts'
+import { factsOf } from './check/facts.ts'
+import { findingsOf } from './check/findings.ts'
+import type { RedisClient } from './clients/client.ts'
+import {
+  foreignPattern,
+  inboxChannel,
+  isOurs,
+  keyOfLock,
+  lockPattern,
+  STOCK_PARTS,
+  stockOfPart,
+} from './names.ts'
+import { parts, scan } from './scan.ts'
+import type { Scripting } from './scripting.ts'
+import { type RawState, stateOf } from './state.ts'
+
+const KEYS_PER_CALL = 100
+const INBOXES_PER_CALL = 100
+
+/** What an operator should know about the servers, and what lies in them that nobody needs. */
+export class Inspection {
+  private readonly scripting: Scripting
+  private readonly runtime: Runtime
+  private readonly replicasToWaitFor: number
+
+  constructor(scripting: Scripting, runtime: Runtime, replicasToWaitFor: number) {
+    this.scripting = scripting
+    this.runtime = runtime
+    this.replicasToWaitFor = replicasToWaitFor
+  }
+
+  async *facts(options: InspectOptions): AsyncIterable<Fact> {
+    const { client } = this.scripting
+    const servers = (await client.cluster?.masters()) ?? [client]
+    for (const server of servers) {
+      yield* this.server(server)
+      yield* this.locks(server, options)
+      yield* this.stocks(server)
+      for (const pattern of options.foreign) yield* this.foreign(server, pattern, options.values)
+    }
+    if (client.cluster !== null)
+      yield {
+        kind: 'unseen',
+        what: 'who listens',
+        why: 'every server of a cluster knows its own listeners only',
+      }
+  }
+
+  private async *server(server: RedisClient): AsyncIterable<Fact> {
+    const facts = await factsOf(server, this.runtime)
+    if (facts.clockAheadMs !== null)
+      yield {
+        kind: 'clock',
+        whose: `the Redis server on port ${facts.port}`,
+        aheadMs: facts.clockAheadMs,
+      }
+    // A clock that is off is told as such.
+    yield* findingsOf({ ...facts, clockAheadMs: null }, this.replicasToWaitFor)
+  }
+
+  private async *locks(server: RedisClient, { deadForMs }: InspectOptions): AsyncIterable<Fact> {
+    const listeners = new Map<string, DeafFact[]>()
+    for await (const names of scan(server, lockPattern('', server.keyPrefix))) {
+      const own = names.map((name) => name.slice(server.keyPrefix.length))
+      for (const some of this.calls(own)) {
+        const [stamp, ...states] = (await this.scripting.run('read', some, [])) as [unknown, ...unknown[]]
+        const lives = (await this.scripting.run('foreignLook', some, [''])) as unknown[][]
+        for (const [index, raw] of states.entries()) {
+          const name = some[index] as string
+          if (!Array.isArray(raw)) continue
+          const state = stateOf(keyOfLock(name), raw as unknown as RawState)
+          const deadMs = Math.floor(Number(stamp) / 1000) - lastLifeMs(state)
+          if (Number(lives[index]?.[0]) === 1) yield orphan(name, 'a lock that the server never forgets')
+          else if (Number.isFinite(deadMs) && deadMs > deadForMs)
+            yield orphan(name, 'a lock whose holders and waiters are all dead', deadMs)
+          noteInboxes(listeners, keyOfLock(name), state)
+        }
+      }
+    }
+    if (this.scripting.client.cluster === null) yield* this.deaf(server, listeners)
+  }
+
+  /** Whoever has a claim listens for what becomes of it, from before it was told of the claim until after its end. */
+  private async *deaf(
+    server: RedisClient,
+    listeners: ReadonlyMap<string, readonly DeafFact[]>,
+  ): AsyncIterable<Fact> {
+    for (const inboxes of parts([...listeners.keys()], INBOXES_PER_CALL)) {
+      const channels = inboxes.map(inboxChannel)
+      const counts = countsOf(await server.send('PUBSUB', ['NUMSUB', ...channels]))
+      for (const inbox of inboxes)
+        if (counts.get(inboxChannel(inbox)) === 0) yield* listeners.get(inbox) ?? []
+    }
+  }
+
+  private async *stocks(server: RedisClient): AsyncIterable<Fact> {
+    for (const part of STOCK_PARTS) {
+      for await (const found of scan(server, `${foreignPattern(part, server.keyPrefix)}*`)) {
+        for (const name of found) {
+          const own = name.slice(server.keyPrefix.length)
+          const there = await this.scripting.client.send('EXISTS', [stockOfPart(own)[0] as string])
+          if (Number(there) === 0) yield orphan(own, 'a part of a stock that is gone')
+        }
+      }
+    }
+  }
+
+  private async *foreign(server: RedisClient, pattern: string, values: boolean): AsyncIterable<Fact> {
+    const { keyPrefix } = server
+    const shown = new Set<string>()
+    for await (const found of scan(server, foreignPattern(pattern, keyPrefix))) {
+      const names = found.map((name) => name.slice(keyPrefix.length)).filter((name) => !isOurs(name))
+      for (const some of this.calls(names)) {
+        const looks = (await this.scripting.run('foreignLook', some, [values ? '1' : ''])) as unknown[][]
+        for (const [index, [forever, type, idle, proof]] of looks.entries()) {
+          const name = some[index] as string
+          if (Number(forever) !== 1 || shown.has(name)) continue
+          shown.add(name)
+          yield {
+            kind: 'foreign',
+            name,
+            what: `a ${type} without a ttl`,
+            count: 1,
+            blocking: true,
+            idleMs: Number(idle) < 0 ? null : Number(idle) * 1000,
+            proof: String(proof),
+          }
+        }
+      }
+    }
+  }
+
+  /** Keys of a cluster go one by one: they are in slots of their own. */
+  private calls(names: readonly string[]): readonly (readonly string[])[] {
+    return parts(names, this.scripting.client.cluster === null ? KEYS_PER_CALL : 1)
+  }
+}
+
+function orphan(name: string, what: string, idleMs: number | null = null): Remains {
+  return { kind: 'orphan', name, what, count: 1, blocking: false, idleMs, proof: '' }
+}
+
+/** When the last claim in it ended, or will end; infinite for a key that nobody claims. */
+function lastLifeMs({ holds, line, closedUntilMs }: KeyState): number {
+  const ends = [...holds.flatMap(({ members }) => members), ...line].map(({ expiresAtMs }) => expiresAtMs)
+  return ends.length === 0 ? Number.POSITIVE_INFINITY : Math.max(closedUntilMs, ...ends)
+}
+
+function noteInboxes(listeners: Map<string, DeafFact[]>, key: string, { holds, line }: KeyState): void {
+  const note = (inbox: string | null, role: DeafFact['role'], label: string): void => {
+    if (inbox === null || inbox === '') return
+    const facts = listeners.get(inbox) ?? []
+    listeners.set(inbox, facts)
+    facts.push({ kind: 'deaf', key, role, label })
+  }
+  for (const { inbox, label } of holds.flatMap(({ members }) => members)) note(inbox, 'holder', label)
+  for (const { inbox, claim } of line) note(inbox, 'waiter', claim.label)
+}
+
+/** A list of pairs, or by the newer protocol a map, which the clients show in two ways. */
+function countsOf(answer: unknown): Map<string, number> {
+  if (answer instanceof Map)
+    return new Map([...answer].map(([channel, count]) => [String(channel), Number(count)]))
+  if (!Array.isArray(answer))
+    return new Map(Object.entries(answer ?? {}).map(([name, n]) => [name, Number(n)]))
+  const pairs = answer.flatMap((channel, at) =>
+    at % 2 === 0 ? [[String(channel), Number(answer[at + 1])] as const] : [],
+  )
+  return new Map(pairs)
+}

@@ -1,0 +1,15 @@
+-- Looks at keys of other programs without using them, unless their values are asked for.
+-- KEYS[i]: a key
+-- ARGV[1]: '1' to prove the value of a text, too
+-- Answers: for each key { 1 if it stays for ever, its type, for how many seconds nobody used it or -1, the proof }
+-- @include lib/clock.lua
+local answers = {}
+for index = 1, #KEYS do
+  local key = KEYS[index]
+  local kind = call('TYPE', key).ok
+  local idle = redis.pcall('OBJECT', 'IDLETIME', key)
+  local proof = ''
+  if ARGV[1] == '1' and kind == 'string' then proof = redis.sha1hex(call('GET', key)) end
+  answers[index] = { call('PTTL', key) == -1 and 1 or 0, kind, type(idle) == 'number' and idle or -1, proof }
+end
+return answers
