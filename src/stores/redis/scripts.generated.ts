@@ -596,28 +596,29 @@ return labels
 `,
   },
   foreignLook: {
-    sha: 'd8721f4c4e5e521b404290d78f3c7703809e7292',
-    source: `local answers = {}
-for index, key in ipairs(KEYS) do
-local kind = redis.call('TYPE', key).ok
+    sha: 'd9f8412d32ae026006c42e3f62bce1ed0431f05f',
+    source: `${clock}local answers = {}
+for index = 1, #KEYS do
+local key = KEYS[index]
+local kind = call('TYPE', key).ok
 local idle = redis.pcall('OBJECT', 'IDLETIME', key)
 local proof = ''
-if ARGV[1] == '1' and kind == 'string' then proof = redis.sha1hex(redis.call('GET', key)) end
-answers[index] = { redis.call('PTTL', key) == -1 and 1 or 0, kind, type(idle) == 'number' and idle or -1, proof }
+if ARGV[1] == '1' and kind == 'string' then proof = redis.sha1hex(call('GET', key)) end
+answers[index] = { call('PTTL', key) == -1 and 1 or 0, kind, type(idle) == 'number' and idle or -1, proof }
 end
 return answers
 `,
   },
   foreignReap: {
-    sha: 'cf1dad0e718361ac5f12d98afd5b9f1a0b9959ff',
-    source: `local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
-if redis.call('PTTL', key) ~= -1 then return 0 end
+    sha: '5e72bb2110fdf99662f3d64ee2741e556ff3f7bf',
+    source: `${clock}local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+if call('PTTL', key) ~= -1 then return 0 end
 if least > 0 then
 local idle = redis.pcall('OBJECT', 'IDLETIME', key)
 if type(idle) ~= 'number' or idle < least then return 0 end
 end
-if proof ~= '' and (redis.call('TYPE', key).ok ~= 'string' or redis.sha1hex(redis.call('GET', key)) ~= proof) then return 0 end
-return redis.call('UNLINK', key)
+if proof ~= '' and (call('TYPE', key).ok ~= 'string' or redis.sha1hex(call('GET', key)) ~= proof) then return 0 end
+return call('UNLINK', key)
 `,
   },
   plainAttempt: {
@@ -1129,9 +1130,9 @@ return answers
 `,
   },
   stockTidy: {
-    sha: '4799c9a4e5e2d421e25c6b166238506f0132ad1d',
-    source: `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end
-return redis.call('UNLINK', KEYS[2], KEYS[3])
+    sha: '7264c46238587f69cd12447b3429a0d9f25bca33',
+    source: `${clock}if call('EXISTS', KEYS[1]) == 1 then return 0 end
+return call('UNLINK', KEYS[2], KEYS[3])
 `,
   },
   tidy: {
