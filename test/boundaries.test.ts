@@ -29,7 +29,7 @@ describe('walls', () => {
     const peers: Record<string, { optional: boolean }> = packageJson.peerDependenciesMeta
     const needed = Object.values(LOADERS)
       .flat()
-      .map((name) => name.split('/')[0] as string)
+      .map((name) => (/^(?:@[^/]+\/)?[^/]+/.exec(name) as RegExpExecArray)[0])
       .filter((name) => peers[name]?.optional !== true)
     expect(needed).toEqual([])
   })

@@ -1,5 +1,5 @@
 import type { Collector } from './collector.ts'
-import type { Histogram, Labels } from './histogram.ts'
+import { type Histogram, type Labels, PLACES, SECONDS } from './histogram.ts'
 import type { Series } from './series.ts'
 
 export interface Sample {
@@ -22,6 +22,7 @@ export interface HistogramMeasure extends Described {
   readonly type: 'histogram'
   /** As OpenTelemetry wants it: `s` for seconds. */
   readonly unit: string
+  readonly bounds: readonly number[]
   read(collector: Collector): readonly Histogram[]
 }
 
@@ -45,6 +46,7 @@ export const MEASURES: readonly Measure[] = [
   {
     ...histogram('holdfast_line_place', "Place in the store's line when it was joined", ({ place }) => place),
     unit: '1',
+    bounds: PLACES,
   },
   {
     name: 'holdfast_losses_total',
@@ -66,6 +68,7 @@ export const MEASURES: readonly Measure[] = [
     help: 'Time that a renewal took',
     labels: [],
     unit: 's',
+    bounds: SECONDS,
     read: ({ renewSeconds }) => [renewSeconds],
   },
   {
@@ -123,6 +126,7 @@ export const MEASURES: readonly Measure[] = [
     help: 'Time that a call to the store took',
     labels: ['store', 'call'],
     unit: 's',
+    bounds: SECONDS,
     read: (collector) => collector.calls().map(({ seconds }) => seconds),
   },
   {
@@ -168,7 +172,7 @@ function perPattern(countOf: (series: Series) => number) {
 
 function histogram(name: string, help: string, of: (series: Series) => Histogram): HistogramMeasure {
   const read = (collector: Collector) => [...collector.series()].map(of)
-  return { name, type: 'histogram', help, labels: ['pattern'], unit: 's', read }
+  return { name, type: 'histogram', help, labels: ['pattern'], unit: 's', bounds: SECONDS, read }
 }
 
 function gauge(name: string, help: string, numberOf: (collector: Collector) => number): NumberMeasure {

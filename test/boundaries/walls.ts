@@ -109,6 +109,7 @@ export const LOADERS: Readonly<Record<string, readonly string[]>> = {
   'src/stores/redis/open-cluster.ts': ['ioredis', 'redis'],
   'src/stores/sql/mysql/open.ts': ['mysql2/promise', 'mariadb'],
   'src/stores/quorum/open.ts': ['ioredis', 'redis'],
+  'src/observe/opentelemetry/index.ts': ['@opentelemetry/api'],
 }
 
 /** What is asked for by those who use the framework, who have it; its types do not reach ours. */
