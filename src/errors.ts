@@ -37,9 +37,9 @@ export const ERRORS = {
   CONFLICT: {
     name: 'ConflictError',
     meaning:
-      'The claim contradicts how the key is in use, and waiting cannot help; or an optimistic change met with others at every one of its `tries`.',
+      'The claim contradicts how the key is in use, or was given up to end a deadlock (`cycle`), and waiting cannot help; or an optimistic change met with others at every one of its `tries`.',
     advice:
-      'Use one mode and one limit per key; release a shared lease before asking for an exclusive one. Under optimistic changes that collide often, take a lock instead.',
+      'Use one mode and one limit per key; release a shared lease before asking for an exclusive one. After a deadlock let go of everything and begin again; to have none, take several keys with `all`. Under optimistic changes that collide often, take a lock instead.',
   },
   TRANSACTION_FAILED: {
     name: 'TransactionError',
@@ -134,13 +134,30 @@ export class ClosedError extends LockError {
   }
 }
 
+/** One of those who wait for each other: it waits for a key that the next one holds, and the last one waits for the first. */
+export interface DeadlockStep {
+  /** The name that was given; `#` and a number for an async context without one; null for one that only stands in the line. */
+  readonly actor: string | null
+  /** The process, as operators see it. */
+  readonly label: string
+  readonly waitsFor: string
+  readonly waitedMs: number
+  /** What it keeps from others while it waits. */
+  readonly holds: readonly string[]
+  /** How long it has held the key that the one before it waits for; null for one that only stands in the line. */
+  readonly heldMs: number | null
+}
+
 export class ConflictError extends LockError {
   /** How often an optimistic change was tried; null for a claim that contradicts the use of its key. */
   readonly tries: number | null
+  /** Who waits for whom, when the claim was given up to end a deadlock; else null. */
+  readonly cycle: readonly DeadlockStep[] | null
 
-  constructor(message: string, tries: number | null = null) {
+  constructor(message: string, tries: number | null = null, cycle: readonly DeadlockStep[] | null = null) {
     super('CONFLICT', message)
     this.tries = tries
+    this.cycle = cycle
   }
 }
 

@@ -29,6 +29,7 @@ export {
   ClosedError,
   type CommandOutcome,
   ConflictError,
+  type DeadlockStep,
   ERRORS,
   type ErrorCode,
   InvalidArgumentError,

@@ -1,16 +1,17 @@
 import type { Locks as CoreLocks, LocksOptions } from './core/api.ts'
 import { StoreLocks } from './core/locks.ts'
 import type { Store } from './core/store.ts'
+import { type Deadlocks, deadlocksOf } from './observe/deadlock/index.ts'
 import { type Operations, operationsOf } from './observe/doctor/index.ts'
 import { type Recipes, recipesOf } from './recipes/index.ts'
 
 /** Locks over one store, and what is made from them. */
-export interface Locks extends CoreLocks, Recipes, Operations {}
+export interface Locks extends CoreLocks, Recipes, Operations, Deadlocks {}
 
 /** Where the locks, the recipes and what operators need are put together. */
 export function toolkit(store: Store, options: LocksOptions): Locks {
   const locks = new StoreLocks(store, options)
   const { runtime } = locks.settings
   const recipes = recipesOf({ locks, runtime, nameOf: (key) => locks.storeKey(key) })
-  return Object.assign(locks, recipes, operationsOf(locks))
+  return Object.assign(locks, recipes, operationsOf(locks), deadlocksOf(locks))
 }

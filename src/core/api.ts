@@ -31,6 +31,11 @@ export interface LocksOptions {
   maxTtl?: Duration
   /** How long one call to the store may take before its outcome counts as unknown: 5 s by default. */
   callTimeout?: Duration
+  /**
+   * Looks for deadlocks with other processes that do so too. `report`: the event `deadlock` tells. `abort`: also ends one wait of
+   * each with a `ConflictError`. It follows async contexts, which every promise of the process pays for.
+   */
+  onDeadlock?: 'abort' | 'report'
   /** Release everything held when the process gets SIGTERM or SIGINT, before it ends by that signal. */
   releaseOnSignal?: boolean
   /** Time and chance; for tests and simulation. */

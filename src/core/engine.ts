@@ -1,5 +1,6 @@
 import type { Claim, LossCause } from '../model/index.ts'
 import { Abandoned } from './abandoned.ts'
+import { Actors } from './actors.ts'
 import { Alarms } from './alarms.ts'
 import { Caller } from './caller.ts'
 import { Courier } from './courier.ts'
@@ -31,6 +32,8 @@ export class Engine implements HoldKeeper {
   readonly waits: Alarms
   /** Who is told about a claim, by its id. The holds of the turnstile are found by their key instead. */
   readonly targets = new Map<string, NoticeTarget>()
+  /** Null where nobody looks for deadlocks. */
+  readonly actors: Actors | null
   closing = false
   /** Closing waits for releases that are under way, as it waits for those that it makes itself. */
   readonly releasing = new Set<Releasing>()
@@ -48,6 +51,8 @@ export class Engine implements HoldKeeper {
     )
     this.abandoned = new Abandoned(this.courier, this.runtime)
     this.waits = new Alarms(this.runtime, false)
+    const { actorSuffix } = settings
+    this.actors = actorSuffix === '' ? null : new Actors(actorSuffix.slice(1), this.runtime, this.events)
     this.stopNotices = store.notices((notice) => {
       if (notice.kind === 'warning') warn(this.events, notice)
       else (this.targets.get(notice.id) ?? this.turnstile)?.notice(notice)
@@ -56,10 +61,11 @@ export class Engine implements HoldKeeper {
 
   /** The request, marked for those who follow it from here on. */
   announced(request: Request): Request {
-    if (!this.events.has('entered')) return request
+    const tracked = this.actors === null ? request : this.actors.track(request)
+    if (!this.events.has('entered')) return tracked
     const ref = {}
     this.events.emit('entered', { key: request.key, ref })
-    return { ...request, ref }
+    return { ...tracked, ref }
   }
 
   claimOf(request: Request): Claim {
@@ -112,6 +118,7 @@ export class Engine implements HoldKeeper {
     this.targets.clear()
     await Promise.allSettled([...this.releasing].map(({ promise }) => promise))
     await this.abandoned.close()
+    await this.actors?.watcher?.close()
     this.caller.close()
     await this.store.close()
     this.events.clear()

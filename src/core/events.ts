@@ -1,3 +1,4 @@
+import type { DeadlockStep } from '../errors.ts'
 import type { LossCause } from '../model/index.ts'
 
 /** Everything a `Locks` object tells. */
@@ -31,6 +32,8 @@ export interface LockEvents {
   handedOver: { key: string; token: bigint | null }
   /** An operator asks the holder to let go. */
   revoked: { key: string; token: bigint | null }
+  /** Waits of this process and of others that would never end. `victim`: the one that ends with an error, if one does. */
+  deadlock: { cycle: readonly DeadlockStep[]; victim: DeadlockStep | null }
   /** The event loop stood still, or the machine slept: leases are proven before they are trusted. */
   stalled: { stalledMs: number; leases: number }
   /** The server stands in a way that endangers locks. Without a listener it becomes a warning of the process, once. */

@@ -1,4 +1,10 @@
-import { type LeaseLostError, type LockError, StoreError, UnsupportedError } from '../errors.ts'
+import {
+  InvalidArgumentError,
+  type LeaseLostError,
+  type LockError,
+  StoreError,
+  UnsupportedError,
+} from '../errors.ts'
 import type { Claim, ClaimAnswer } from '../model/index.ts'
 import type { Duration, GroupLease, LeaseJson } from './api.ts'
 import type { Engine } from './engine.ts'
@@ -15,10 +21,11 @@ export async function acquireAll(
   requests: readonly Request[],
 ): Promise<GroupLease | Busy> {
   const ordered = [...requests].sort((a, b) => (a.storeKey < b.storeKey ? -1 : 1))
+  chain(ordered)
   const startMs = engine.runtime.nowMs()
   if (engine.store.traits.groups && ordered.length > 1) {
     const leases = await attemptTogether(engine, soloists, ordered)
-    if (leases !== null) return new LeaseGroup(leases)
+    if (leases !== null) return groupOf(leases)
   }
   const leases: StoreLease[] = []
   try {
@@ -39,7 +46,27 @@ export async function acquireAll(
     await releaseAll(leases)
     throw error
   }
+  return groupOf(leases)
+}
+
+function groupOf(leases: readonly StoreLease[]): LeaseGroup {
+  for (const { request } of leases) request.acquisition?.deliver()
   return new LeaseGroup(leases)
+}
+
+/** The keys of a group, if they can be one. */
+export function eachOnce(keys: readonly string[]): readonly string[] {
+  if (!Array.isArray(keys) || keys.length === 0)
+    throw new InvalidArgumentError('keys', 'must be a list of at least one key')
+  if (new Set(keys).size !== keys.length) throw new InvalidArgumentError('keys', 'must not name a key twice')
+  return keys
+}
+
+/** Each is asked for while the ones before it are held, and what the caller does next it does inside the last. */
+function chain(ordered: readonly Request[]): void {
+  for (let place = 1; place < ordered.length; place++)
+    ordered[place]?.acquisition?.putInside(ordered[place - 1]?.acquisition ?? null)
+  ordered.at(-1)?.acquisition?.enter()
 }
 
 /** One attempt at all of them; null when one of them is not free. */

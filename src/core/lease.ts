@@ -58,6 +58,7 @@ export class StoreLease implements WriteLease, HoldUser {
     this.home = home
     this.grantedAtMs = grantedAtMs
     hold.user = this
+    request.acquisition?.holds(this)
   }
 
   get id(): string {
@@ -194,6 +195,7 @@ export class StoreLease implements WriteLease, HoldUser {
   holdLost(cause: EndCause, error: LeaseLostError): void {
     if (this.state !== 'held') return
     this.state = 'lost'
+    this.request.acquisition?.holdsNoMore()
     this.lost = error
     const { key, token, heldMs, request } = this
     this.engine.events.emit('lost', { key, token, cause, heldMs, ref: request.ref })
@@ -212,6 +214,7 @@ export class StoreLease implements WriteLease, HoldUser {
     if (this.state === 'lost') return 'expired'
     if (this.failure !== null) throw this.failure
     this.state = 'released'
+    this.request.acquisition?.holdsNoMore()
     let outcome: Soon<Outcome> | Releasing
     try {
       outcome = this.home === null ? this.engine.letGo(this.hold) : this.home.release(this)

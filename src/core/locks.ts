@@ -1,5 +1,7 @@
 import { ClosedError, InvalidArgumentError, LockTimeoutError, quote, UnsupportedError } from '../errors.ts'
 import type { KeyView, Mode } from '../model/index.ts'
+import type { Actors } from './actors.ts'
+import { adoptionOf } from './adoption.ts'
 import type {
   AcquireOptions,
   Eviction,
@@ -20,8 +22,9 @@ import { show } from './durations.ts'
 import { Engine } from './engine.ts'
 import type { EventName, Listener } from './events.ts'
 import { evict, evictionsOf } from './evict.ts'
-import { acquireAll } from './group.ts'
+import { acquireAll, eachOnce } from './group.ts'
 import type { StoreLease } from './lease.ts'
+import { type Door, mutexOf } from './mutex.ts'
 import {
   EXCLUSIVE,
   permitsOf,
@@ -51,6 +54,11 @@ export class StoreLocks implements Locks {
   private readonly stopSignals: (() => void) | null
   readonly records: Records | null
   readonly admin: Admin
+  private readonly door: Door<WriteLease> = {
+    run: (...args) => this.run(...args),
+    take: (...args) => this.take(...args),
+    tryTake: (...args) => this.tryTake(...args),
+  }
   private closed: Promise<void> | null = null
 
   constructor(store: Store, options: LocksOptions) {
@@ -70,6 +78,11 @@ export class StoreLocks implements Locks {
 
   get settings(): Settings {
     return this.engine.settings
+  }
+
+  /** Who is behind which claims, for those who look for deadlocks; null where nobody does. */
+  get actors(): Actors | null {
+    return this.engine.actors
   }
 
   using<T>(key: string, ...rest: [Work<T>] | [AcquireOptions, Work<T>]): Promise<T> {
@@ -104,11 +117,7 @@ export class StoreLocks implements Locks {
   }
 
   async all(keys: readonly string[], options?: AcquireOptions): Promise<GroupLease> {
-    if (!Array.isArray(keys) || keys.length === 0)
-      throw new InvalidArgumentError('keys', 'must be a list of at least one key')
-    const requests = keys.map((key) => this.request(key, EXCLUSIVE, options))
-    if (new Set(keys).size !== keys.length)
-      throw new InvalidArgumentError('keys', 'must not name a key twice')
+    const requests = eachOnce(keys).map((key) => this.request(key, EXCLUSIVE, options))
     const group = await acquireAll(this.engine, this.soloists, requests)
     if (group instanceof Busy) throw new LockTimeoutError(group.details)
     return group
@@ -120,19 +129,9 @@ export class StoreLocks implements Locks {
   }
 
   async adopt(lease: LeaseJson, options: AcquireOptions = {}): Promise<Lease> {
-    const { traits } = this.engine.store
-    if (!traits.adoption)
-      throw new UnsupportedError(`the ${traits.name} store cannot hand a lease to another process`)
-    const { key, id, mode, limit = 1, weight = 1, owner, ttlMs } = lease
-    if (typeof id !== 'string' || id === '')
-      throw new InvalidArgumentError('lease.id', `must be a text, not ${show(id)}`)
-    const wanted: Mode = mode === 'permits' ? permitsOf(limit, weight) : { kind: mode }
-    const request = this.request(key, wanted, {
-      ttl: ttlMs,
-      ...(owner === undefined ? {} : { owner }),
-      ...options,
-    })
-    const claim = { ...this.engine.claimOf(request), queue: false, replaces: id }
+    const adoption = adoptionOf(lease, options, this.traits)
+    const request = this.request(lease.key, adoption.mode, adoption.options)
+    const claim = { ...this.engine.claimOf(request), queue: false, replaces: lease.id }
     const adopted = await this.soloists.enter(request, claim)
     if (adopted instanceof Busy) throw new LockTimeoutError(adopted.details)
     return adopted
@@ -208,7 +207,8 @@ export class StoreLocks implements Locks {
     if (lease instanceof NestedLease) return work(lease)
     let result: T
     try {
-      result = await (request.reentrant ? this.reentry.run(lease, () => work(lease)) : work(lease))
+      const inContext = request.reentrant || request.acquisition !== null
+      result = await (inContext ? this.workInside(lease, work) : work(lease))
     } catch (error) {
       await lease[Symbol.asyncDispose]()
       throw error
@@ -231,15 +231,28 @@ export class StoreLocks implements Locks {
     throw lossError
   }
 
+  private workInside<T>(lease: StoreLease, work: Work<T, WriteLease>): Promise<T> | T {
+    const { acquisition, reentrant } = lease.request
+    const entered = () => (reentrant ? this.reentry.run(lease, () => work(lease)) : work(lease))
+    return acquisition === null ? entered() : acquisition.run(entered)
+  }
+
   private async take(key: string, mode: Mode, options: AcquireOptions | undefined): Promise<AnyLease> {
-    const lease = await this.enter(this.request(key, mode, options))
+    const lease = await this.takeFor(this.request(key, mode, options))
     if (lease instanceof Busy) throw new LockTimeoutError(lease.details)
     return lease
   }
 
   private async tryTake(key: string, mode: Mode, options?: AcquireOptions): Promise<AnyLease | null> {
-    const lease = await this.enter({ ...this.request(key, mode, options), waitMs: 0 })
+    const lease = await this.takeFor({ ...this.request(key, mode, options), waitMs: 0 })
     return lease instanceof Busy ? null : lease
+  }
+
+  private async takeFor(request: Request): Promise<AnyLease | Busy> {
+    request.acquisition?.enter()
+    const lease = await this.enter(request)
+    request.acquisition?.deliver()
+    return lease
   }
 
   private lockOf<O extends AcquireOptions, L extends Lease = Lease>(
@@ -248,22 +261,7 @@ export class StoreLocks implements Locks {
     defaults: AcquireOptions | undefined,
   ): Mutex<O, L> {
     storeKeyOf(key, this.engine.settings.prefix)
-    const merge = (options?: O): O => ({ ...defaults, ...options }) as O
-    return {
-      using: <T>(...rest: [Work<T, L>] | [O, Work<T, L>]): Promise<T> => {
-        const options = merge(rest.length === 1 ? undefined : rest[0])
-        const work = (rest.length === 1 ? rest[0] : rest[1]) as Work<T>
-        return this.run(key, modeOf(options), options, work)
-      },
-      acquire: async (options) => {
-        const merged = merge(options)
-        return (await this.take(key, modeOf(merged), merged)) as unknown as L
-      },
-      tryAcquire: async (options) => {
-        const merged = merge(options)
-        return (await this.tryTake(key, modeOf(merged), merged)) as unknown as L | null
-      },
-    }
+    return mutexOf<O, L>(this.door as Door<Lease> as Door<L>, key, modeOf, defaults)
   }
 
   private enter(request: Request): Soon<AnyLease | Busy> {

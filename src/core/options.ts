@@ -1,6 +1,7 @@
 import { hostname } from 'node:os'
 import { InvalidArgumentError, UnsupportedError } from '../errors.ts'
 import type { Mode } from '../model/index.ts'
+import type { Acquisition } from './actors.ts'
 import type { AcquireOptions, LocksOptions } from './api.ts'
 import { durationMs, show } from './durations.ts'
 import { nodeRuntime, type Runtime } from './runtime.ts'
@@ -12,6 +13,8 @@ const LONGEST_TTL_MS = 86_400_000
 const LONGEST_NAME_BYTES = 256
 const LONGEST_META_BYTES = 2048
 const MOST_PERMITS = 1_000_000
+/** 60 random bits. */
+const PROCESS_ID_LENGTH = 10
 /** As far as a signed 32-bit number of milliseconds goes on every store: 24 days. */
 const HARD_TTL_MS = 2 ** 31 - 1
 
@@ -26,6 +29,9 @@ export interface Settings {
   readonly lockDelayMs: number
   readonly callTimeoutMs: number
   readonly releaseOnSignal: boolean
+  readonly onDeadlock: 'abort' | 'report' | null
+  /** Put after every actor's name where deadlocks are looked for, so that it is known among all processes. */
+  readonly actorSuffix: string
   readonly runtime: Runtime
 }
 
@@ -40,7 +46,12 @@ export interface Request {
   readonly renew: boolean
   readonly maxHoldMs: number
   readonly owner: string | null
+  /** As the store knows it. */
   readonly actor: string | null
+  /** As the caller named it. */
+  readonly named: string | null
+  /** Null where nobody looks for deadlocks. */
+  readonly acquisition: Acquisition | null
   readonly spin: { readonly everyMs: number; readonly jitter: number } | null
   readonly meta: string | null
   readonly reentrant: boolean
@@ -65,6 +76,8 @@ export function settingsOf(options: LocksOptions, store: Store): Settings {
   const lockDelayMs = durationMs('lockDelay', or(options.lockDelay, 0), { minMs: 0, maxMs: LONGEST_TTL_MS })
   if (lockDelayMs > 0 && !store.traits.lockDelay)
     throw new UnsupportedError(`the ${store.traits.name} store cannot keep a key closed after an expiry`)
+  const onDeadlock = onDeadlockOf(options.onDeadlock)
+  const runtime = options.runtime ?? nodeRuntime
   return {
     ttlMs: durationMs('ttl', or(options.ttl, Math.min(10_000, maxTtlMs)), {
       minMs: SHORTEST_TTL_MS,
@@ -81,7 +94,9 @@ export function settingsOf(options: LocksOptions, store: Store): Settings {
       maxMs: LONGEST_TTL_MS,
     }),
     releaseOnSignal: flag('releaseOnSignal', options.releaseOnSignal, false),
-    runtime: options.runtime ?? nodeRuntime,
+    onDeadlock,
+    actorSuffix: onDeadlock === null ? '' : `@${runtime.newId().slice(0, PROCESS_ID_LENGTH)}`,
+    runtime,
   }
 }
 
@@ -101,6 +116,8 @@ export function requestOf(
   const given = options ?? NO_OPTIONS
   if (typeof given !== 'object' || given === null)
     throw new InvalidArgumentError('options', `must be an object, not ${show(options)}`)
+  const named = given.actor === undefined ? null : text('actor', given.actor, 1, LONGEST_NAME_BYTES)
+  const { actorSuffix } = settings
   return {
     key,
     storeKey,
@@ -117,7 +134,9 @@ export function requestOf(
         ? Number.POSITIVE_INFINITY
         : durationMs('maxHold', given.maxHold, { minMs: 1, maxMs: Number.MAX_SAFE_INTEGER, infinity: true }),
     owner: given.owner === undefined ? null : text('owner', given.owner, 1, LONGEST_NAME_BYTES),
-    actor: given.actor === undefined ? null : text('actor', given.actor, 1, LONGEST_NAME_BYTES),
+    actor: actorSuffix === '' ? named : (named ?? '') + actorSuffix,
+    named,
+    acquisition: null,
     spin: spinOf(given.retry),
     meta: given.meta === undefined ? null : metaOf(given.meta),
     reentrant: flag('reentrant', given.reentrant, false),
@@ -212,6 +231,13 @@ function releaseOf(release: AcquireOptions['release']): boolean {
   if (release !== 'background')
     throw new InvalidArgumentError('release', `must be 'await' or 'background', not ${show(release)}`)
   return true
+}
+
+function onDeadlockOf(value: LocksOptions['onDeadlock']): Settings['onDeadlock'] {
+  if (value === undefined) return null
+  if (value !== 'abort' && value !== 'report')
+    throw new InvalidArgumentError('onDeadlock', `must be 'abort' or 'report', not ${show(value)}`)
+  return value
 }
 
 function metaOf(meta: unknown): string {

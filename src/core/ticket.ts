@@ -78,6 +78,7 @@ export class Ticket implements Alarm {
     if (waitMs > 0 && waitMs < Number.POSITIVE_INFINITY) engine.waits.set(this, sinceMs + waitMs)
     this.onAbort = signal === null ? null : () => this.cancel()
     if (this.onAbort !== null) signal?.addEventListener('abort', this.onAbort)
+    request.acquisition?.waits(this)
   }
 
   get waitedMs(): number {
@@ -102,6 +103,14 @@ export class Ticket implements Alarm {
     this.reject(error)
   }
 
+  /** Ends a wait that leads nowhere; false when it has ended already. */
+  refuse(error: LockError): boolean {
+    if (this.settled) return false
+    this.home.abandon(this)
+    this.fail(error)
+    return true
+  }
+
   /** The deadline. */
   ring(): void {
     if (this.settled) return
@@ -121,6 +130,7 @@ export class Ticket implements Alarm {
   private settle(): void {
     this.settled = true
     this.engine.waits.remove(this)
+    this.request.acquisition?.waitsNoMore()
     if (this.onAbort !== null) this.request.signal?.removeEventListener('abort', this.onAbort)
   }
 }

@@ -80,11 +80,23 @@ export const ROOMS: readonly Room[] = [
       'node:',
     ],
   },
+  {
+    inside: 'src/observe/deadlock/',
+    may: [
+      'src/core/actors.ts',
+      'src/core/blockage.ts',
+      'src/core/options.ts',
+      'src/core/runtime.ts',
+      'src/core/store.ts',
+      'src/model/index.ts',
+      'src/errors.ts',
+    ],
+  },
   { inside: 'src/observe/', may: [...PUBLIC, 'node:'] },
   { inside: 'src/cli/', may: [...PUBLIC, 'package.json', 'node:'] },
   { inside: 'src/testing/', may: [...PUBLIC, ...CONTRACT, 'node:'] },
   // Where the parts are put together.
-  { inside: 'src/toolkit.ts', may: ['src/core/', 'src/recipes/index.ts', 'src/observe/doctor/index.ts'] },
+  { inside: 'src/toolkit.ts', may: ['src/core/', 'src/recipes/index.ts', 'src/observe/*/index.ts'] },
   { inside: 'src/connect.ts', may: ['src/core/', 'src/stores/', 'src/errors.ts', 'src/toolkit.ts'] },
   {
     inside: 'src/index.ts',
@@ -118,7 +130,14 @@ export const FRAMEWORKS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The rooms in which everything runs under a simulated clock. */
-export const SIMULATED = ['src/errors.ts', 'src/model/', 'src/core/', 'src/stores/', 'src/recipes/']
+export const SIMULATED = [
+  'src/errors.ts',
+  'src/model/',
+  'src/core/',
+  'src/stores/',
+  'src/recipes/',
+  'src/observe/deadlock/',
+]
 
 /** Where time and chance come in: the one door, and the clock files of stores, each with its reason. */
 export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; readonly why: string }>> = {

@@ -1,0 +1,127 @@
+import type { Actors } from '../../core/actors.ts'
+import type { Settings } from '../../core/options.ts'
+import type { Admin, Records, Traits } from '../../core/store.ts'
+import type { DeadlockStep } from '../../errors.ts'
+import type { KeyView } from '../../model/index.ts'
+import { chase, survey, type World } from './look.ts'
+import { type Note, noteKey, noteOf, read, written } from './note.ts'
+import { LONG_WAIT_MS, type Sight } from './scene.ts'
+import { Suspicions } from './suspicion.ts'
+import { DeadlockWatch, type Desk } from './watch.ts'
+
+/** What is needed of the locks to look for deadlocks. */
+export interface Source {
+  readonly traits: Traits
+  readonly settings: Settings
+  readonly admin: Admin
+  readonly records: Records | null
+  readonly actors: Actors | null
+}
+
+export interface Deadlocks {
+  /**
+   * Those who wait for each other and would do so for ever, over all processes. Each list is one cycle, and each of its members
+   * waits for a key of the next. Takes a moment when there seems to be one, because a cycle has to be seen twice.
+   */
+  deadlocks(): Promise<readonly (readonly DeadlockStep[])[]>
+}
+
+const NOTE_TTL_MS = 5000
+/** How long, and how often, a cycle that was seen is looked at again. */
+const PATIENCE_MS = 3000
+const AGAIN_MS = 250
+
+export function deadlocksOf(source: Source): Deadlocks {
+  const { actors, settings, traits, records } = source
+  const sight: Sight = { ordered: traits.order === 'fifo', notes: records !== null }
+  const post = new Post(source)
+  if (actors !== null) actors.watcher = new DeadlockWatch(actors, settings.runtime, post, sight, post)
+  return {
+    deadlocks: async () => {
+      const suspicions = new Suspicions(post, sight)
+      let look = await survey(post)
+      await suspicions.judge(look)
+      const untilMs = post.nowMs() + PATIENCE_MS
+      for (;;) {
+        if (suspicions.size === 0) return []
+        await new Promise<void>((resolve) => void settings.runtime.setTimer(resolve, AGAIN_MS, false))
+        look = await chase(post, suspicions.keysOf(look))
+        const certain = await suspicions.judge(look)
+        if (certain.length === suspicions.size || post.nowMs() >= untilMs)
+          return certain.map(({ steps }) => steps.map((step) => post.shown(step)))
+      }
+    },
+  }
+}
+
+/** The world through one `Locks` object, and its own notes in it. */
+class Post implements World, Desk {
+  private readonly source: Source
+  private count = 1
+  private published = false
+
+  constructor(source: Source) {
+    this.source = source
+  }
+
+  nowMs(): number {
+    return this.source.settings.runtime.nowMs()
+  }
+
+  async read(key: string): Promise<KeyView> {
+    return this.source.admin.read(key)
+  }
+
+  list(): AsyncIterable<KeyView> {
+    return this.source.admin.list(this.source.settings.prefix)
+  }
+
+  async note(process: string): Promise<Note | null> {
+    const record = await this.source.records?.read(noteKey(process))
+    return record == null ? null : read(record.value)
+  }
+
+  own(): Note | null {
+    const { actors, settings } = this.source
+    if (actors === null) return null
+    const blockage = actors.blockage(LONG_WAIT_MS)
+    if (blockage.waits.length === 0) return null
+    const { process } = actors
+    const { label, onDeadlock } = settings
+    return noteOf(blockage, { process, label, count: this.count, abort: onDeadlock === 'abort' })
+  }
+
+  async publish(): Promise<void> {
+    const note = this.own()
+    const { records } = this.source
+    if (note === null || records === null) return
+    this.published = true
+    await records.write(noteKey(note.process), written(note), NOTE_TTL_MS, { kind: 'always' })
+    // Only a note that has arrived lets the next one count as later.
+    this.count++
+  }
+
+  async withdraw(): Promise<void> {
+    const { actors, records } = this.source
+    if (!this.published || actors === null) return
+    this.published = false
+    await records?.remove(noteKey(actors.process), { kind: 'always' })
+  }
+
+  tell(cycle: readonly DeadlockStep[], victim: DeadlockStep | null): void {
+    this.source.actors?.events.emit('deadlock', { cycle, victim })
+  }
+
+  shown(step: DeadlockStep): DeadlockStep {
+    return {
+      ...step,
+      waitsFor: this.short(step.waitsFor),
+      holds: step.holds.map((key) => this.short(key)),
+    }
+  }
+
+  private short(key: string): string {
+    const { prefix } = this.source.settings
+    return key.startsWith(prefix) ? key.slice(prefix.length) : key
+  }
+}

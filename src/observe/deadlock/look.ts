@@ -1,0 +1,104 @@
+import { type KeyView, seqOf } from '../../model/index.ts'
+import type { Note } from './note.ts'
+
+/** What can be seen of all processes. Keys are those of the store. */
+export interface World {
+  read(key: string): Promise<KeyView>
+  list(): AsyncIterable<KeyView>
+  /** What a process tells about itself; null when it tells nothing. */
+  note(process: string): Promise<Note | null>
+  /** What this process would tell right now. */
+  own(): Note | null
+  nowMs(): number
+}
+
+/** Keys and notes, read one after another: together they need not have been true at any moment. */
+export interface Look {
+  readonly views: ReadonlyMap<string, KeyView>
+  readonly notes: ReadonlyMap<string, Note>
+  readonly beganMs: number
+  readonly endedMs: number
+}
+
+/** A look goes no further than this many keys. */
+const MOST_KEYS = 1000
+/** The name that a caller gave, if any, and the process that made the claim. */
+const KNOWN_ACTOR = /^(.*)@([\w-]{10})$/s
+
+export function processOf(actor: string | null): string | null {
+  return actor === null ? null : (KNOWN_ACTOR.exec(actor)?.[2] ?? null)
+}
+
+/** Looks at these keys, at what their holders wait for, and so on. */
+export async function chase(world: World, keys: Iterable<string>): Promise<Look> {
+  const looking = new Looking(world)
+  let next = [...new Set(keys)]
+  while (next.length > 0 && looking.views.size < MOST_KEYS) {
+    const views = await Promise.all(next.slice(0, MOST_KEYS).map((key) => world.read(key)))
+    for (const view of views) looking.views.set(view.key, view)
+    await looking.ask(views)
+    next = [...new Set(views.flatMap((view) => looking.waitedForBy(view)))].filter(
+      (key) => !looking.views.has(key),
+    )
+  }
+  return looking.end()
+}
+
+/** Looks at every key that somebody waits for or that a known actor has. */
+export async function survey(world: World): Promise<Look> {
+  const looking = new Looking(world)
+  for await (const view of world.list()) {
+    const isTold = [...view.holders, ...view.line].some(({ actor }) => actor !== null)
+    if (view.line.length > 0 || isTold) looking.views.set(view.key, view)
+  }
+  await looking.ask([...looking.views.values()])
+  return looking.end()
+}
+
+class Looking {
+  readonly views = new Map<string, KeyView>()
+  private readonly world: World
+  private readonly notes = new Map<string, Note>()
+  private readonly asked = new Set<string>()
+  private readonly beganMs: number
+
+  constructor(world: World) {
+    this.world = world
+    this.beganMs = world.nowMs()
+    const own = world.own()
+    if (own !== null) {
+      this.asked.add(own.process)
+      this.notes.set(own.process, own)
+    }
+  }
+
+  /** Reads what the processes that hold these keys or wait for them tell. */
+  async ask(views: readonly KeyView[]): Promise<void> {
+    const processes = new Set<string>()
+    for (const { holders, line } of views) {
+      for (const { actor } of [...holders, ...line]) {
+        const process = processOf(actor)
+        if (process !== null && !this.asked.has(process)) processes.add(process)
+      }
+    }
+    for (const process of processes) this.asked.add(process)
+    const notes = await Promise.all([...processes].map((process) => this.world.note(process)))
+    for (const note of notes) if (note !== null) this.notes.set(note.process, note)
+  }
+
+  /** The keys that those wait for who hold this one. */
+  waitedForBy({ key, holders }: KeyView): string[] {
+    return holders.flatMap(({ actor, token }) => {
+      const note = this.notes.get(processOf(actor) ?? '')
+      if (note === undefined || token === null) return []
+      const waits = note.holds
+        .filter((hold) => hold.key === key && seqOf(hold.token) === seqOf(token))
+        .flatMap((hold) => hold.waits)
+      return note.waits.filter(({ id }) => waits.includes(id)).map((wait) => wait.key)
+    })
+  }
+
+  end(): Look {
+    return { views: this.views, notes: this.notes, beganMs: this.beganMs, endedMs: this.world.nowMs() }
+  }
+}

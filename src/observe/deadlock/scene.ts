@@ -1,0 +1,167 @@
+import { type HolderView, type KeyView, type Mode, seqOf } from '../../model/index.ts'
+import type { Graph, GraphHold, GraphLock, GraphPlace, GraphWait } from './graph.ts'
+import { type Look, processOf } from './look.ts'
+import type { Note } from './note.ts'
+
+/** A wait that is shorter says nothing: it may be over before anybody could act on it. */
+export const LONG_WAIT_MS = 1000
+
+/** What is known about one that waits. */
+export interface Waiter {
+  readonly key: string
+  readonly label: string
+  readonly actor: string | null
+  readonly waitedMs: number
+  readonly holds: readonly string[]
+  /** Null for one that is known only from a line. */
+  readonly noted: { readonly process: string; readonly id: number; readonly sinceMs: number } | null
+  readonly abort: boolean
+}
+
+export interface Scene {
+  readonly graph: Graph
+  readonly waiters: ReadonlyMap<string, Waiter>
+  /** How long each hold has been held. */
+  readonly heldMs: ReadonlyMap<string, number | null>
+}
+
+/** What a store can tell apart from its claims. */
+export interface Sight {
+  /** Whether its lines are served in order. */
+  readonly ordered: boolean
+  /** Whether processes can leave notes in it. */
+  readonly notes: boolean
+}
+
+/** Puts together what the store's lines and the notes of processes show. */
+export function sceneOf(look: Look, sight: Sight): Scene {
+  return new Composition(look, sight).compose()
+}
+
+class Composition {
+  private readonly look: Look
+  private readonly sight: Sight
+  private readonly waits = new Map<string, GraphWait>()
+  private readonly waiters = new Map<string, Waiter>()
+  private readonly heldMs = new Map<string, number | null>()
+  /** The waits of actors that are known by name alone, and whether each is long. */
+  private readonly named = new Map<string, Map<string, boolean>>()
+
+  constructor(look: Look, sight: Sight) {
+    this.look = look
+    this.sight = sight
+  }
+
+  compose(): Scene {
+    const { views, notes } = this.look
+    for (const note of notes.values()) this.addWaits(note)
+    for (const view of views.values()) this.addNamed(view)
+    const locks = new Map<string, GraphLock>()
+    for (const view of views.values())
+      locks.set(view.key, { holds: this.holdsOf(view), line: this.sight.ordered ? this.lineOf(view) : [] })
+    return { graph: { locks, waits: this.waits }, waiters: this.waiters, heldMs: this.heldMs }
+  }
+
+  private addWaits({ process, label, abort, waits, holds }: Note): void {
+    for (const { id, key, mode, actor, sinceMs, waitedMs } of waits) {
+      const node = `${process}:${id}`
+      this.waits.set(node, { id: node, key, mode, places: this.placesOf(key, process, mode) })
+      const held = holds.filter((hold) => hold.waits.includes(id)).map((hold) => hold.key)
+      const noted = { process, id, sinceMs }
+      this.waiters.set(node, { key, label, actor, waitedMs, holds: held, noted, abort })
+    }
+  }
+
+  /** Exclusive claims of a process share a place, and depend on the holders alone. */
+  private placesOf(key: string, process: string, mode: Mode): number[] {
+    if (mode.kind === 'exclusive' || !this.sight.ordered) return []
+    const line = this.look.views.get(key)?.line ?? []
+    return line.flatMap((place, index) =>
+      processOf(place.actor) === process && place.mode === mode.kind && place.weight === weightOf(mode)
+        ? [index]
+        : [],
+    )
+  }
+
+  private addNamed({ key, limit, line }: KeyView): void {
+    for (const [index, waiter] of line.entries()) {
+      const { label, actor, mode, weight, waitedMs } = waiter
+      const name = this.nameOf(label, actor)
+      if (name === null) continue
+      const node = `${name} ${key}`
+      const known = this.named.get(name) ?? new Map<string, boolean>()
+      this.named.set(name, known.set(node, waitedMs >= LONG_WAIT_MS))
+      this.waits.set(node, { id: node, key, mode: modeOf(mode, weight, limit), places: [index] })
+      const holds = this.heldBy(name)
+      this.waiters.set(node, { key, label, actor, waitedMs, holds, noted: null, abort: false })
+    }
+  }
+
+  private heldBy(name: string): string[] {
+    return [...this.look.views.values()]
+      .filter(({ holders }) => holders.some(({ label, actor }) => this.nameOf(label, actor) === name))
+      .map(({ key }) => key)
+  }
+
+  /** Who it is, when only its name can tell: processes that can leave notes say more, and exactly. */
+  private nameOf(label: string, actor: string | null): string | null {
+    if (actor === null) return null
+    const isKnown = processOf(actor) !== null
+    if (isKnown && (this.sight.notes || actor.startsWith('@'))) return null
+    return JSON.stringify([label, actor])
+  }
+
+  /** Claims of one named owner share a hold and its token. */
+  private holdsOf({ key, holders, limit }: KeyView): GraphHold[] {
+    const byToken = new Map<bigint | HolderView, HolderView[]>()
+    for (const holder of holders)
+      byToken.set(holder.token ?? holder, [...(byToken.get(holder.token ?? holder) ?? []), holder])
+    return [...byToken.values()].map((members) => {
+      const { mode, weight, token } = members[0] as HolderView
+      const ids: string[] = []
+      const claims = members.flatMap((member) => this.claimsOf(key, member, ids))
+      const id = ids.length === 0 ? `${key} ${token}` : [...new Set(ids)].join(' ')
+      if (!this.heldMs.has(id)) this.heldMs.set(id, members[0]?.heldMs ?? null)
+      return { id, mode: modeOf(mode, weight, limit), claims }
+    })
+  }
+
+  private claimsOf(key: string, { label, actor, token }: HolderView, ids: string[]): string[][] {
+    const name = this.nameOf(label, actor)
+    if (name !== null) {
+      const waits = [...(this.named.get(name) ?? [])]
+      return waits.every(([, isLong]) => isLong) ? [waits.map(([node]) => node)] : [[]]
+    }
+    const note = this.look.notes.get(processOf(actor) ?? '')
+    if (note === undefined || token === null) return [[]]
+    const holds = note.holds.filter((hold) => hold.key === key && seqOf(hold.token) === seqOf(token))
+    for (const hold of holds) {
+      const id = `${note.process}:${hold.id}:${hold.token}`
+      ids.push(id)
+      this.heldMs.set(id, hold.heldMs)
+    }
+    return holds.map((hold) => hold.waits.map((id) => `${note.process}:${id}`))
+  }
+
+  private lineOf({ key, limit, line }: KeyView): GraphPlace[] {
+    return line.map(({ label, actor, mode, weight, waitedMs }, index) => {
+      const own = [...this.waits.values()].filter((wait) => wait.key === key && wait.places.includes(index))
+      const one = own.length === 1 && own[0]?.places.length === 1 ? own[0].id : null
+      const id = one ?? `${JSON.stringify([label, actor, mode])} ${key}`
+      if (!this.waiters.has(id)) {
+        const shown = processOf(actor) === null ? actor : null
+        const waiter = { key, label, actor: shown, waitedMs, holds: [], noted: null, abort: false }
+        this.waiters.set(id, waiter)
+      }
+      return { id, mode: modeOf(mode, weight, limit) }
+    })
+  }
+}
+
+function modeOf(kind: Mode['kind'], weight: number, limit: number | null): Mode {
+  return kind === 'permits' ? { kind, limit: limit ?? weight, weight } : { kind }
+}
+
+function weightOf(mode: Mode): number {
+  return mode.kind === 'permits' ? mode.weight : 1
+}

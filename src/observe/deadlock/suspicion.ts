@@ -1,0 +1,130 @@
+import type { DeadlockStep } from '../../errors.ts'
+import { type Cycle, cyclesIn, isStillIn, nameOf } from './cycles.ts'
+import { stuckIn } from './graph.ts'
+import type { Look, World } from './look.ts'
+import { type Scene, type Sight, sceneOf, type Waiter } from './scene.ts'
+
+/** A cycle that was really there, at one moment, as a whole. */
+export interface Deadlock {
+  readonly name: string
+  readonly steps: readonly DeadlockStep[]
+  readonly waiters: readonly Waiter[]
+  /** Whose wait is to end: the place in `waiters`, the same for all who see this. Null when nobody may be stopped. */
+  readonly victim: number | null
+}
+
+interface Suspicion {
+  readonly cycle: Cycle
+  readonly name: string
+  /** What the notes of other processes counted after the cycle was seen. */
+  readonly counts: ReadonlyMap<string, number>
+  readonly waitedMs: ReadonlyMap<string, number>
+  readonly seenMs: number
+}
+
+/** Two notes later a note has certainly been made after the first look was over: the one in between may have been on its way. */
+const LATER_NOTES = 2
+/** How long a wait that only a line shows must go on after it was seen. */
+const LATER_MS = 500
+const ROUGHLY_MS = 50
+
+/**
+ * Views and notes are read one after another, so a cycle in them may never have existed. It did if every wait and every hold
+ * in it was there before the end of one look, and the same ones were still there after it.
+ */
+export class Suspicions {
+  private readonly world: World
+  private readonly sight: Sight
+  private readonly open = new Map<string, Suspicion>()
+
+  constructor(world: World, sight: Sight) {
+    this.world = world
+    this.sight = sight
+  }
+
+  get size(): number {
+    return this.open.size
+  }
+
+  clear(): void {
+    this.open.clear()
+  }
+
+  /** The keys to look at again. */
+  keysOf(look: Look): string[] {
+    const { waiters } = sceneOf(look, this.sight)
+    const links = [...this.open.values()].flatMap(({ cycle }) => cycle)
+    return links.flatMap(({ from }) => waiters.get(from)?.key ?? [])
+  }
+
+  /** Takes in one more look, and tells which cycles are certain now. */
+  async judge(look: Look): Promise<Deadlock[]> {
+    const scene = sceneOf(look, this.sight)
+    const stuck = stuckIn(scene.graph)
+    const certain: Deadlock[] = []
+    for (const suspicion of this.open.values()) {
+      if (!isStillIn(stuck, suspicion.cycle)) this.open.delete(suspicion.name)
+      else if (this.isCertain(suspicion, look, scene)) certain.push(deadlockOf(suspicion, scene))
+    }
+    for (const cycle of cyclesIn(stuck)) {
+      const name = nameOf(cycle)
+      if (!this.open.has(name)) this.open.set(name, await this.suspicionOf(name, cycle, scene))
+    }
+    return certain
+  }
+
+  private async suspicionOf(name: string, cycle: Cycle, { waiters }: Scene): Promise<Suspicion> {
+    const counts = new Map<string, number>()
+    const waitedMs = new Map<string, number>()
+    const own = this.world.own()?.process
+    for (const { from } of cycle) {
+      const waiter = waiters.get(from)
+      if (waiter?.noted == null) waitedMs.set(from, waiter?.waitedMs ?? 0)
+      else if (waiter.noted.process !== own) counts.set(waiter.noted.process, Number.POSITIVE_INFINITY)
+    }
+    for (const process of counts.keys()) {
+      const note = await this.world.note(process)
+      if (note !== null) counts.set(process, note.count)
+    }
+    return { cycle, name, counts, waitedMs, seenMs: this.world.nowMs() }
+  }
+
+  private isCertain({ counts, waitedMs, seenMs }: Suspicion, look: Look, { waiters }: Scene): boolean {
+    for (const [process, count] of counts)
+      if ((look.notes.get(process)?.count ?? 0) < count + LATER_NOTES) return false
+    const laterMs = look.beganMs - seenMs
+    if (waitedMs.size > 0 && laterMs < LATER_MS) return false
+    for (const [id, before] of waitedMs)
+      if ((waiters.get(id)?.waitedMs ?? 0) < before + laterMs - ROUGHLY_MS) return false
+    return true
+  }
+}
+
+function deadlockOf({ cycle, name }: Suspicion, { waiters, heldMs }: Scene): Deadlock {
+  const members = cycle.map(({ from }) => waiters.get(from) as Waiter)
+  const steps = members.map(({ actor, label, key, waitedMs, holds }, place): DeadlockStep => {
+    const before = cycle.at(place - 1)?.hold ?? null
+    const held = before === null ? null : (heldMs.get(before) ?? null)
+    return { actor, label, waitsFor: key, waitedMs, holds, heldMs: held }
+  })
+  return { name, steps, waiters: members, victim: victimAmong(members) }
+}
+
+/** The youngest wait, by what was told of it: everybody compares the same numbers. */
+function victimAmong(waiters: readonly Waiter[]): number | null {
+  let victim: number | null = null
+  for (const [place, waiter] of waiters.entries()) {
+    if (!waiter.abort || waiter.noted === null) continue
+    const best = victim === null ? null : (waiters[victim]?.noted ?? null)
+    if (best === null || isYounger(waiter.noted, best)) victim = place
+  }
+  return victim
+}
+
+type Noted = NonNullable<Waiter['noted']>
+
+function isYounger(one: Noted, other: Noted): boolean {
+  if (one.sinceMs !== other.sinceMs) return one.sinceMs > other.sinceMs
+  if (one.process !== other.process) return one.process > other.process
+  return one.id > other.id
+}

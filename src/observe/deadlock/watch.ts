@@ -1,0 +1,101 @@
+import type { Actors, ActorWatcher } from '../../core/actors.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
+import { ConflictError, type DeadlockStep } from '../../errors.ts'
+import { chase, survey, type World } from './look.ts'
+import { LONG_WAIT_MS, type Sight } from './scene.ts'
+import { type Deadlock, Suspicions } from './suspicion.ts'
+import { describe } from './text.ts'
+
+/** How often a process that is blocked tells so and looks around. */
+const PACE_MS = 500
+
+/** What the watch does with what it finds. */
+export interface Desk {
+  /** Leaves a note for other processes, about now; takes it back when nobody is blocked any more. */
+  publish(): Promise<void>
+  withdraw(): Promise<void>
+  tell(cycle: readonly DeadlockStep[], victim: DeadlockStep | null): void
+  /** The key as the caller knows it. */
+  shown(step: DeadlockStep): DeadlockStep
+}
+
+/** Looks for deadlocks while somebody of this process waits for long and holds; else it does nothing at all. */
+export class DeadlockWatch implements ActorWatcher {
+  private readonly actors: Actors
+  private readonly runtime: Runtime
+  private readonly world: World
+  private readonly sight: Sight
+  private readonly desk: Desk
+  private readonly suspicions: Suspicions
+  private readonly told = new Set<string>()
+  private timer: Timer | null = null
+  private round: Promise<void> | null = null
+  private closed = false
+
+  constructor(actors: Actors, runtime: Runtime, world: World, sight: Sight, desk: Desk) {
+    this.actors = actors
+    this.runtime = runtime
+    this.world = world
+    this.sight = sight
+    this.desk = desk
+    this.suspicions = new Suspicions(world, sight)
+  }
+
+  waiting(): void {
+    if (this.timer === null && this.round === null) this.arm(LONG_WAIT_MS)
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    this.timer?.clear()
+    this.timer = null
+    await this.round
+    await this.desk.withdraw().catch(() => {})
+  }
+
+  private arm(delayMs: number): void {
+    if (this.closed) return
+    this.timer = this.runtime.setTimer(
+      () => {
+        this.timer = null
+        this.round = this.goRound().finally(() => {
+          this.round = null
+          if (this.actors.waiting) this.arm(PACE_MS)
+        })
+      },
+      delayMs,
+      true,
+    )
+  }
+
+  /** A store that does not answer is told by other events; the next round tries again. */
+  private async goRound(): Promise<void> {
+    try {
+      const own = this.world.own()
+      if (own === null) {
+        this.suspicions.clear()
+        this.told.clear()
+        await this.desk.withdraw()
+        return
+      }
+      await this.desk.publish()
+      const keys = own.waits.map((wait) => wait.key)
+      const look = this.sight.notes ? await chase(this.world, keys) : await survey(this.world)
+      for (const deadlock of await this.suspicions.judge(look)) this.act(deadlock)
+    } catch {
+      this.suspicions.clear()
+    }
+  }
+
+  private act({ name, steps, waiters, victim }: Deadlock): void {
+    const ours = waiters.filter(({ noted }) => noted?.process === this.actors.process)
+    if (ours.length === 0 || this.told.has(name)) return
+    this.told.add(name)
+    const cycle = steps.map((step) => this.desk.shown(step))
+    this.desk.tell(cycle, victim === null ? null : (cycle[victim] ?? null))
+    const noted = victim === null ? null : waiters[victim]?.noted
+    if (noted?.process !== this.actors.process) return
+    const { waitsFor } = cycle[victim as number] as DeadlockStep
+    this.actors.refuse(noted.id, new ConflictError(describe(cycle, waitsFor), null, cycle))
+  }
+}
