@@ -9,7 +9,10 @@ import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import type { Topology } from '../../src/stores/redis/clients/client.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
 import { storeOver as mysqlStore } from '../../src/stores/sql/mysql/index.ts'
-import { storeOver as postgresStore } from '../../src/stores/sql/postgres/index.ts'
+import {
+  advisoryOver as advisoryPostgres,
+  storeOver as postgresStore,
+} from '../../src/stores/sql/postgres/index.ts'
 import { sqlite } from '../../src/stores/sql/sqlite/index.ts'
 import { zookeeper } from '../../src/stores/zookeeper/index.ts'
 
@@ -19,6 +22,7 @@ const STORES: readonly ((folder: string) => Store)[] = [
   (folder) => sqlite({ path: join(folder, 'locks.db') }),
   // A store says the same of itself whatever its server, so there need not be one.
   () => postgresStore(DATABASE, DATABASE, {}),
+  () => advisoryPostgres(DATABASE, {}),
   () => mysqlStore(DATABASE, {}),
   () => redisStore('single'),
   () => redisStore('sentinel'),
@@ -45,7 +49,7 @@ export async function allTraits(): Promise<Traits[]> {
   }
 }
 
-const DATABASE = { run: absent, script: absent, listen: absent, close: async () => {} }
+const DATABASE = { run: absent, script: absent, listen: absent, session: absent, close: async () => {} }
 
 function redisStore(topology: Topology): Store {
   const none = { keyPrefix: '', cluster: null, send: absent, subscribe: absent, close: async () => {} }

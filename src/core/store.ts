@@ -64,6 +64,11 @@ export interface Traits {
   readonly wakeUp: 'push' | 'poll'
   /** Nothing is gained by collecting the claims of a tick: the store answers in the same turn, or collects them itself. */
   readonly immediate: boolean
+  /**
+   * A lock belongs to the connection that took it: it ends with that, nobody else can end it, and others see no more of its
+   * holder than the connection. Left out by stores that remember claims by themselves.
+   */
+  readonly session?: true
   /** Who can share a lock through this store, one sentence. */
   readonly scope: string
   /** What a failover, a restart or a clock jump does to the promise, one sentence. */

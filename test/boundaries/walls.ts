@@ -17,6 +17,9 @@ const CONTRACT = [
   'src/errors.ts',
 ]
 
+/** A lease in a table, or a lock of a session. */
+const DATABASE = [...CONTRACT, 'src/stores/sql/*.ts', 'src/stores/sql/server/', 'src/stores/sql/advisory/']
+
 /** What `holdfast` and its subpaths export: the only way in for those who could as well be outside. */
 const PUBLIC = Object.values(entries)
 
@@ -28,8 +31,8 @@ export const ROOMS: readonly Room[] = [
   // A family of stores shares its folder's own files; its members do not know each other.
   // Databases that are servers have more in common than with a file.
   { inside: 'src/stores/sql/server/', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
-  { inside: 'src/stores/sql/postgres/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'src/stores/sql/server/'] },
-  { inside: 'src/stores/sql/mysql/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'src/stores/sql/server/'] },
+  { inside: 'src/stores/sql/postgres/', may: DATABASE },
+  { inside: 'src/stores/sql/mysql/', may: DATABASE },
   { inside: 'src/stores/sql/*/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'node:'] },
   { inside: 'src/stores/sql/*.ts', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
   // The nodes of a quorum are Redis servers, reached through the same clients.
@@ -117,6 +120,7 @@ export const ROOMS: readonly Room[] = [
 export const LOADERS: Readonly<Record<string, readonly string[]>> = {
   'src/stores/redis/open.ts': ['ioredis', 'redis'],
   'src/stores/sql/postgres/open.ts': ['pg', 'postgres'],
+  'src/stores/sql/postgres/clients/postgres-session.ts': ['postgres'],
   'src/stores/redis/open-sentinel.ts': ['ioredis', 'redis'],
   'src/stores/redis/open-cluster.ts': ['ioredis', 'redis'],
   'src/stores/sql/mysql/open.ts': ['mysql2/promise', 'mariadb'],
@@ -149,6 +153,10 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
     uses: ['node:crypto'],
     why: 'a hash of the request; nothing in it is left to chance',
   },
+  'src/stores/sql/advisory/digest.ts': {
+    uses: ['node:crypto'],
+    why: 'a hash of the key, because servers know session locks by numbers and short names',
+  },
   'src/stores/sql/sqlite/boot.ts': {
     uses: ['process.hrtime'],
     why: 'the machine-wide origin of the monotonic clock, read once; the runtime adds the time since',
@@ -180,6 +188,14 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   'src/stores/sql/server/poller.ts': {
     uses: 'setTimer',
     why: 'where the database tells nobody, one statement looks after all who wait',
+  },
+  'src/stores/sql/advisory/session.ts': {
+    uses: 'setTimer',
+    why: 'the server ends a session that gives no sign of life, and a server that gives none is given up',
+  },
+  'src/stores/sql/advisory/expiry.ts': {
+    uses: 'setTimer',
+    why: 'a session lock has no ttl, so each hold ends by the clock of its own process',
   },
   'src/stores/sql/postgres/hearer.ts': {
     uses: 'setTimer',

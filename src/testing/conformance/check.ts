@@ -32,6 +32,10 @@ export const delaying: Need = ({ lockDelay }) =>
 export const grouping: Need = ({ groups }) =>
   groups ? null : 'the store cannot grant several keys in one step'
 export const recording: Need = ({ records }) => (records ? null : 'the store keeps no records')
+export const remembering: Need = ({ session }) =>
+  session === true
+    ? 'a lock belongs to its connection: others cannot end it, describe it or outlive it'
+    : null
 export const sharing = modeOf('shared')
 export const permitting = modeOf('permits')
 

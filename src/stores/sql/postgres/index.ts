@@ -2,8 +2,10 @@ import { show } from '../../../core/durations.ts'
 import { nodeRuntime, type Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
 import { InvalidArgumentError } from '../../../errors.ts'
+import { AdvisoryStore } from '../advisory/store.ts'
 import { tableNames } from '../server/names.ts'
 import { ServerStore } from '../server/store.ts'
+import { PostgresSessions } from './advisory.ts'
 import type { PostgresClient } from './clients/client.ts'
 import { type AnyPostgresClient, adapterOf } from './clients/detect.ts'
 import { PostgresDatabase } from './database.ts'
@@ -26,6 +28,11 @@ export interface PostgresOptions {
    * does without: whoever waits looks again by itself.
    */
   readonly listen?: AnyPostgresClient | false
+  /**
+   * Locks that a session of the database holds (`pg_advisory_lock`), on one connection of their own, instead of leases in a table:
+   * nothing is written, and every lock ends with that connection. By default false.
+   */
+  readonly advisory?: boolean
   readonly runtime?: Runtime
 }
 
@@ -36,8 +43,11 @@ export interface PostgresOptions {
  * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
  */
 export function postgres(client: AnyPostgresClient, options: PostgresOptions = {}): Store {
-  const { listen, runtime = nodeRuntime } = options
+  const { listen, advisory = false, runtime = nodeRuntime } = options
   const sender = adapterOf(client, runtime, 'client')
+  if (typeof advisory !== 'boolean')
+    throw new InvalidArgumentError('advisory', `must be true or false, not ${show(advisory)}`)
+  if (advisory) return advisoryOver(sender, options)
   const listener =
     listen === false ? null : listen === undefined ? sender : adapterOf(listen, runtime, 'listen')
   return storeOver(sender, listener, options)
@@ -46,6 +56,13 @@ export function postgres(client: AnyPostgresClient, options: PostgresOptions = {
 /** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */
 export function migration(table = 'holdfast'): string {
   return schemaOf(tableNames(table, '"'))
+}
+
+/** What only a table needs is refused, so that nobody believes it to be in force. */
+export function advisoryOver(client: PostgresClient, options: PostgresOptions): AdvisoryStore {
+  for (const name of ['table', 'durability', 'listen'] as const)
+    if (options[name] !== undefined) throw new InvalidArgumentError(name, 'means nothing for advisory locks')
+  return new AdvisoryStore(new PostgresSessions(client), options.runtime ?? nodeRuntime)
 }
 
 export function storeOver(

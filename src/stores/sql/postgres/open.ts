@@ -4,7 +4,7 @@ import { LockError, StoreError, UnsupportedError } from '../../../errors.ts'
 import type { PostgresClient } from './clients/client.ts'
 import { PgClient, type PgPool } from './clients/pg.ts'
 import { type PostgresJs, PostgresJsClient } from './clients/postgres.ts'
-import { storeOver } from './index.ts'
+import { advisoryOver, storeOver } from './index.ts'
 import { locationOf } from './url.ts'
 
 /** A server that does not answer within this cannot be reached. */
@@ -15,7 +15,7 @@ export async function openPostgres(url: string): Promise<Store> {
   const { database, listen, options } = locationOf(url)
   const client = await openClient(database)
   const listener = listen === null ? client : listen === false ? null : await openClient(listen)
-  const store = storeOver(client, listener, options)
+  const store = options.advisory ? advisoryOver(client, options) : storeOver(client, listener, options)
   try {
     await store.prepare()
   } catch (error) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Check, check, fencing, ordered, permitting, pushing, sharing } from '../check.ts'
+import { type Check, check, fencing, ordered, permitting, pushing, remembering, sharing } from '../check.ts'
 import { grantedOf, tokenOf } from '../party.ts'
 import { SOON_MS } from '../scene.ts'
 
@@ -140,7 +140,7 @@ export const admin: readonly Check[] = [
     }
   }),
 
-  check('an eviction ends the hold and frees the key', async (scene) => {
+  check('an eviction ends the hold and frees the key', remembering, async (scene) => {
     const [a, operator, c] = [await scene.party('host:42'), await scene.party(), await scene.party()]
     const key = scene.key()
     const { claim } = await a.take(key)
@@ -164,7 +164,7 @@ export const admin: readonly Check[] = [
     assert.equal(await b.renew(second.claim), 'renewed', 'the other reader was not meant')
   }),
 
-  check('an eviction ends every hold when no token is named', sharing, async (scene) => {
+  check('an eviction ends every hold when no token is named', [sharing, remembering], async (scene) => {
     const [a, b, operator] = [await scene.party('one'), await scene.party('two'), await scene.party()]
     const key = scene.key()
     const mode = { kind: 'shared' } as const
@@ -193,7 +193,7 @@ export const admin: readonly Check[] = [
     })
   }),
 
-  check('asking a holder to let go ends nothing', async (scene) => {
+  check('asking a holder to let go ends nothing', remembering, async (scene) => {
     const [a, operator] = [await scene.party('host:42'), await scene.party()]
     const key = scene.key()
     const { claim } = await a.take(key)
@@ -215,7 +215,7 @@ export const admin: readonly Check[] = [
     assert.ok(lease.held)
   }),
 
-  check('operators see and evict through the facade', async (scene) => {
+  check('operators see and evict through the facade', remembering, async (scene) => {
     const [a, operator] = [await scene.locks({ label: 'host:42' }), await scene.locks()]
     const key = scene.key()
     await a.acquire(key, { meta: { order: 7 } })

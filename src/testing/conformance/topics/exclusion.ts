@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { LockTimeoutError } from '../../../errors.ts'
 import type { Lease, Locks } from '../../../index.ts'
-import { type Check, check } from '../check.ts'
+import { type Check, check, remembering } from '../check.ts'
 import { forgiveLoss, safe } from '../scene.ts'
 
 export const exclusion: readonly Check[] = [
@@ -94,7 +94,7 @@ export const exclusion: readonly Check[] = [
     assert.ok(next?.held, 'a released key must be had by tryAcquire')
   }),
 
-  check('a wait that ends in contention names the holder', async (scene) => {
+  check('a wait that ends in contention names the holder', remembering, async (scene) => {
     const [a, b] = [await scene.locks({ label: 'the holder' }), await scene.locks()]
     const key = scene.key()
     await a.acquire(key)

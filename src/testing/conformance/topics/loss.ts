@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { LeaseLostError } from '../../../errors.ts'
-import { type Check, check, pushing } from '../check.ts'
+import { type Check, check, pushing, remembering } from '../check.ts'
 import { SOON_MS, SURVIVING_TTL_MS, safe } from '../scene.ts'
 
 export const loss: readonly Check[] = [
@@ -66,7 +66,7 @@ export const loss: readonly Check[] = [
     assert.throws(() => lease.assertHeld(), LeaseLostError)
   }),
 
-  check('an evicted lease is lost', async (scene) => {
+  check('an evicted lease is lost', remembering, async (scene) => {
     const [a, operator] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
     const ttlMs = scene.ttlMs(1000)
@@ -90,26 +90,30 @@ export const loss: readonly Check[] = [
     assert.equal(notice.key, key)
   }),
 
-  check('using rejects when the lease was lost, and keeps what the work returned', async (scene) => {
-    const [a, operator] = [await scene.locks(), await scene.locks()]
-    const key = scene.key()
-    const ttlMs = scene.ttlMs(600)
-    const used = a.using(key, { ttl: ttlMs }, async (lease) => {
-      await operator.evict(key)
-      await scene.eventually('an evicted lease must be lost', scene.endedByMs(ttlMs), () => !lease.held)
-      return 'done all the same'
-    })
-    await assert.rejects(used, (error) => {
-      assert.ok(
-        error instanceof LeaseLostError,
-        `a lost lease must be a LeaseLostError, not ${String(error)}`,
-      )
-      assert.equal(error.result, 'done all the same')
-      return true
-    })
-  }),
+  check(
+    'using rejects when the lease was lost, and keeps what the work returned',
+    remembering,
+    async (scene) => {
+      const [a, operator] = [await scene.locks(), await scene.locks()]
+      const key = scene.key()
+      const ttlMs = scene.ttlMs(600)
+      const used = a.using(key, { ttl: ttlMs }, async (lease) => {
+        await operator.evict(key)
+        await scene.eventually('an evicted lease must be lost', scene.endedByMs(ttlMs), () => !lease.held)
+        return 'done all the same'
+      })
+      await assert.rejects(used, (error) => {
+        assert.ok(
+          error instanceof LeaseLostError,
+          `a lost lease must be a LeaseLostError, not ${String(error)}`,
+        )
+        assert.equal(error.result, 'done all the same')
+        return true
+      })
+    },
+  ),
 
-  check('the error of the work wins over the loss', async (scene) => {
+  check('the error of the work wins over the loss', remembering, async (scene) => {
     const [a, operator] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
     const ttlMs = scene.ttlMs(600)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { LeaseLostError } from '../../../errors.ts'
-import { type Check, check, hooked, ordered } from '../check.ts'
+import { type Check, check, hooked, ordered, remembering } from '../check.ts'
 import { SURVIVING_TTL_MS } from '../scene.ts'
 
 export const renewal: readonly Check[] = [
@@ -136,19 +136,23 @@ export const renewal: readonly Check[] = [
     assert.ok(next.held)
   }),
 
-  check('a holder whose connection breaks keeps its lease', hooked('disconnect'), async (scene) => {
-    const store = await scene.open()
-    const a = scene.locksOn(store)
-    const b = await scene.locks()
-    const key = scene.key()
-    const ttlMs = scene.ttlMs(SURVIVING_TTL_MS)
-    const lease = await a.acquire(key, { ttl: ttlMs })
-    await scene.hooks.disconnect?.(store)
-    await scene.sleep(ttlMs * 1.5)
-    assert.ok(lease.held, 'the store must connect again and renew')
-    assert.equal(await b.tryAcquire(key), null)
-    assert.equal(await lease.release(), 'released')
-  }),
+  check(
+    'a holder whose connection breaks keeps its lease',
+    [hooked('disconnect'), remembering],
+    async (scene) => {
+      const store = await scene.open()
+      const a = scene.locksOn(store)
+      const b = await scene.locks()
+      const key = scene.key()
+      const ttlMs = scene.ttlMs(SURVIVING_TTL_MS)
+      const lease = await a.acquire(key, { ttl: ttlMs })
+      await scene.hooks.disconnect?.(store)
+      await scene.sleep(ttlMs * 1.5)
+      assert.ok(lease.held, 'the store must connect again and renew')
+      assert.equal(await b.tryAcquire(key), null)
+      assert.equal(await lease.release(), 'released')
+    },
+  ),
 
   check('renewal and release survive what servers go through', hooked('disturb'), async (scene) => {
     const [a, b] = [await scene.locks(), await scene.locks()]

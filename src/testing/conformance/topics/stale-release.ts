@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Check, check } from '../check.ts'
+import { type Check, check, remembering } from '../check.ts'
 
 export const staleRelease: readonly Check[] = [
   check('a release with a strange id does not touch the hold', async (scene) => {
@@ -52,7 +52,7 @@ export const staleRelease: readonly Check[] = [
     )
   }),
 
-  check('a hold can be released through another connection', async (scene) => {
+  check('a hold can be released through another connection', remembering, async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()
     const { claim } = await a.take(key)

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Check, check, fencing } from '../check.ts'
+import { type Check, check, fencing, remembering } from '../check.ts'
 import { type Party, type Taken, tokenOf } from '../party.ts'
 import { type Scene, safe } from '../scene.ts'
 
@@ -28,7 +28,7 @@ export const takeover: readonly Check[] = [
     assert.equal(answer.kind, 'blocked', 'a late duplicate of the old claim must not be granted')
   }),
 
-  check('after a takeover only the new holder is shown', async (scene) => {
+  check('after a takeover only the new holder is shown', remembering, async (scene) => {
     const { a, b, next } = await takeOver(scene)
     const { holders } = await a.store.admin.read(next.claim.key)
     assert.deepEqual(

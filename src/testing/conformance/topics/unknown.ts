@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { LockTimeoutError, StoreError } from '../../../errors.ts'
 import type { Locks } from '../../../index.ts'
-import { type Check, check, ordered } from '../check.ts'
+import { type Check, check, ordered, remembering } from '../check.ts'
 import { grantedOf } from '../party.ts'
 import { type Scene, SOON_MS, SURVIVING_TTL_MS } from '../scene.ts'
 
@@ -20,7 +20,7 @@ export const unknownOutcomes: readonly Check[] = [
     await b.take(key, {}, 'one release must end a claim, however often it was sent')
   }),
 
-  check('a resent claim is known through another connection', async (scene) => {
+  check('a resent claim is known through another connection', remembering, async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()
     const first = await a.take(key)

@@ -1,7 +1,7 @@
 import type { Runtime } from '../../../../core/runtime.ts'
 import { Hearer } from '../hearer.ts'
 import { statementName } from '../statement-name.ts'
-import type { Hearing, PostgresClient, Row, Subscription } from './client.ts'
+import type { Hearing, PostgresClient, PostgresSession, Row, Subscription } from './client.ts'
 
 interface Answer {
   readonly rows: readonly Row[]
@@ -10,7 +10,8 @@ interface Answer {
 /** As much of a client of `pg` as is needed. */
 export interface PgConnection {
   connect(): Promise<unknown>
-  query(text: string): Promise<unknown>
+  readonly processID: number | null
+  query(text: string | { text: string; values?: unknown[]; name?: string }): Promise<unknown>
   end(): Promise<void>
   on(event: string, listener: (...args: never[]) => void): unknown
 }
@@ -61,6 +62,36 @@ export class PgClient implements PostgresClient {
   listen(channel: string, hearing: Hearing): Subscription {
     const open = () => new this.pool.Client({ ...this.pool.options, keepAlive: true })
     return new Hearer(open, channel, hearing, this.runtime)
+  }
+
+  async session(lost: () => void): Promise<PostgresSession> {
+    const connection = new this.pool.Client({ ...this.pool.options, keepAlive: true })
+    let open = true
+    const end = (): void => {
+      if (open) lost()
+      open = false
+    }
+    connection.on('error', end)
+    connection.on('end', end)
+    const close = async (): Promise<void> => {
+      open = false
+      await connection.end()
+    }
+    try {
+      await connection.connect()
+    } catch (error) {
+      await close().catch(ignore)
+      throw error
+    }
+    return {
+      pid: connection.processID,
+      query: async (text, values, often = false) => {
+        const statement = { text, values: values as unknown[] }
+        const named = often ? { ...statement, name: statementName(text) } : statement
+        return ((await connection.query(named)) as Answer).rows
+      },
+      close,
+    }
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,5 @@
-import type { Hearing, PostgresClient, Row, Subscription } from './client.ts'
+import type { Hearing, PostgresClient, PostgresSession, Row, Subscription } from './client.ts'
+import { openSession } from './postgres-session.ts'
 
 interface Pending extends Promise<readonly Row[]> {
   simple(): Promise<unknown>
@@ -57,6 +58,10 @@ export class PostgresJsClient implements PostgresClient {
     const begun = listening.catch(() => null)
     // Not waited for: while its connection is away, the library answers when it is back, or never.
     return { close: async () => void begun.then((it) => it?.unlisten()).catch(() => {}) }
+  }
+
+  async session(lost: () => void): Promise<PostgresSession> {
+    return openSession(this.sql.options, lost)
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,102 @@
+import type { Runtime } from '../../../core/runtime.ts'
+import type { Admin } from '../../../core/store.ts'
+import { quote, UnsupportedError } from '../../../errors.ts'
+import type { Claim, EvictAnswer, HolderView, KeyView } from '../../../model/index.ts'
+import type { Book } from './book.ts'
+import type { Seen, SessionServer } from './connection.ts'
+import type { Holder } from './gate.ts'
+import type { Session } from './session.ts'
+
+/** What an operator can do to a hold of this process. */
+interface Force {
+  evict(claim: Claim): Promise<void>
+  revoke(claim: Claim): void
+}
+
+/** The server has a number for each lock and a connection for each holder; all else is known of this process alone. */
+export class AdvisoryAdmin implements Admin {
+  private readonly server: SessionServer
+  private readonly book: Book
+  private readonly session: Session
+  private readonly runtime: Runtime
+  private readonly force: Force
+
+  constructor(server: SessionServer, book: Book, session: Session, runtime: Runtime, force: Force) {
+    this.server = server
+    this.book = book
+    this.session = session
+    this.runtime = runtime
+    this.force = force
+  }
+
+  async read(key: string): Promise<KeyView> {
+    const others = await this.session.holders(this.server.nameOf(key))
+    const own = this.ownHolders(key).map((holder) => this.holderView(holder))
+    return {
+      key,
+      holders: [...own, ...others.map(strangerView)],
+      line: [],
+      token: null,
+      limit: null,
+      closedForMs: 0,
+    }
+  }
+
+  /** Only what this process holds: the server cannot tell the name of a key. */
+  async *list(prefix: string): AsyncIterable<KeyView> {
+    const keys = new Set([...this.book.holders()].map(({ claim }) => claim.key))
+    for (const key of [...keys].sort()) if (key.startsWith(prefix)) yield this.read(key)
+  }
+
+  async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
+    // A token names no hold, because there are none.
+    if (token !== null) return { kind: 'absent', labels: [] }
+    const [stranger] = await this.session.holders(this.server.nameOf(key))
+    if (stranger !== undefined) {
+      const { label } = stranger
+      throw new UnsupportedError(
+        `${quote(key)} is held by ${label}: a session lock ends by its own process, or with that connection`,
+      )
+    }
+    const own = this.ownHolders(key)
+    for (const { claim } of own) {
+      if (ask) this.force.revoke(claim)
+      else await this.force.evict(claim)
+    }
+    return { kind: own.length === 0 ? 'absent' : 'evicted', labels: own.map(({ claim }) => claim.label) }
+  }
+
+  private ownHolders(key: string): readonly Holder[] {
+    const gate = this.book.gates.get(this.server.nameOf(key))
+    return [...(gate?.holders.values() ?? [])].filter(({ claim }) => claim.key === key)
+  }
+
+  private holderView({ claim, sinceMs, expiresAtMs }: Holder): HolderView {
+    const nowMs = this.runtime.nowMs()
+    return {
+      label: claim.label,
+      owner: null,
+      actor: claim.actor,
+      mode: claim.mode.kind,
+      weight: 1,
+      token: null,
+      heldMs: nowMs - sinceMs,
+      expiresInMs: expiresAtMs - nowMs,
+      meta: claim.meta,
+    }
+  }
+}
+
+function strangerView({ label, shared }: Seen): HolderView {
+  return {
+    label,
+    owner: null,
+    actor: null,
+    mode: shared ? 'shared' : 'exclusive',
+    weight: 1,
+    token: null,
+    heldMs: null,
+    expiresInMs: null,
+    meta: null,
+  }
+}

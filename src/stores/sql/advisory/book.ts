@@ -1,0 +1,153 @@
+import type { Runtime } from '../../../core/runtime.ts'
+import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../../model/index.ts'
+import { answered, BLOCKED, GRANTED, refusalOf, refused } from './answers.ts'
+import type { Step } from './connection.ts'
+import { Gate, type Holder } from './gate.ts'
+
+/** What has to be asked of the server for an answer, and the answer that follows. */
+export interface Plan<A> {
+  readonly steps: readonly Step[]
+  /** False when this process knows the answer. What promises time needs a session that has just answered. */
+  readonly asks: boolean
+  /** Nothing else may be planned for the same lock before this is settled. */
+  readonly alone: boolean
+  /** How long what is promised must live. */
+  readonly ttlMs: number
+  settle(done: readonly boolean[]): A
+}
+
+const SHORTEST_LOOK_MS = 4
+const LONGEST_LOOK_MS = 50
+/** Whoever has waited long looks less often: again after this part of the time. */
+const PATIENCE = 1 / 8
+
+/** Which claims of this process hold which locks of its session. */
+export class Book {
+  readonly gates = new Map<string, Gate>()
+  private readonly runtime: Runtime
+  /** Told when a lock of that name may have become free for others of this process. */
+  private readonly freed: (gate: Gate) => void
+
+  constructor(runtime: Runtime, freed: (gate: Gate) => void) {
+    this.runtime = runtime
+    this.freed = freed
+  }
+
+  attempt(name: string, claim: Claim): Plan<ClaimAnswer> {
+    const refusal = refusalOf(claim)
+    if (refusal !== null) return answered(refusal)
+    const gate = this.gates.get(name) ?? new Gate(name)
+    const own = gate.holderOf(claim)
+    if (own !== undefined) return this.again(gate, own, claim)
+    if (claim.replaces !== null) return answered(refused('absent', 'the lock is no longer held'))
+    const { first } = gate
+    const shared = claim.mode.kind === 'shared'
+    if (first !== undefined && !(shared && gate.shared)) {
+      const holder = { label: first.claim.label, heldMs: this.runtime.nowMs() - first.sinceMs }
+      return answered({ ...this.block(gate, claim), holder })
+    }
+    const steps: Step[] = first === undefined ? [{ kind: 'lock', shared, name }] : []
+    return this.asking(steps, true, claim.ttlMs, (done, sentAtMs) => {
+      if (done[0] === false) return this.block(gate, claim)
+      gate.waiters.delete(claim.id)
+      gate.holders.set(claim.id, { claim, sinceMs: sentAtMs, expiresAtMs: sentAtMs + claim.ttlMs })
+      this.gates.set(name, gate)
+      return GRANTED
+    })
+  }
+
+  renew(name: string, claim: Claim): Plan<RenewAnswer> {
+    const holder = this.gates.get(name)?.holderOf(claim)
+    if (holder === undefined || holder.expiresAtMs <= this.runtime.nowMs()) return answered({ kind: 'lost' })
+    return this.asking([], false, claim.ttlMs, (_, sentAtMs) => {
+      prolong(holder, sentAtMs + claim.ttlMs)
+      return { kind: 'renewed', contended: false }
+    })
+  }
+
+  release(name: string, claim: Claim): Plan<ReleaseAnswer> {
+    const gate = this.gates.get(name)
+    gate?.waiters.delete(claim.id)
+    const holder = gate?.holderOf(claim)
+    if (gate === undefined || holder === undefined) {
+      if (gate !== undefined) this.tidy(gate)
+      return answered({ kind: 'absent' })
+    }
+    const expired = holder.expiresAtMs <= this.runtime.nowMs()
+    const answer: ReleaseAnswer = { kind: expired ? 'absent' : 'released' }
+    if (gate.holders.size > 1) {
+      gate.holders.delete(claim.id)
+      return answered(answer)
+    }
+    return this.asking([{ kind: 'unlock', shared: gate.shared, name }], true, 0, () => {
+      gate.holders.delete(claim.id)
+      this.freed(gate)
+      this.tidy(gate)
+      return answer
+    })
+  }
+
+  /** Forgets every hold, because the session is gone; those who wait stay. */
+  lose(): readonly Holder[] {
+    const lost: Holder[] = []
+    for (const gate of this.gates.values()) {
+      lost.push(...gate.holders.values())
+      gate.holders.clear()
+      this.tidy(gate)
+    }
+    return lost
+  }
+
+  *holders(): Iterable<Holder> {
+    for (const gate of this.gates.values()) yield* gate.holders.values()
+  }
+
+  /** A claim that holds already: its time begins anew, and a writer may become a reader. */
+  private again(gate: Gate, own: Holder, claim: Claim): Plan<ClaimAnswer> {
+    const { name } = gate
+    const shared = claim.mode.kind === 'shared'
+    if (gate.shared && !shared) return answered(refused('upgrade', 'a reader cannot become a writer'))
+    const downgrade: Step[] = [
+      { kind: 'lock', shared: true, name },
+      { kind: 'unlock', shared: false, name },
+    ]
+    const change = shared && !gate.shared
+    return this.asking(change ? downgrade : [], change, claim.ttlMs, (_, sentAtMs) => {
+      own.claim = claim
+      prolong(own, sentAtMs + claim.ttlMs)
+      if (change) this.freed(gate)
+      return GRANTED
+    })
+  }
+
+  private block(gate: Gate, { id, key, queue }: Claim) {
+    if (!queue) return BLOCKED
+    const nowMs = this.runtime.nowMs()
+    const waiter = gate.waiters.get(id) ?? { key, sinceMs: nowMs }
+    gate.waiters.set(id, waiter)
+    this.gates.set(gate.name, gate)
+    const pauseMs = Math.max(SHORTEST_LOOK_MS, (nowMs - waiter.sinceMs) * PATIENCE)
+    return {
+      ...BLOCKED,
+      retryAfterMs: Math.min(pauseMs, LONGEST_LOOK_MS) * (0.5 + this.runtime.random()),
+    }
+  }
+
+  private asking<A>(
+    steps: readonly Step[],
+    alone: boolean,
+    ttlMs: number,
+    settle: (done: readonly boolean[], sentAtMs: number) => A,
+  ): Plan<A> {
+    const sentAtMs = this.runtime.nowMs()
+    return { steps, asks: true, alone, ttlMs, settle: (done) => settle(done, sentAtMs) }
+  }
+
+  private tidy(gate: Gate): void {
+    if (gate.empty && this.gates.get(gate.name) === gate) this.gates.delete(gate.name)
+  }
+}
+
+function prolong(holder: Holder, expiresAtMs: number): void {
+  holder.expiresAtMs = Math.max(holder.expiresAtMs, expiresAtMs)
+}

@@ -1,0 +1,155 @@
+import type { Runtime, Timer } from '../../../core/runtime.ts'
+import { StoreError } from '../../../errors.ts'
+import type { Connection, Seen, SessionServer, Step } from './connection.ts'
+
+/** A server hears of us at least this often in the time after which it would end the session. */
+const SIGNS_OF_LIFE = 3
+/** A process that stands still keeps its locks for the longest ttl that it asked for, and never for less than this. */
+const SHORTEST_IDLE_MS = 5000
+
+/** The one connection that holds all locks of a store; made when it is needed, and again after it broke. */
+export class Session {
+  private readonly server: SessionServer
+  private readonly runtime: Runtime
+  /** Told when a connection ended, with all its locks. */
+  private readonly lost: () => void
+  private connection: Connection | null = null
+  private opening: Promise<Connection> | null = null
+  /** Ends the wait for a statement that is under way. */
+  private readonly pending = new Set<(error: Error) => void>()
+  private idleMs = 0
+  private heardAtMs = 0
+  private timer: Timer | null = null
+  private closed = false
+
+  constructor(server: SessionServer, runtime: Runtime, lost: () => void) {
+    this.server = server
+    this.runtime = runtime
+    this.lost = lost
+  }
+
+  open(): Promise<Connection> {
+    this.opening ??= this.connect().finally(() => {
+      this.opening = null
+    })
+    return this.opening
+  }
+
+  /** In one statement; an error leaves none of the locks that the steps are about. */
+  async run(steps: readonly Step[], ttlMs: number): Promise<readonly boolean[]> {
+    const connection = this.connection ?? (await this.open())
+    try {
+      if (ttlMs > this.idleMs) await this.keepFor(connection, ttlMs)
+      const done = await this.bounded(connection, connection.run(steps))
+      // An answer that came with the end of its connection is history.
+      if (this.connection === connection) return done
+      throw ended()
+    } catch (error) {
+      if (this.connection === connection) await this.undo(connection, steps)
+      throw error
+    }
+  }
+
+  async holders(name: string): Promise<readonly Seen[]> {
+    const connection = this.connection ?? (await this.open())
+    return connection.holders(name)
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    const connection = this.connection ?? (await this.opening?.catch(() => null)) ?? null
+    this.forget()
+    await connection?.close()
+    await this.server.close()
+  }
+
+  private async connect(): Promise<Connection> {
+    if (this.closed) throw new StoreError('the store is closed')
+    const connection = await this.server.open(() => this.drop(connection))
+    if (this.closed) {
+      await connection.close()
+      throw new StoreError('the store is closed')
+    }
+    this.connection = connection
+    this.idleMs = 0
+    await this.keepFor(connection, SHORTEST_IDLE_MS)
+    this.watch(connection)
+    return connection
+  }
+
+  private async keepFor(connection: Connection, idleMs: number): Promise<void> {
+    await this.bounded(connection, connection.keepFor(idleMs))
+    this.idleMs = idleMs
+  }
+
+  /** A failed statement may have taken some of its steps; a lock that is not held can be given back without harm. */
+  private async undo(connection: Connection, steps: readonly Step[]): Promise<void> {
+    const back = steps.map((step): Step => ({ ...step, kind: 'unlock' }))
+    try {
+      await this.bounded(connection, connection.run(back))
+    } catch {
+      this.drop(connection)
+    }
+  }
+
+  /** Settles like the call, or rejects when the connection ends, whatever the client library makes of that. */
+  private bounded<T>(connection: Connection, call: Promise<T>): Promise<T> {
+    if (this.connection !== connection) return Promise.reject(ended())
+    return new Promise((resolve, reject) => {
+      this.pending.add(reject)
+      const heard = (): void => {
+        this.pending.delete(reject)
+        this.heardAtMs = this.runtime.nowMs()
+      }
+      call.then(
+        (value) => {
+          heard()
+          resolve(value)
+        },
+        (error) => {
+          heard()
+          reject(error)
+        },
+      )
+    })
+  }
+
+  /** A sign of life keeps the session; a server that gives none for as long as any lease may live is given up. */
+  private watch(connection: Connection): void {
+    const checkMs = this.idleMs / SIGNS_OF_LIFE
+    this.timer = this.runtime.setTimer(
+      () => {
+        const silentMs = this.runtime.nowMs() - this.heardAtMs
+        if (silentMs > this.idleMs && this.pending.size > 0) this.drop(connection)
+        else if (silentMs >= checkMs / 2 && this.pending.size === 0) this.sign(connection)
+        if (this.connection === connection) this.watch(connection)
+      },
+      checkMs,
+      true,
+    )
+  }
+
+  private sign(connection: Connection): void {
+    this.bounded(connection, connection.run([])).catch(() => this.drop(connection))
+  }
+
+  private drop(connection: Connection): void {
+    if (this.connection !== connection) return
+    const pending = [...this.pending]
+    this.forget()
+    void connection.close().catch(() => {})
+    for (const reject of pending) reject(ended())
+    this.lost()
+  }
+
+  private forget(): void {
+    this.timer?.clear()
+    this.timer = null
+    this.connection = null
+    this.pending.clear()
+  }
+}
+
+function ended(): StoreError {
+  return new StoreError('the connection that holds the locks ended')
+}

@@ -1,0 +1,99 @@
+import type { Runtime } from '../../../core/runtime.ts'
+import type { Admin, Store, StoreNotice, Traits } from '../../../core/store.ts'
+import type { Claim, ClaimAnswer, LossCause, ReleaseAnswer, RenewAnswer } from '../../../model/index.ts'
+import { AdvisoryAdmin } from './admin.ts'
+import { Book, type Plan } from './book.ts'
+import type { SessionServer } from './connection.ts'
+import { Expiry } from './expiry.ts'
+import type { Gate } from './gate.ts'
+import { Rounds } from './rounds.ts'
+import { Session } from './session.ts'
+
+/** Locks that a session of the database holds: without a table, and no longer than the connection lasts. */
+export class AdvisoryStore implements Store {
+  readonly traits: Traits
+  readonly admin: Admin
+  readonly records = null
+  private readonly server: SessionServer
+  private readonly session: Session
+  private readonly book: Book
+  private readonly rounds: Rounds
+  private readonly expiry: Expiry
+  private readonly listeners = new Set<(notice: StoreNotice) => void>()
+
+  constructor(server: SessionServer, runtime: Runtime) {
+    this.traits = server.traits
+    this.server = server
+    this.book = new Book(runtime, (gate) => this.wake(gate))
+    this.session = new Session(server, runtime, () => this.lost())
+    this.rounds = new Rounds((steps, ttlMs) => this.session.run(steps, ttlMs))
+    this.expiry = new Expiry(this.book, runtime, (claim) => void this.end(claim, 'expired').catch(() => {}))
+    this.admin = new AdvisoryAdmin(server, this.book, this.session, runtime, {
+      evict: (claim) => this.end(claim, 'evicted'),
+      revoke: ({ id, key }) => this.tell({ kind: 'revoked', id, key }),
+    })
+  }
+
+  /** Connects, so that a server which cannot be reached, or must not be used so, is known at once. */
+  async prepare(): Promise<void> {
+    await this.session.open()
+  }
+
+  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+    const answers = await this.each(claims, (name, claim) => this.book.attempt(name, claim))
+    this.expiry.arm()
+    return answers
+  }
+
+  renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+    return this.each(claims, (name, claim) => this.book.renew(name, claim))
+  }
+
+  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+    return this.each(claims, (name, claim) => this.book.release(name, claim))
+  }
+
+  notices(listener: (notice: StoreNotice) => void): () => void {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  async close(): Promise<void> {
+    this.listeners.clear()
+    this.expiry.close()
+    await this.session.close()
+  }
+
+  private each<A>(
+    claims: readonly Claim[],
+    plan: (name: string, claim: Claim) => Plan<A>,
+  ): Promise<readonly A[]> {
+    return Promise.all(
+      claims.map((claim) => {
+        const name = this.server.nameOf(claim.key)
+        return this.rounds.add(name, () => plan(name, claim))
+      }),
+    )
+  }
+
+  /** Ends a hold that its holder did not release. */
+  private async end(claim: Claim, cause: LossCause): Promise<void> {
+    await this.release([claim])
+    this.tell({ kind: 'lost', id: claim.id, key: claim.key, cause })
+  }
+
+  /** The session took its locks with it. */
+  private lost(): void {
+    const lost = this.book.lose()
+    for (const { claim } of lost) this.tell({ kind: 'lost', id: claim.id, key: claim.key, cause: 'expired' })
+  }
+
+  /** Whoever waits in this process need not wait until it looks again. */
+  private wake(gate: Gate): void {
+    for (const [id, { key }] of gate.waiters) this.tell({ kind: 'lost', id, key, cause: 'expired' })
+  }
+
+  private tell(notice: StoreNotice): void {
+    for (const listener of this.listeners) listener(notice)
+  }
+}

@@ -1,0 +1,169 @@
+import type { Traits } from '../../../core/store.ts'
+import { StoreError, UnsupportedError } from '../../../errors.ts'
+import type { Connection, Seen, SessionServer, Step } from '../advisory/connection.ts'
+import { digestOf } from '../advisory/digest.ts'
+import type { PostgresClient, PostgresSession, Row } from './clients/client.ts'
+
+export const ADVISORY_TRAITS: Traits = {
+  name: 'postgres-advisory',
+  modes: ['exclusive', 'shared'],
+  order: 'race',
+  fencing: 'none',
+  ttlStepMs: 1,
+  adoption: false,
+  owners: false,
+  lockDelay: false,
+  groups: false,
+  records: false,
+  wakeUp: 'poll',
+  immediate: false,
+  session: true,
+  scope: 'every process that reaches the same PostgreSQL database, and whoever takes the same advisory lock',
+  failover:
+    'a lock ends with the connection that holds it, so a restart, a crash or a failover of the server and a connection that is cut end all holds of a process at once, and it learns that a moment after others may have the keys; a process that stands still keeps its locks for the longest ttl that it asked for, at least 5 s, and on servers before PostgreSQL 14 until its connection ends',
+}
+
+/** 64 bits of the hash of a key, as PostgreSQL takes them. */
+function numberOf(key: string): string {
+  return BigInt.asIntN(64, BigInt(`0x${digestOf(key, 16)}`)).toString()
+}
+
+/** Kernels of servers notice a machine that vanished after about as many seconds as these make together. */
+const KEEP_ALIVE = { tcp_keepalives_idle: 5, tcp_keepalives_interval: 2, tcp_keepalives_count: 3 }
+/** The longest time that the server can be told, in milliseconds. */
+const LONGEST_IDLE_MS = 2 ** 31 - 1
+/** How often two connections are compared: others that use the pooler may hide it once. */
+const PROBES = 3
+
+const DO: Readonly<Record<string, string>> = {
+  'lock false': 'pg_try_advisory_lock',
+  'lock true': 'pg_try_advisory_lock_shared',
+  'unlock false': 'pg_advisory_unlock',
+  'unlock true': 'pg_advisory_unlock_shared',
+}
+const WORDS = Object.keys(DO)
+const SEVERAL = `SELECT CASE step ${WORDS.map((word, number) => `WHEN ${number} THEN ${DO[word]}(name)`).join(' ')} END AS done,
+  pg_backend_pid() AS pid FROM unnest($1::int[], $2::bigint[]) AS steps(step, name)`
+
+export class PostgresSessions implements SessionServer {
+  readonly traits = ADVISORY_TRAITS
+  readonly nameOf = numberOf
+  private readonly client: PostgresClient
+
+  constructor(client: PostgresClient) {
+    this.client = client
+  }
+
+  async open(lost: () => void): Promise<Connection> {
+    const session = await this.client.session(lost)
+    try {
+      const pid = await pidOf(session)
+      // A server tells a client the number of its process; a pooler makes one up.
+      if (session.pid !== pid) await this.refusePooler(session, pid)
+      const settings = Object.entries(KEEP_ALIVE).map(
+        ([name, value]) => `set_config('${name}', '${value}', false)`,
+      )
+      await session.query(`SELECT ${settings.join(', ')}`, [])
+      return new PostgresConnection(session, pid)
+    } catch (error) {
+      await session.close()
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    return this.client.close()
+  }
+
+  /** In transaction mode a second connection, as soon as it needs one, gets the backend that the first had just now. */
+  private async refusePooler(session: PostgresSession, pid: number): Promise<void> {
+    const second = await this.client.session(() => {})
+    try {
+      for (let probe = 0; probe < PROBES; probe++) {
+        await second.query('BEGIN', [])
+        const other = await pidOf(second)
+        const again = await pidOf(session)
+        await second.query('ROLLBACK', [])
+        if (other === pid || again !== pid) throw pooled()
+      }
+    } finally {
+      await second.close()
+    }
+  }
+}
+
+class PostgresConnection implements Connection {
+  private readonly session: PostgresSession
+  private readonly pid: number
+
+  constructor(session: PostgresSession, pid: number) {
+    this.session = session
+    this.pid = pid
+  }
+
+  async run(steps: readonly Step[]): Promise<readonly boolean[]> {
+    const [first] = steps
+    const words = steps.map(({ kind, shared }) => `${kind} ${shared}`)
+    const rows =
+      first === undefined
+        ? await this.session.query('SELECT pg_backend_pid() AS pid', [], true)
+        : steps.length === 1
+          ? await this.session.query(single(words[0] as string), [first.name], true)
+          : await this.session.query(
+              SEVERAL,
+              [words.map((word) => WORDS.indexOf(word)), steps.map(({ name }) => name)],
+              true,
+            )
+    if (rows.some((row) => row.pid !== this.pid)) throw pooled()
+    return steps.map((_, place) => (rows[place] as Row).done === true)
+  }
+
+  /** Servers before 14 have no such setting, and then nothing is set. */
+  async keepFor(idleMs: number): Promise<void> {
+    await this.session.query(
+      `SELECT set_config(name, $1, false) FROM pg_settings WHERE name = 'idle_session_timeout'`,
+      [String(Math.min(Math.ceil(idleMs), LONGEST_IDLE_MS))],
+    )
+  }
+
+  async holders(name: string): Promise<readonly Seen[]> {
+    const rows = await this.session.query(
+      `SELECT pid, mode, application_name FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
+        WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND pid <> pg_backend_pid()
+        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+        AND (classid::bigint << 32 | objid::bigint) = $1::bigint`,
+      [name],
+    )
+    return rows.map(({ pid, mode, application_name: program }) => ({
+      label: `the connection with process ${pid}${program ? ` of ${program}` : ''}`,
+      shared: mode === 'ShareLock',
+    }))
+  }
+
+  close(): Promise<void> {
+    return this.session.close()
+  }
+}
+
+const singles = new Map<string, string>()
+
+function single(word: string): string {
+  let text = singles.get(word)
+  if (text === undefined) {
+    text = `SELECT ${DO[word]}($1::bigint) AS done, pg_backend_pid() AS pid`
+    singles.set(word, text)
+  }
+  return text
+}
+
+async function pidOf(session: PostgresSession): Promise<number> {
+  const [row] = await session.query('SELECT pg_backend_pid() AS pid', [])
+  if (typeof row?.pid !== 'number') throw new StoreError('the server did not tell which process serves us')
+  return row.pid
+}
+
+function pooled(): UnsupportedError {
+  return new UnsupportedError(
+    'advisory locks need a connection of their own: a pooler in transaction mode stands before the server; go past it, or leave out advisory',
+  )
+}
