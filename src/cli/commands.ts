@@ -54,6 +54,12 @@ export const COMMANDS: readonly Entry[] = [
     hidden: true,
     load: async () => (await import('./lab/cast/worker.ts')).labWorker,
   },
+  {
+    name: 'lab-racer',
+    summary: 'one process of the race in the lab',
+    hidden: true,
+    load: async () => (await import('./lab/race/racer.ts')).labRacer,
+  },
 ]
 
 export function commandNames(): string[] {

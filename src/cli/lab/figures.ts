@@ -1,7 +1,7 @@
 import type { Span } from './cast/history.ts'
 
 /** What can be drawn, on a terminal and as a picture. Times in milliseconds from the beginning. */
-export type Figure = Timeline
+export type Figure = Timeline | Plot | Bars | Table
 
 export type BarKind = 'waits' | 'inside' | 'paused' | 'stray' | 'key' | 'overlap'
 export type MarkKind = 'killed' | 'sold' | 'refused' | 'gaveUp'
@@ -33,4 +33,36 @@ export interface Timeline {
   readonly lanes: readonly Lane[]
   /** What the stock became. */
   readonly footer: string
+}
+
+/** Lines over the same places of the horizontal axis, which are drawn at equal distances. */
+export interface Plot {
+  readonly kind: 'plot'
+  readonly title: string
+  readonly across: string
+  readonly up: string
+  readonly places: readonly number[]
+  readonly lines: readonly { readonly name: string; readonly values: readonly number[] }[]
+}
+
+export type Tone = 'good' | 'bad' | 'plain'
+
+/** Amounts beside each other, against a mark that they should not pass. */
+export interface Bars {
+  readonly kind: 'bars'
+  readonly title: string
+  readonly bars: readonly {
+    readonly name: string
+    readonly value: number
+    readonly tone: Tone
+    readonly remark: string
+  }[]
+  readonly limit: { readonly value: number; readonly name: string } | null
+}
+
+export interface Table {
+  readonly kind: 'table'
+  readonly title: string
+  readonly columns: readonly string[]
+  readonly rows: readonly (readonly string[])[]
 }

@@ -1,5 +1,9 @@
 import type { Scenario } from './scenario.ts'
+import { CONTENTION } from './scenarios/contention.ts'
 import { GENERATIONS } from './scenarios/generations.ts'
+import { OPTIONS } from './scenarios/options.ts'
+import { OVERSOLD } from './scenarios/oversold.ts'
+import { PERSISTENCE } from './scenarios/persistence.ts'
 
 /** Everything that the lab shows, in the order in which the story is told. */
-export const SCENARIOS: readonly Scenario[] = [...GENERATIONS]
+export const SCENARIOS: readonly Scenario[] = [...GENERATIONS, OVERSOLD, CONTENTION, OPTIONS, PERSISTENCE]

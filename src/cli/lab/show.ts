@@ -1,10 +1,12 @@
 import { fitted, type Screen } from '../demo/screen.ts'
 import { widthOf } from '../text.ts'
-import { LEGEND, type Paint, timelineRows } from './drawing/terminal.ts'
-import type { Figure } from './figures.ts'
+import type { Paint } from './drawing/terminal/paint.ts'
+import { rowsOf } from './drawing/terminal/rows.ts'
 import type { Outcome, Scenario } from './scenario.ts'
 
 const MOST_COLUMNS = 110
+const LEGEND =
+  '░ waits  █ inside  ┄ paused  ▒ goes on without the lock  $ sells one  ✖ killed  ⊘ refused  ━A━ whose the key is'
 
 export function announce(screen: Screen, { title, about }: Scenario, number: string): void {
   screen.line()
@@ -15,7 +17,8 @@ export function announce(screen: Screen, { title, about }: Scenario, number: str
 /** The figures, what was to be shown and was or was not, and what it means. */
 export function show(screen: Screen, { figures, claims, verdict }: Outcome): void {
   const paint = screen.paint as Paint
-  for (const figure of figures) for (const row of rowsOf(figure, paint)) screen.line(row)
+  for (const figure of figures)
+    for (const row of rowsOf(figure, paint, process.stdout.columns)) screen.line(row)
   for (const { shown, text } of claims)
     screen.line(`  ${shown ? paint('green', '✔') : paint('red', '✘')} ${fitted(text)}`)
   for (const row of wrapped(verdict)) screen.line(`  ${row}`)
@@ -35,9 +38,4 @@ function wrapped(text: string): string[] {
     else rows.push(word)
   }
   return rows
-}
-
-function rowsOf(figure: Figure, paint: Paint): string[] {
-  const rows = timelineRows(figure, paint, process.stdout.columns)
-  return [...rows, `  ${figure.footer}`]
 }

@@ -21,7 +21,7 @@ export type Part = Partial<Pick<Order, 'waitMs' | 'workMs' | 'standAt' | 'afterM
 /** The stage of one story: its processes, its stock, the key, and everything that was seen of them. */
 export class Scene {
   readonly generation: Generation
-  readonly key = `holdfast-lab:${randomUUID().slice(0, 8)}`
+  readonly key: string
   readonly warehouse = new Warehouse(UNITS)
   readonly history: History
   private readonly stage: Stage
@@ -33,6 +33,7 @@ export class Scene {
   constructor(stage: Stage, generation: Generation) {
     this.stage = stage
     this.generation = generation
+    this.key = stage.place.keyFor(`lock-${randomUUID().slice(0, 8)}`)
     // Without its processes a story comes to its end by itself.
     stage.cancelled.addEventListener('abort', this.dismiss)
     this.history = new History((event) => {

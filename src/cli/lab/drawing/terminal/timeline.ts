@@ -1,8 +1,6 @@
-import { padEnd } from '../../text.ts'
-import type { BarKind, Lane, MarkKind, Timeline } from '../figures.ts'
-
-export type Paint = (style: Style, text: string) => string
-type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan'
+import { padEnd } from '../../../text.ts'
+import type { BarKind, Lane, MarkKind, Timeline } from '../../figures.ts'
+import type { Paint, Style } from './paint.ts'
 
 /** Later ones are drawn over earlier ones. */
 const BARS: Record<BarKind, { readonly mark: string; readonly style: Style }> = {
@@ -23,8 +21,6 @@ const NAME_COLUMNS = 16
 const REMARK_COLUMNS = 28
 const MOST_COLUMNS = 72
 const FEWEST_COLUMNS = 24
-export const LEGEND =
-  '░ waits  █ inside  ┄ paused  ▒ goes on without the lock  $ sells one  ✖ killed  ⊘ refused  ━A━ whose the key is'
 
 interface Cell {
   readonly text: string
@@ -41,7 +37,7 @@ export function timelineRows(timeline: Timeline, paint: Paint, terminalColumns =
     const name = padEnd(`  ${lane.name}`, NAME_COLUMNS)
     return `${name}${joined(cellsOf(lane, columns, columnOf), paint)}  ${remark(lane, paint)}`.trimEnd()
   })
-  return [...rows, paint('dim', axis(timeline.lengthMs, columns))]
+  return [...rows, paint('dim', axis(timeline.lengthMs, columns)), `  ${timeline.footer}`]
 }
 
 function cellsOf(lane: Lane, columns: number, columnOf: (atMs: number) => number): Cell[] {
