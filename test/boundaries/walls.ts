@@ -96,6 +96,8 @@ export const ROOMS: readonly Room[] = [
     ],
   },
   { inside: 'src/observe/', may: [...PUBLIC, 'node:'] },
+  // The lab compares Redis with SQLite itself, not with the store over it.
+  { inside: 'src/cli/lab/', may: [...PUBLIC, 'src/cli/', 'src/stores/sql/sqlite/binding.ts', 'node:'] },
   { inside: 'src/cli/', may: [...PUBLIC, 'package.json', 'node:'] },
   { inside: 'src/testing/', may: [...PUBLIC, ...CONTRACT, 'node:'] },
   // Where the parts are put together.

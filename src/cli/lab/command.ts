@@ -34,6 +34,7 @@ export const lab: Command = {
     ],
     options: [
       ['--store URL', 'a Redis to use; else one of its own, else the one on port 6379, else a model of one'],
+      ['--sql URL', 'a PostgreSQL for the comparison of transactions; without it SQLite'],
       ['--svg DIR', 'write the pictures and a page of them into a folder'],
       ['--list', 'name the scenarios'],
       JSON_OPTION,
@@ -48,6 +49,7 @@ export const lab: Command = {
       args,
       {
         store: { type: 'string' },
+        sql: { type: 'string' },
         svg: { type: 'string' },
         json: { type: 'boolean' },
         list: { type: 'boolean' },
@@ -70,7 +72,7 @@ export const lab: Command = {
     try {
       screen.line(`This lab uses ${place.about}.`)
       legend(screen)
-      const told = await tell(chosen, { place, screen, cancelled: cancel.signal })
+      const told = await tell(chosen, { place, sql: values.sql, screen, cancelled: cancel.signal })
       if (values.json) print(jsonText(told.map(dataOf)))
       return told.every(({ outcome }) => outcome.claims.every(({ shown }) => shown)) ? EXIT.ok : EXIT.failed
     } catch (error) {

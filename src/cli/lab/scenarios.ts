@@ -4,6 +4,14 @@ import { GENERATIONS } from './scenarios/generations.ts'
 import { OPTIONS } from './scenarios/options.ts'
 import { OVERSOLD } from './scenarios/oversold.ts'
 import { PERSISTENCE } from './scenarios/persistence.ts'
+import { TRANSACTIONS } from './scenarios/transactions.ts'
 
 /** Everything that the lab shows, in the order in which the story is told. */
-export const SCENARIOS: readonly Scenario[] = [...GENERATIONS, OVERSOLD, CONTENTION, OPTIONS, PERSISTENCE]
+export const SCENARIOS: readonly Scenario[] = [
+  ...GENERATIONS,
+  OVERSOLD,
+  CONTENTION,
+  TRANSACTIONS,
+  OPTIONS,
+  PERSISTENCE,
+]

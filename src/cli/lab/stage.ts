@@ -4,6 +4,8 @@ import type { Place } from './places.ts'
 /** What a scenario is given: where it runs, where it is shown, and when to stop. */
 export interface Stage {
   readonly place: Place
+  /** A database for comparison; without it SQLite is used. */
+  readonly sql: string | undefined
   readonly screen: Screen
   readonly cancelled: AbortSignal
 }

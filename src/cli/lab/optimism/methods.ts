@@ -14,6 +14,8 @@ export interface Method {
   readonly name: string
   /** Whether it needs the locks of this package. */
   readonly locks: boolean
+  /** How many scripts a success takes that never has to wait; what is sent beyond that is wasted. Null where tries are counted. */
+  readonly scripts: number | null
   /** Adds one, however often it has to begin again; returns how many tries came to nothing. */
   update(worker: Worker): Promise<number>
 }
@@ -25,6 +27,7 @@ const ADD_ONE = "return redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) + 
 const watch: Method = {
   name: 'WATCH',
   locks: false,
+  scripts: null,
   async update({ connection, key }) {
     for (let wasted = 0; ; wasted++) {
       await connection.call('WATCH', key)
@@ -41,6 +44,7 @@ const watch: Method = {
 const setNx: Method = {
   name: 'SET NX',
   locks: false,
+  scripts: null,
   async update(worker) {
     const { connection, key } = worker
     let asked = 0
@@ -61,6 +65,8 @@ const setNx: Method = {
 const holdfast: Method = {
   name: 'Holdfast',
   locks: true,
+  // One to claim and one to release.
+  scripts: 2,
   async update(worker) {
     await worker.locks!.using(worker.key, { ttl: LOCK_MS, wait: LOCK_MS }, () => readThinkWrite(worker))
     return 0
@@ -70,6 +76,7 @@ const holdfast: Method = {
 const script: Method = {
   name: 'script',
   locks: false,
+  scripts: null,
   async update({ connection, key }) {
     await connection.call('EVAL', ADD_ONE, 1, key)
     return 0

@@ -3,6 +3,7 @@ import type { Table } from '../figures.ts'
 import { type Claim, claim, type Scenario } from '../scenario.ts'
 import { Connection } from '../wire/connection.ts'
 import { RedisError, type Reply } from '../wire/protocol.ts'
+import { textOf } from '../wire/text.ts'
 
 interface Row {
   /** With `K` for the key. */
@@ -146,10 +147,4 @@ async function tenAtOnce(url: string, key: string): Promise<number> {
 
 function winnersClaim(winners: number): Claim {
   return claim(winners === 1, `ten clients sent SET NX at once, and ${winners} of them got OK`)
-}
-
-export function textOf(reply: Reply): string {
-  if (reply === null) return '(nil)'
-  if (reply instanceof RedisError) return `(error) ${reply.message}`
-  return Array.isArray(reply) ? `[${reply.map(textOf).join(', ')}]` : String(reply)
 }
