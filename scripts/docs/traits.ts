@@ -8,7 +8,7 @@ import { memory } from '../../src/stores/memory/index.ts'
 import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import type { Topology } from '../../src/stores/redis/clients/client.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
-import { storeOver as mysqlStore } from '../../src/stores/sql/mysql/index.ts'
+import { advisoryOver as advisoryMysql, storeOver as mysqlStore } from '../../src/stores/sql/mysql/index.ts'
 import {
   advisoryOver as advisoryPostgres,
   storeOver as postgresStore,
@@ -24,6 +24,7 @@ const STORES: readonly ((folder: string) => Store)[] = [
   () => postgresStore(DATABASE, DATABASE, {}),
   () => advisoryPostgres(DATABASE, {}),
   () => mysqlStore(DATABASE, {}),
+  () => advisoryMysql(DATABASE, {}),
   () => redisStore('single'),
   () => redisStore('sentinel'),
   () => redisStore('cluster'),

@@ -3,7 +3,7 @@ import { InvalidArgumentError, LockError, StoreError, UnsupportedError } from '.
 import type { MysqlClient } from './clients/client.ts'
 import { MariadbClient, type MariadbPool } from './clients/mariadb.ts'
 import { Mysql2Client, type Mysql2Pool } from './clients/mysql2.ts'
-import { storeOver } from './index.ts'
+import { advisoryOver, type MysqlOptions, storeOver } from './index.ts'
 
 /** A server that does not answer within this cannot be reached. */
 const CONNECT_MS = 5000
@@ -19,12 +19,12 @@ interface Location {
 
 /** A store over connections of its own: `mysql://user:password@host:3306/database`. */
 export async function openMysql(url: string): Promise<Store> {
-  const { location, table } = locationOf(url)
+  const { location, options } = locationOf(url)
   const client = (await openMysql2(location)) ?? (await openMariadb(location))
   if (client === null) {
     throw new UnsupportedError('mysql:// needs a client library: npm install mysql2, or npm install mariadb')
   }
-  const store = storeOver(client, table === null ? {} : { table })
+  const store = options.advisory ? advisoryOver(client, options) : storeOver(client, options)
   try {
     await store.prepare()
   } catch (error) {
@@ -49,7 +49,7 @@ async function openMariadb(location: Location): Promise<MysqlClient | null> {
   return new MariadbClient(pool as unknown as MariadbPool, true)
 }
 
-function locationOf(url: string): { location: Location; table: string | null } {
+function locationOf(url: string): { location: Location; options: Pick<MysqlOptions, 'table' | 'advisory'> } {
   let parts: URL
   try {
     parts = new URL(url)
@@ -61,11 +61,15 @@ function locationOf(url: string): { location: Location; table: string | null } {
   if (database === '' || database.includes('/'))
     throw new InvalidArgumentError('url', 'must end with the name of a database, such as /locks')
   for (const name of parts.searchParams.keys())
-    if (name !== 'table')
+    if (name !== 'table' && name !== 'advisory')
       throw new InvalidArgumentError(
         'url',
-        `has an unknown setting ${JSON.stringify(name)}: only table is known`,
+        `has an unknown setting ${JSON.stringify(name)}: only table and advisory are known`,
       )
+  const table = parts.searchParams.get('table')
+  const advisory = parts.searchParams.get('advisory')
+  if (advisory !== null && advisory !== 'true' && advisory !== 'false')
+    throw new InvalidArgumentError('url', 'must give as advisory true or false')
   return {
     location: {
       host: parts.hostname.replace(/^\[|\]$/g, ''),
@@ -74,7 +78,10 @@ function locationOf(url: string): { location: Location; table: string | null } {
       password: decodeURIComponent(parts.password),
       database,
     },
-    table: parts.searchParams.get('table'),
+    options: {
+      ...(table === null ? {} : { table }),
+      ...(advisory === null ? {} : { advisory: advisory === 'true' }),
+    },
   }
 }
 

@@ -5,7 +5,7 @@ import { digestOf } from '../advisory/digest.ts'
 import type { PostgresClient, PostgresSession, Row } from './clients/client.ts'
 
 export const ADVISORY_TRAITS: Traits = {
-  name: 'postgres-advisory',
+  name: 'postgres+advisory',
   modes: ['exclusive', 'shared'],
   order: 'race',
   fencing: 'none',

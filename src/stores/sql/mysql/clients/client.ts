@@ -7,6 +7,14 @@ export interface Result {
   readonly insertId: number
 }
 
+/** A connection of the pool that is kept, for what belongs to a session. */
+export interface MysqlSession {
+  /** One statement without values, after the others. */
+  query(text: string): Promise<readonly Row[]>
+  /** Ends the connection, so that nobody is given what is left of the session. */
+  close(): void
+}
+
 /**
  * What the store needs of a client library: a pool of connections. Texts are given as bytes, which reach the server as they
  * are, whatever the character sets and the rules of quoting of a connection.
@@ -14,6 +22,8 @@ export interface Result {
 export interface MysqlClient {
   /** One statement, which is a transaction of its own, on any connection of the pool. */
   run(text: string, values: readonly Value[]): Promise<Result>
+  /** Takes a connection out of the pool; `lost` is called once when it ends other than by `close`. */
+  session(lost: () => void): Promise<MysqlSession>
   close(): Promise<void>
 }
 

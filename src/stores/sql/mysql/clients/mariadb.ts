@@ -1,11 +1,15 @@
-import type { MysqlClient, Result, Value } from './client.ts'
+import type { MysqlClient, MysqlSession, Result, Row, Value } from './client.ts'
 import { resultOf } from './mysql2.ts'
+import { kept, type PoolConnection } from './session.ts'
 
 /** As much of a pool of `mariadb` as is needed. */
 export interface MariadbPool {
   query(options: object, values: unknown[]): Promise<unknown>
+  getConnection(): Promise<PoolConnection>
   end(): Promise<void>
 }
+
+const SHAPE = { rowsAsArray: false, metaAsArray: false, nestTables: false }
 
 export class MariadbClient implements MysqlClient {
   private readonly pool: MariadbPool
@@ -17,8 +21,13 @@ export class MariadbClient implements MysqlClient {
   }
 
   async run(text: string, values: readonly Value[]): Promise<Result> {
-    const options = { sql: text, rowsAsArray: false, metaAsArray: false, nestTables: false }
-    return resultOf(await this.pool.query(options, values as Value[]))
+    return resultOf(await this.pool.query({ sql: text, ...SHAPE }, values as Value[]))
+  }
+
+  async session(lost: () => void): Promise<MysqlSession> {
+    const connection = await this.pool.getConnection()
+    const query = async (sql: string) => (await connection.query({ sql, ...SHAPE })) as Row[]
+    return kept(connection, query, lost)
   }
 
   async close(): Promise<void> {

@@ -1,4 +1,5 @@
-import type { MysqlClient, Result, Row, Value } from './client.ts'
+import type { MysqlClient, MysqlSession, Result, Row, Value } from './client.ts'
+import { kept, type PoolConnection } from './session.ts'
 
 interface Packet {
   readonly affectedRows?: number
@@ -8,6 +9,7 @@ interface Packet {
 /** As much of a pool of `mysql2/promise` as is needed. */
 export interface Mysql2Pool {
   query(options: object, values: unknown[]): Promise<readonly [unknown, unknown]>
+  getConnection(): Promise<PoolConnection>
   end(): Promise<void>
 }
 
@@ -23,6 +25,15 @@ export class Mysql2Client implements MysqlClient {
   async run(text: string, values: readonly Value[]): Promise<Result> {
     const [result] = await this.pool.query({ sql: text, rowsAsArray: false }, values as Value[])
     return resultOf(result)
+  }
+
+  async session(lost: () => void): Promise<MysqlSession> {
+    const connection = await this.pool.getConnection()
+    const query = async (sql: string) => {
+      const [rows] = (await connection.query({ sql, rowsAsArray: false })) as readonly [Row[], unknown]
+      return rows
+    }
+    return kept(connection, query, lost)
   }
 
   async close(): Promise<void> {

@@ -1,0 +1,99 @@
+import type { Traits } from '../../../core/store.ts'
+import { UnsupportedError } from '../../../errors.ts'
+import type { Connection, Seen, SessionServer, Step } from '../advisory/connection.ts'
+import { digestOf } from '../advisory/digest.ts'
+import type { MysqlClient, MysqlSession } from './clients/client.ts'
+
+export const ADVISORY_TRAITS: Traits = {
+  name: 'mysql+advisory',
+  modes: ['exclusive'],
+  order: 'race',
+  fencing: 'none',
+  ttlStepMs: 1,
+  adoption: false,
+  owners: false,
+  lockDelay: false,
+  groups: false,
+  records: false,
+  wakeUp: 'poll',
+  immediate: false,
+  session: true,
+  scope:
+    'every process that reaches the same MariaDB or MySQL server, whatever its database, and whoever takes the same lock with GET_LOCK',
+  failover:
+    'a lock ends with the connection that holds it, so a restart, a crash or a failover of the server and a connection that is cut end all holds of a process at once, and it learns that a moment after others may have the keys; a process that stands still keeps its locks for the longest ttl that it asked for, at least 5 s',
+}
+
+/** With the prefix at most 64 characters, which is the limit of a name; letters and digits alone, because case does not count. */
+const DIGITS = 48
+/** The longest time that the server can be told, in seconds. */
+const LONGEST_IDLE_SECONDS = 31_536_000
+
+export class MysqlSessions implements SessionServer {
+  readonly traits = ADVISORY_TRAITS
+  private readonly client: MysqlClient
+
+  constructor(client: MysqlClient) {
+    this.client = client
+  }
+
+  nameOf(key: string): string {
+    return `holdfast:${digestOf(key, DIGITS)}`
+  }
+
+  async open(lost: () => void): Promise<Connection> {
+    const session = await this.client.session(lost)
+    try {
+      const [row] = await session.query('SELECT CONNECTION_ID() AS id')
+      return new MysqlConnection(session, Number(row?.id))
+    } catch (error) {
+      session.close()
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    return this.client.close()
+  }
+}
+
+class MysqlConnection implements Connection {
+  private readonly session: MysqlSession
+  private readonly id: number
+
+  constructor(session: MysqlSession, id: number) {
+    this.session = session
+    this.id = id
+  }
+
+  /** The names are ours and need no quoting: a prefix and digits. */
+  async run(steps: readonly Step[]): Promise<readonly boolean[]> {
+    const calls = steps.map(({ kind, name }, place) =>
+      kind === 'lock' ? `GET_LOCK('${name}', 0) AS s${place}` : `RELEASE_LOCK('${name}') AS s${place}`,
+    )
+    const [row] = await this.session.query(`SELECT ${[...calls, 'CONNECTION_ID() AS id'].join(', ')}`)
+    if (Number(row?.id) !== this.id) throw pooled()
+    return steps.map((_, place) => Number(row?.[`s${place}`]) === 1)
+  }
+
+  async keepFor(idleMs: number): Promise<void> {
+    const seconds = Math.min(Math.ceil(idleMs / 1000), LONGEST_IDLE_SECONDS)
+    await this.session.query(`SET SESSION wait_timeout = ${seconds}`)
+  }
+
+  async holders(name: string): Promise<readonly Seen[]> {
+    const [row] = await this.session.query(`SELECT IS_USED_LOCK('${name}') AS holder`)
+    if (row?.holder == null || Number(row.holder) === this.id) return []
+    return [{ label: `the connection ${row.holder}`, shared: false }]
+  }
+
+  async close(): Promise<void> {
+    this.session.close()
+  }
+}
+
+function pooled(): UnsupportedError {
+  return new UnsupportedError(
+    'advisory locks need a connection of their own: a proxy before the server changes connections between statements; go past it, or leave out advisory',
+  )
+}
