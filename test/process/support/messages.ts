@@ -1,3 +1,5 @@
+import type { DeadlockStep } from 'holdfast'
+
 /** What a worker of the counter is told when it is started. */
 export interface CounterOrder {
   readonly name: string
@@ -44,3 +46,19 @@ export interface PayOrder {
   /** The file to which every charge adds a line. */
   readonly effects: string
 }
+
+/** What a process that locks in an order of its own is told. */
+export interface CrosswiseOrder {
+  readonly url: string
+  readonly prefix: string
+  readonly label: string
+  /** The key to take first, and the one to take while holding that. */
+  readonly pairs: readonly (readonly [string, string])[]
+  readonly by: 'using' | 'acquire'
+}
+
+/** What it tells; `key` is the first of a pair. */
+export type FromCrosswise =
+  | { readonly kind: 'has'; readonly key: string }
+  | { readonly kind: 'done'; readonly key: string }
+  | { readonly kind: 'gave up'; readonly key: string; readonly cycle: readonly DeadlockStep[] }
