@@ -43,10 +43,16 @@ export {
   UnsupportedError,
 } from './errors.ts'
 export type { Goods, HolderView, KeyView, WaiterView } from './model/index.ts'
-export type { Diagnosis } from './observe/doctor/examine.ts'
-export type { Finding, FindingCode, Severity } from './observe/doctor/findings.ts'
-export type { Operations } from './observe/doctor/index.ts'
-export type { DoctorOptions } from './observe/doctor/options.ts'
+export type {
+  Diagnosis,
+  DoctorOptions,
+  Finding,
+  FindingCode,
+  Operations,
+  ReapedThing,
+  ReapOptions,
+  Severity,
+} from './observe/doctor/index.ts'
 export type { CachedOptions } from './recipes/cached.ts'
 export { idempotent, locked } from './recipes/decorators.ts'
 export type { Election, ElectionEvents, ElectionOptions, Leader } from './recipes/election.ts'

@@ -2,7 +2,7 @@ import type { Locks as CoreLocks, LocksOptions } from './core/api.ts'
 import { StoreLocks } from './core/locks.ts'
 import type { Store } from './core/store.ts'
 import { type Deadlocks, deadlocksOf } from './observe/deadlock/index.ts'
-import { type Operations, operationsOf } from './observe/doctor/index.ts'
+import { type Operations, operationsOf, recorderOf } from './observe/doctor/index.ts'
 import { type Recipes, recipesOf } from './recipes/index.ts'
 
 /** Locks over one store, and what is made from them. */
@@ -13,5 +13,23 @@ export function toolkit(store: Store, options: LocksOptions): Locks {
   const locks = new StoreLocks(store, options)
   const { runtime } = locks.settings
   const recipes = recipesOf({ locks, runtime, nameOf: (key) => locks.storeKey(key) })
+  if (locks.settings.habits) recordHabits(locks)
   return Object.assign(locks, recipes, operationsOf(locks), deadlocksOf(locks))
+}
+
+function recordHabits(locks: StoreLocks): void {
+  const { records, settings } = locks
+  if (records === null) return
+  const { runtime, prefix } = settings
+  const recorder = recorderOf({
+    records,
+    runtime,
+    prefix,
+    on: (event, listener) => locks.on(event, listener),
+  })
+  const close = locks.close.bind(locks)
+  locks.close = async () => {
+    await recorder.close()
+    await close()
+  }
 }

@@ -23,9 +23,19 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./evict.ts')).evict,
   },
   {
+    name: 'top',
+    summary: 'watch holders, ages and lines, live',
+    load: async () => (await import('./top/command.ts')).top,
+  },
+  {
     name: 'doctor',
     summary: 'find what is wrong with locks, and the command that fixes it',
     load: async () => (await import('./doctor.ts')).doctor,
+  },
+  {
+    name: 'reap',
+    summary: 'remove what is certainly dead',
+    load: async () => (await import('./reap.ts')).reap,
   },
   {
     name: 'migrate',

@@ -1,4 +1,4 @@
-import type { KeyView } from '../index.ts'
+import type { Eviction, KeyView } from '../index.ts'
 import { DATA, readArguments } from './arguments.ts'
 import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
@@ -24,10 +24,20 @@ const LINE = [
   { title: 'ABOUT', atLeast: 8 },
 ] as const
 
+const EVICTIONS = [
+  { title: 'WHEN (UTC)' },
+  { title: 'OPERATOR', atLeast: 10 },
+  { title: 'DID' },
+  { title: 'WHOM', atLeast: 12 },
+] as const
+
 export const show: Command = {
   help: {
     usage: 'holdfast show KEY [--json]',
-    about: 'Shows one key: its holders with their tokens, the line in order, and the highest token so far.',
+    about: [
+      'Shows one key: its holders with their tokens, the line in order, the highest token so far, and what operators did to',
+      'its holders within the last 30 days.',
+    ].join('\n'),
     examples: [
       ['who holds it, and who waits', 'holdfast show order:42'],
       ['is it free?', `holdfast show order:42 --json | jq '.holders == []'`],
@@ -38,8 +48,9 @@ export const show: Command = {
     const { values, positionals } = readArguments(args, DATA, ['KEY'])
     return await withLocks(openLocks(values.store), async (locks) => {
       const view = await locks.read(positionals[0]!)
-      if (values.json) print(jsonText(view))
-      else for (const line of portrait(view)) print(line)
+      const evictions = await locks.evictions(positionals[0]!)
+      if (values.json) print(jsonText({ ...view, evictions }))
+      else for (const line of [...portrait(view), ...history(evictions)]) print(line)
       return EXIT.ok
     })
   },
@@ -58,9 +69,28 @@ function portrait(view: KeyView): string[] {
   ]
 }
 
-/** The holders alone, for the question before an eviction. */
-export function holderTable(view: KeyView, width: number | undefined): string[] {
-  return table(HOLDERS, view.holders.map(holderRow), width)
+/** The holders and who waits for them, for the question before an eviction. */
+export function holdersAndLine(view: KeyView, width: number | undefined): string[] {
+  const holders = table(HOLDERS, view.holders.map(holderRow), width)
+  return view.line.length === 0 ? holders : [...holders, '', ...table(LINE, view.line.map(waiterRow), width)]
+}
+
+/** What operators did, the latest first. */
+function history(evictions: readonly Eviction[]): string[] {
+  if (evictions.length === 0) return []
+  const rows = evictions.map(({ at, by, asked, holders }) => {
+    const whom = holders.map(
+      ({ label, token, heldMs }) => `${label} (token ${token ?? '-'}, had it for ${age(heldMs)})`,
+    )
+    return [
+      at.slice(0, 19).replace('T', ' '),
+      neutralise(by),
+      asked ? 'asked' : 'evicted',
+      neutralise(whom.join(', ')),
+    ]
+  })
+  const [titles, ...lines] = table(EVICTIONS, rows, process.stdout.columns)
+  return ['', paintFor(process.stdout)('dim', titles!), ...lines]
 }
 
 function stateOf({ holders, line, limit, closedForMs }: KeyView): string {

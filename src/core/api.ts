@@ -38,6 +38,11 @@ export interface LocksOptions {
   onDeadlock?: 'abort' | 'report'
   /** Release everything held when the process gets SIGTERM or SIGINT, before it ends by that signal. */
   releaseOnSignal?: boolean
+  /**
+   * Whether this process adds to one small record in the store how long it holds keys, by pattern (`order:*`): every half
+   * minute and when it closes. `doctor` tells by it what is unusual. Default false.
+   */
+  habits?: boolean
   /** Time and chance; for tests and simulation. */
   runtime?: Runtime
 }

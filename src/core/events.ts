@@ -5,7 +5,14 @@ import type { LossCause } from '../model/index.ts'
 export interface LockEvents {
   /** A caller wants a key. Told in the caller's own async context; `ref` is found again in the later events of the same wish. */
   entered: { key: string; ref: object }
-  granted: { key: string; token: bigint | null; waitedMs: number; handedOver: boolean; ref: object | null }
+  granted: {
+    key: string
+    token: bigint | null
+    waitedMs: number
+    handedOver: boolean
+    ttlMs: number
+    ref: object | null
+  }
   /** A claim is blocked and begins to wait. */
   waiting: { key: string; position: number; holder: string | null }
   timeout: { key: string; waitedMs: number }

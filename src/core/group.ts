@@ -100,7 +100,14 @@ async function attemptTogether(
     engine.listen(hold)
     const lease = new StoreLease(engine, hold, request, answer.token, sentAtMs, nowMs, null)
     const { key, token, waitedMs } = lease
-    engine.events.emit('granted', { key, token, waitedMs, handedOver: false, ref: request.ref })
+    engine.events.emit('granted', {
+      key,
+      token,
+      waitedMs,
+      handedOver: false,
+      ttlMs: claim.ttlMs,
+      ref: request.ref,
+    })
     return lease
   })
 }

@@ -32,6 +32,7 @@ export interface Settings {
   readonly onDeadlock: 'abort' | 'report' | null
   /** Put after every actor's name where deadlocks are looked for, so that it is known among all processes. */
   readonly actorSuffix: string
+  readonly habits: boolean
   readonly runtime: Runtime
 }
 
@@ -96,8 +97,14 @@ export function settingsOf(options: LocksOptions, store: Store): Settings {
     releaseOnSignal: flag('releaseOnSignal', options.releaseOnSignal, false),
     onDeadlock,
     actorSuffix: onDeadlock === null ? '' : `@${runtime.newId().slice(0, PROCESS_ID_LENGTH)}`,
+    habits: habitsOf(flag('habits', options.habits, false), store),
     runtime,
   }
+}
+
+function habitsOf(wanted: boolean, { traits }: Store): boolean {
+  if (!wanted || traits.records) return wanted
+  throw new UnsupportedError(`the ${traits.name} store has no records to keep habits in`)
 }
 
 /** The default, only for what was left out: a null is a mistake to be named. */

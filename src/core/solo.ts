@@ -116,8 +116,8 @@ class Soloist implements Pursuer, TicketHome {
     this.engine.listen(hold)
     const lease = new StoreLease(this.engine, hold, request, grant.token, sinceMs, nowMs, null)
     const { key, token, waitedMs } = lease
-    const { ref } = request
-    this.engine.events.emit('granted', { key, token, waitedMs, handedOver: false, ref })
+    const { ref, ttlMs } = request
+    this.engine.events.emit('granted', { key, token, waitedMs, handedOver: false, ttlMs, ref })
     return lease
   }
 }

@@ -231,9 +231,12 @@ class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
     return this.lease
   }
 
-  private tellGranted({ key, token, waitedMs, request: { ref } }: StoreLease, handedOver: boolean): void {
+  private tellGranted(
+    { key, token, waitedMs, request: { ref, ttlMs } }: StoreLease,
+    handedOver: boolean,
+  ): void {
     if (this.engine.events.has('granted'))
-      this.engine.events.emit('granted', { key, token, waitedMs, handedOver, ref })
+      this.engine.events.emit('granted', { key, token, waitedMs, handedOver, ttlMs, ref })
   }
 
   private line(request: Request, sinceMs: number): Ticket {

@@ -77,6 +77,13 @@ export function viewOf(key: string, state: KeyState, nowMs: number): KeyView {
   }
 }
 
+/** When the last claim on the key ended, or will end; null for a key that nobody claims. */
+export function lastLifeMs({ holds, line, closedUntilMs }: KeyState): number | null {
+  const claims = [...holds.flatMap(({ members }) => members), ...line]
+  if (claims.length === 0) return null
+  return Math.max(closedUntilMs, ...claims.map(({ expiresAtMs }) => expiresAtMs))
+}
+
 export function isInUse(view: KeyView): boolean {
   return view.holders.length > 0 || view.line.length > 0
 }

@@ -75,8 +75,11 @@ export const ROOMS: readonly Room[] = [
     inside: 'src/observe/doctor/',
     may: [
       'src/core/durations.ts',
+      'src/core/events.ts',
       'src/core/facts.ts',
       'src/core/options.ts',
+      'src/core/runtime.ts',
+      'src/observe/patterns.ts',
       'src/core/store.ts',
       'src/model/index.ts',
       'src/errors.ts',

@@ -19,6 +19,11 @@ export async function supervise(
   // Before the start: the command runs while we are still on our way back from starting it.
   signals.forwardTo((signal) => group.send(signal))
   const stopPausing = pauseTogether(group, lease, ttlMs)
+  // The way in which commands are asked to end; one that does not want to may go on.
+  const stopAsking = lease.on('revoked', () => {
+    say(`an operator asks for ${JSON.stringify(lease.key)}; asking the command to end`)
+    group.send('SIGTERM')
+  })
   try {
     const first = await Promise.race([group.start(command, environmentFor(lease)), warning.due])
     if (typeof first === 'object') return codeOf(first, command[0])
@@ -27,6 +32,7 @@ export async function supervise(
     return 'lost'
   } finally {
     warning.stop()
+    stopAsking()
     stopPausing()
   }
 }

@@ -2,13 +2,15 @@ import type { Fact, UnseenFact } from '../../core/facts.ts'
 import type { Settings } from '../../core/options.ts'
 import type { Admin, Records, Traits } from '../../core/store.ts'
 import type { KeyView } from '../../model/index.ts'
-import { type Context, type Glimpse, glimpseOf, type Usual } from './context.ts'
+import { type Context, type Glimpse, glimpseOf } from './context.ts'
 import { bySeverity, type Finding, type Severity, worstOf } from './findings.ts'
+import { readHabits, usualBy, usuals } from './habits.ts'
 import { examineHolders } from './holders.ts'
 import { examineLine } from './lines.ts'
 import { type DoctorOptions, type DoctorSettings, doctorSettings } from './options.ts'
 import { whyGone } from './processes.ts'
 import { examineServer, futureToken } from './server.ts'
+import { examineTimes } from './times.ts'
 
 /** What the doctor works on. */
 export interface Ward {
@@ -41,6 +43,7 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
   const glimpses = new Map<string, Glimpse>()
   for await (const view of admin.list(prefix + settings.prefix)) glimpses.set(view.key, glimpseOf(view))
   const facts = await factsOf(ward, settings)
+  const known = ward.records === null ? [] : usuals(await readHabits(ward.records))
   const leftMs = settings.watchMs - (runtime.nowMs() - beganMs)
   if (leftMs > 0) await new Promise<void>((resolve) => runtime.setTimer(resolve, leftMs, false))
   const deaf = new Set(
@@ -51,11 +54,14 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
     maxTtlMs,
     elapsedMs: runtime.nowMs() - beganMs,
     wallMs: runtime.wallMs(),
-    usualOf: () => null as Usual | null,
+    usualOf: usualBy(known),
     whyGone,
     isDeaf: (role, key, label) => deaf.has(`${role} ${key} ${label}`),
   }
-  const findings = examineServer(facts, settings.foreign)
+  const findings = [
+    ...examineServer(facts, settings.foreign),
+    ...examineTimes(known, prefix + settings.prefix),
+  ]
   let keys = 0
   for await (const view of admin.list(prefix + settings.prefix)) {
     keys++
@@ -63,6 +69,7 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
   }
   const sorted = bySeverity(findings)
   const unseen = facts.filter((fact): fact is UnseenFact => fact.kind === 'unseen')
+  if (known.length === 0) unseen.push(NO_HABITS)
   return {
     findings: sorted,
     severity: worstOf(sorted),
@@ -70,6 +77,12 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
     watchedMs: Math.round(runtime.nowMs() - beganMs),
     unseen: unseen.map(({ what, why }) => ({ what, why })),
   }
+}
+
+const NO_HABITS: UnseenFact = {
+  kind: 'unseen',
+  what: 'what is usual',
+  why: 'no process publishes how long it holds keys (option `habits`); `usual` says it instead',
 }
 
 /** Everything about one key; pure. */

@@ -1,14 +1,29 @@
 import { type Diagnosis, examine, type Ward } from './examine.ts'
 import type { DoctorOptions } from './options.ts'
+import { type ReapedThing, type ReapOptions, reap } from './reaper.ts'
+import { type Recorded, Recorder } from './recorder.ts'
+
+export type { Diagnosis } from './examine.ts'
+export type { Finding, FindingCode, Severity } from './findings.ts'
+export type { DoctorOptions } from './options.ts'
+export type { ReapedThing, ReapOptions } from './reaper.ts'
 
 /** What operators do beside evicting. */
 export interface Operations {
   /** Looks for everything that is known to go wrong with locks; takes about as long as `watch` says. */
   doctor(options?: DoctorOptions): Promise<Diagnosis>
+  /** What is certainly dead, in small steps; only with `remove` is it removed. */
+  reap(options?: ReapOptions): AsyncIterable<ReapedThing>
 }
 
 export function operationsOf(ward: Ward): Operations {
   return {
     doctor: (options = {}) => examine(ward, options),
+    reap: (options = {}) => reap(ward, options),
   }
+}
+
+/** Publishes how long keys are held until it is closed. */
+export function recorderOf(locks: Recorded): { close(): Promise<void> } {
+  return new Recorder(locks)
 }

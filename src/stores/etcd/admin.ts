@@ -1,3 +1,4 @@
+import type { Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Admin } from '../../core/store.ts'
 import { type EvictAnswer, isInUse, type KeyView, seqOf, viewOf } from '../../model/index.ts'
 import type { Desk } from './desk.ts'
@@ -5,6 +6,7 @@ import { whole } from './fresh.ts'
 import { unchanged } from './guards.ts'
 import { delayName, endOp } from './holding.ts'
 import { letterOp } from './inbox.ts'
+import { Inspection } from './inspection.ts'
 import { type Entry, type Line, lineOf, stateOf } from './line.ts'
 import { LOCKS, lockPrefix, parseClaimName } from './names.ts'
 import type { KeyValue } from './wire/responses.ts'
@@ -16,9 +18,11 @@ const EVICTED_AT_ONCE = 60
 
 export class EtcdAdmin implements Admin {
   private readonly desk: Desk
+  private readonly inspection: Inspection
 
   constructor(desk: Desk) {
     this.desk = desk
+    this.inspection = new Inspection(desk.client, desk.runtime)
   }
 
   async read(key: string): Promise<KeyView> {
@@ -66,6 +70,14 @@ export class EtcdAdmin implements Admin {
       }
     }
     return { kind: labels.length === 0 ? 'absent' : 'evicted', labels }
+  }
+
+  inspect(options: InspectOptions): AsyncIterable<Fact> {
+    return this.inspection.facts(options)
+  }
+
+  reap(remains: readonly Remains[]): Promise<readonly boolean[]> {
+    return this.inspection.reap(remains)
   }
 
   /** Null when it was done; else the line as it is. The next grant has a later revision, so that the fence moves. */

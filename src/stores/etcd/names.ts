@@ -1,6 +1,7 @@
 import type { Mode } from '../../model/index.ts'
 
 /** Everything of ours in etcd begins with this, so that a role can name it: `readwrite holdfast/ --prefix`. */
+export const OURS = 'holdfast/'
 const LOCK = 'holdfast/lock/'
 const RECORD = 'holdfast/record/'
 const INBOX = 'holdfast/inbox/'

@@ -1,6 +1,6 @@
 import type { DeafFact, Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import type { KeyState } from '../../model/index.ts'
+import { type KeyState, lastLifeMs } from '../../model/index.ts'
 import { factsOf } from './check/facts.ts'
 import { findingsOf } from './check/findings.ts'
 import type { RedisClient } from './clients/client.ts'
@@ -72,9 +72,10 @@ export class Inspection {
           const name = some[index] as string
           if (!Array.isArray(raw)) continue
           const state = stateOf(keyOfLock(name), raw as unknown as RawState)
-          const deadMs = Math.floor(Number(stamp) / 1000) - lastLifeMs(state)
+          const endedMs = lastLifeMs(state)
+          const deadMs = endedMs === null ? 0 : Math.floor(Number(stamp) / 1000) - endedMs
           if (Number(lives[index]?.[0]) === 1) yield orphan(name, 'a lock that the server never forgets')
-          else if (Number.isFinite(deadMs) && deadMs > deadForMs)
+          else if (endedMs !== null && deadMs > deadForMs)
             yield orphan(name, 'a lock whose holders and waiters are all dead', deadMs)
           noteInboxes(listeners, keyOfLock(name), state)
         }
@@ -141,12 +142,6 @@ export class Inspection {
 
 function orphan(name: string, what: string, idleMs: number | null = null): Remains {
   return { kind: 'orphan', name, what, count: 1, blocking: false, idleMs, proof: '' }
-}
-
-/** When the last claim in it ended, or will end; infinite for a key that nobody claims. */
-function lastLifeMs({ holds, line, closedUntilMs }: KeyState): number {
-  const ends = [...holds.flatMap(({ members }) => members), ...line].map(({ expiresAtMs }) => expiresAtMs)
-  return ends.length === 0 ? Number.POSITIVE_INFINITY : Math.max(closedUntilMs, ...ends)
 }
 
 function noteInboxes(listeners: Map<string, DeafFact[]>, key: string, { holds, line }: KeyState): void {

@@ -1,8 +1,11 @@
+import type { Fact } from '../../../core/facts.ts'
+import type { Runtime } from '../../../core/runtime.ts'
 import { UnsupportedError } from '../../../errors.ts'
 import { refuseNewer } from '../format.ts'
 import type { TableNames } from '../server/names.ts'
 import type { Database, Setback } from '../server/tables.ts'
 import type { MysqlClient } from './clients/client.ts'
+import { inspect, overdue } from './inspection.ts'
 import { claimIn } from './joint.ts'
 import { MysqlKeys, text } from './keys.ts'
 import { MysqlRecords } from './records.ts'
@@ -46,9 +49,24 @@ export class MysqlDatabase implements Database {
     refuseNewer(format, 'locks')
   }
 
-  async clean(): Promise<void> {
+  async clean(): Promise<number> {
+    let removed = 0
     for (const table of [this.names.keys, this.names.records])
-      await this.client.run(cleanStatement(table), [])
+      removed += (await this.client.run(cleanStatement(table), [])).affected
+    return removed
+  }
+
+  overdue(forMs: number) {
+    return overdue(this.client, [this.names.keys, this.names.records], forMs)
+  }
+
+  inspect(foreign: readonly string[], runtime: Runtime): AsyncIterable<Fact> {
+    return inspect(this.client, foreign, runtime)
+  }
+
+  /** None is ever told of. */
+  async endForeign(): Promise<boolean> {
+    return false
   }
 
   claimIn(tx: object) {

@@ -3,7 +3,7 @@ import { FORGET_SLACK_MS } from '../server/rules.ts'
 
 /** The server's clock when the statement began; in UTC, because a local hour may come twice. */
 export const US = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`
-const MS = `(${US} DIV 1000)`
+export const MS = `(${US} DIV 1000)`
 const COLUMNS = 'k.`key`, k.revision, k.seq, k.holder, k.expires_at, k.state, k.forget_at'
 /** Leaves the range of the column, whatever the mode of the server: an error takes back the whole statement. */
 const REFUSED = 'k.revision + 9223372036854775807'

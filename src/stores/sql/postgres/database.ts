@@ -1,7 +1,10 @@
+import type { Fact, Remains } from '../../../core/facts.ts'
+import type { Runtime } from '../../../core/runtime.ts'
 import { refuseNewer } from '../format.ts'
 import type { TableNames } from '../server/names.ts'
 import type { Database, Setback } from '../server/tables.ts'
 import type { PostgresClient } from './clients/client.ts'
+import { endForeign, inspect, overdue } from './inspection.ts'
 import { claimIn } from './joint.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresRecords } from './records.ts'
@@ -37,9 +40,23 @@ export class PostgresDatabase implements Database {
     refuseNewer(format, 'locks')
   }
 
-  async clean(): Promise<void> {
+  async clean(): Promise<number> {
+    let removed = 0
     for (const table of [this.names.keys, this.names.records])
-      await this.client.run(cleanStatement(table), [])
+      removed += (await this.client.run(cleanStatement(table), [])).length
+    return removed
+  }
+
+  overdue(forMs: number) {
+    return overdue(this.client, [this.names.keys, this.names.records], forMs)
+  }
+
+  inspect(foreign: readonly string[], runtime: Runtime): AsyncIterable<Fact> {
+    return inspect(this.client, this.names, foreign, runtime)
+  }
+
+  endForeign(lock: Remains, olderMs: number): Promise<boolean> {
+    return endForeign(this.client, lock, olderMs)
   }
 
   claimIn(tx: object) {

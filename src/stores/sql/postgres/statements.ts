@@ -121,5 +121,5 @@ const PROVEN = 'AND EXISTS (SELECT 1 FROM p)'
 export function cleanStatement(table: string): string {
   return `DELETE FROM ${table} WHERE key IN (
     SELECT key FROM ${table} WHERE forget_at <= (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint)
-    ORDER BY forget_at LIMIT 50 FOR UPDATE SKIP LOCKED)`
+    ORDER BY forget_at LIMIT 50 FOR UPDATE SKIP LOCKED) RETURNING key`
 }

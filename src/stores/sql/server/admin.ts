@@ -1,5 +1,7 @@
+import type { Fact, InspectOptions, Remains } from '../../../core/facts.ts'
 import type { Admin } from '../../../core/store.ts'
 import { type Clock, type EvictAnswer, isInUse, type KeyView, step, viewOf } from '../../../model/index.ts'
+import type { Inspection } from './inspection.ts'
 import { stateOf } from './rows.ts'
 import { RULES } from './rules.ts'
 import type { KeyRow, KeyTable } from './tables.ts'
@@ -10,11 +12,18 @@ export class ServerAdmin implements Admin {
   readonly evict: (key: string, token: bigint | null, ask: boolean) => Promise<EvictAnswer>
   private readonly keys: KeyTable
   private readonly ready: () => Promise<void>
+  private readonly inspection: Inspection
 
-  constructor(keys: KeyTable, ready: () => Promise<void>, evict: ServerAdmin['evict']) {
+  constructor(
+    keys: KeyTable,
+    ready: () => Promise<void>,
+    evict: ServerAdmin['evict'],
+    inspection: Inspection,
+  ) {
     this.keys = keys
     this.ready = ready
     this.evict = evict
+    this.inspection = inspection
   }
 
   async read(key: string): Promise<KeyView> {
@@ -36,6 +45,14 @@ export class ServerAdmin implements Admin {
       if (last === undefined || rows.length < KEYS_PER_PAGE) return
       after = last[0]
     }
+  }
+
+  inspect(options: InspectOptions): AsyncIterable<Fact> {
+    return this.inspection.facts(options)
+  }
+
+  reap(remains: readonly Remains[], olderMs: number): Promise<readonly boolean[]> {
+    return this.inspection.reap(remains, olderMs)
   }
 }
 

@@ -7,7 +7,7 @@ const CALLS_PER_STEP = 25
 export class Cleaner {
   private readonly database: Database
   private calls = 0
-  private running: Promise<void> | null = null
+  private running: Promise<unknown> | null = null
 
   constructor(database: Database) {
     this.database = database

@@ -11,6 +11,7 @@ import type {
 import type { Claim, ClaimAnswer, KeyLetter, ReleaseAnswer } from '../../../model/index.ts'
 import { ServerAdmin } from './admin.ts'
 import { Cleaner } from './cleaner.ts'
+import { Inspection } from './inspection.ts'
 import { JointTransactions } from './joint.ts'
 import { Locker } from './locker.ts'
 import { Poller } from './poller.ts'
@@ -64,7 +65,8 @@ export class ServerStore implements Store {
       (letter) => this.deliver(letter),
     )
     const ready = () => this.prepare()
-    this.admin = new ServerAdmin(database.keys, ready, (key, token, ask) => this.evict(key, token, ask))
+    const evict: ServerAdmin['evict'] = (key, token, ask) => this.evict(key, token, ask)
+    this.admin = new ServerAdmin(database.keys, ready, evict, new Inspection(database, runtime, ready, evict))
     this.transactions = new JointTransactions(database, ready)
     this.records = new ServerRecords(database, runtime, () => {
       this.cleaner.count()

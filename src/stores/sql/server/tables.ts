@@ -1,3 +1,5 @@
+import type { Fact, Remains } from '../../../core/facts.ts'
+import type { Runtime } from '../../../core/runtime.ts'
 import type { Claim, Clock, KeyLetter, KeyState, RecordState } from '../../../model/index.ts'
 
 /** A row of the keys. `revision` changes with every write, so that a change can be made to depend on what was read. */
@@ -101,8 +103,14 @@ export interface Database {
    * read, or somebody has it. Throws for anything that is no transaction.
    */
   claimIn(tx: object): (key: string, row: KeyRow) => Promise<number | null>
-  /** Removes a few rows that need not be remembered any more, by an index. */
-  clean(): Promise<void>
+  /** Removes a few rows that need not be remembered any more, by an index. Resolves to how many. */
+  clean(): Promise<number>
+  /** How many rows should have been removed that long ago, by table. */
+  overdue(forMs: number): Promise<readonly { readonly table: string; readonly count: number }[]>
+  /** What an operator should know about the server, and which locks other programs have in it. */
+  inspect(foreign: readonly string[], runtime: Runtime): AsyncIterable<Fact>
+  /** Ends a lock of another program, if it is still as it was told of and has not been used for that long. */
+  endForeign(lock: Remains, olderMs: number): Promise<boolean>
   /** What an error of the client means; null when it says nothing about what was done. */
   reasonOf(error: unknown): Setback | null
 }

@@ -1,3 +1,4 @@
+import type { Fact, InspectOptions, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Admin, Soon } from '../../../core/store.ts'
 import {
@@ -10,23 +11,34 @@ import {
   viewOf,
 } from '../../../model/index.ts'
 import type { Desk } from './desk.ts'
+import type { Inspection } from './inspection.ts'
 import type { KeyTable } from './keys.ts'
 import { RULES } from './rules.ts'
 
 /** Free keys have rows too, so most of a page may be of no interest. */
 const KEYS_PER_PAGE = 500
+/** A token that no hold has: to evict it counts the time of a key, and no more. */
+const NOBODY = 0n
 
 export class SqliteAdmin implements Admin {
   readonly evict: (key: string, token: bigint | null, ask: boolean) => Soon<EvictAnswer>
   private readonly keys: KeyTable
   private readonly desk: Desk
   private readonly runtime: Runtime
+  private readonly inspection: Inspection
 
-  constructor(keys: KeyTable, desk: Desk, runtime: Runtime, evict: SqliteAdmin['evict']) {
+  constructor(
+    keys: KeyTable,
+    desk: Desk,
+    runtime: Runtime,
+    evict: SqliteAdmin['evict'],
+    inspection: Inspection,
+  ) {
     this.keys = keys
     this.desk = desk
     this.runtime = runtime
     this.evict = evict
+    this.inspection = inspection
   }
 
   read(key: string): Soon<KeyView> {
@@ -45,6 +57,32 @@ export class SqliteAdmin implements Admin {
       after = last.key
       await this.breathe()
     }
+  }
+
+  async *inspect({ deadForMs }: InspectOptions): AsyncIterable<Fact> {
+    yield* await this.desk.run(() => this.inspection.overdue(deadForMs))
+    for (let after: string | null = null; ; ) {
+      const page = await this.desk.run(({ nowMs }) => ({
+        rows: this.keys.page('', after, KEYS_PER_PAGE, nowMs),
+        nowMs,
+      }))
+      for (const { key, state } of page.rows) yield* this.inspection.dead(key, state, page.nowMs, deadForMs)
+      const last = page.rows.at(-1)
+      if (last === undefined || page.rows.length < KEYS_PER_PAGE) return
+      after = last.key
+      await this.breathe()
+    }
+  }
+
+  async reap(remains: readonly Remains[]): Promise<readonly boolean[]> {
+    const done: boolean[] = []
+    for (const each of remains) {
+      if (each.kind === 'foreign') done.push(false)
+      else if (this.inspection.isRows(each)) done.push(await this.desk.run(() => this.inspection.clean()))
+      // The row is written only if the model finds something dead in it; what lives in it stays.
+      else done.push((await this.evict(each.name, NOBODY, false)) !== null)
+    }
+    return done
   }
 
   private page(prefix: string, after: string | null, clock: Clock): KeyView[] {

@@ -44,15 +44,18 @@ export class Cleaner {
     if (++this.calls % CALLS_PER_STEP === 0) this.step()
   }
 
-  step(): void {
+  /** Says how many rows were removed. */
+  step(): number {
+    let removed = 0
     try {
       const nowMs = this.clock.nowMs()
-      for (const forget of this.forgets) forget.run(this.clock.bootId, nowMs)
+      for (const forget of this.forgets) removed += Number(forget.run(this.clock.bootId, nowMs).changes)
       if (this.olderBoots) this.olderBoots = this.moveOlderBoots(nowMs)
     } catch {
       // Nearly always because somebody else is writing. There will be another step, and a call that has succeeded must
       // not fail because of this one.
     }
+    return removed
   }
 
   /** Counts the time of what another boot wrote on this boot's clock. Says whether anything was found. */

@@ -12,6 +12,7 @@ import { SqliteAdmin } from './admin.ts'
 import type { BootClock } from './boot.ts'
 import type { Connection } from './connection.ts'
 import { Desk } from './desk.ts'
+import { Inspection } from './inspection.ts'
 import { KeyTable } from './keys.ts'
 import { Post } from './post.ts'
 import { SqliteRecords } from './records.ts'
@@ -50,7 +51,9 @@ export class SqliteStore implements Store {
     this.post = new Post(connection.file, runtime)
     const keys = new KeyTable(connection, clock)
     this.steps = new Steps(this.desk, keys)
-    this.admin = new SqliteAdmin(keys, this.desk, runtime, (key, token, ask) => this.evict(key, token, ask))
+    const inspection = new Inspection(connection, clock)
+    const evict: SqliteAdmin['evict'] = (key, token, ask) => this.evict(key, token, ask)
+    this.admin = new SqliteAdmin(keys, this.desk, runtime, evict, inspection)
     this.records = new SqliteRecords(connection, clock, keys, this.desk)
   }
 

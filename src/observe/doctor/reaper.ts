@@ -1,0 +1,73 @@
+import { type Duration, durationMs } from '../../core/durations.ts'
+import type { Remains } from '../../core/facts.ts'
+import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
+import type { Ward } from './examine.ts'
+import { DEAD_FOR_MS, patternsOf } from './options.ts'
+
+export interface ReapOptions {
+  /** Keys of other programs, too, that have no end: names with `*` for any text. Needs `older`. */
+  foreign?: readonly string[]
+  /** Foreign keys only if nobody has used them for that long. 0 takes them whatever their age, if they do not change meanwhile. */
+  older?: Duration
+  /** Leave what has been dead for less than this: 1 h by default. */
+  deadFor?: Duration
+  /** Really remove; by default only what would be is told. */
+  remove?: boolean
+}
+
+/** One thing that is dead, and what became of it. */
+export interface ReapedThing {
+  readonly kind: 'foreign' | 'orphan'
+  readonly name: string
+  readonly what: string
+  readonly count: number
+  readonly idleMs: number | null
+  /** `found`: it would be removed. `kept`: it was used in the meantime, or nobody knows since when it is unused. */
+  readonly outcome: 'found' | 'removed' | 'kept'
+}
+
+const LONGEST_MS = 365 * 86_400_000
+const AT_ONCE = 20
+/** So many are looked for in one go; call again for more. */
+const MOST = 10_000
+
+/** Finds what is certainly dead and, if asked, removes it in small steps, each of which compares before it removes. */
+export async function* reap(ward: Ward, options: ReapOptions): AsyncIterable<ReapedThing> {
+  const { admin, traits } = ward
+  const foreign = patternsOf(options.foreign ?? [])
+  const olderMs = olderOf(foreign, options.older)
+  const deadForMs = durationMs('deadFor', options.deadFor ?? DEAD_FOR_MS, { minMs: 0, maxMs: LONGEST_MS })
+  if (admin.inspect === undefined || admin.reap === undefined)
+    throw new UnsupportedError(`the ${traits.name} store keeps nothing that has to be reaped`)
+  const dead: Remains[] = []
+  for await (const fact of admin.inspect({ foreign, deadForMs, values: olderMs === 0 })) {
+    if (fact.kind === 'orphan' || (fact.kind === 'foreign' && (fact.idleMs ?? olderMs) >= olderMs))
+      dead.push(fact)
+    if (dead.length >= MOST) break
+  }
+  for (let first = 0; first < dead.length; first += AT_ONCE) {
+    const some = dead.slice(first, first + AT_ONCE)
+    const known = some.filter((each) => isKnown(each, olderMs))
+    const done = options.remove === true ? await admin.reap(known, olderMs) : null
+    for (const each of some) {
+      const at = known.indexOf(each)
+      const outcome = at === -1 ? 'kept' : done === null ? 'found' : done[at] === true ? 'removed' : 'kept'
+      const { kind, name, what, count, idleMs } = each
+      yield { kind, name, what, count, idleMs, outcome }
+    }
+  }
+}
+
+/** Where the server does not tell for how long a key is unused, only "whatever its age" can be said of it. */
+function isKnown({ kind, idleMs }: Remains, olderMs: number): boolean {
+  return kind === 'orphan' || idleMs !== null || olderMs === 0
+}
+
+function olderOf(foreign: readonly string[], older: Duration | undefined): number {
+  if (foreign.length > 0 && older === undefined)
+    throw new InvalidArgumentError(
+      'older',
+      'must be given with `foreign`: how long nobody may have used a key',
+    )
+  return durationMs('older', older ?? 0, { minMs: 0, maxMs: LONGEST_MS })
+}

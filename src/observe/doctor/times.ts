@@ -1,0 +1,24 @@
+import { ENOUGH_HOLDS, type Usual } from './context.ts'
+import { type Finding, finding } from './findings.ts'
+import { argument, span } from './words.ts'
+
+/** Whether the times to live fit the work, by what processes have published. */
+export function examineTimes(usuals: readonly Usual[], prefix: string): Finding[] {
+  return usuals.flatMap(({ pattern, holds, workP99Ms, ttlMs, expired }) => {
+    if (holds < ENOUGH_HOLDS || ttlMs === 0 || workP99Ms <= ttlMs || !pattern.startsWith(prefix)) return []
+    const lost =
+      expired === 0
+        ? 'none was lost, because they are renewed'
+        : `${expired} ran out before the work was done`
+    return [
+      finding(
+        'TTL_TOO_SHORT',
+        pattern,
+        `99 of 100 holds take up to ${span(workP99Ms)}, and the ttl is ${span(ttlMs)} (${holds} seen); ${lost}`,
+        `acquire(key, { ttl: '${argument(2 * workP99Ms)}' })   # twice what 99 of 100 take`,
+        // With renewal, a ttl shorter than the work is how it is meant to be.
+        expired === 0 ? 'note' : 'warning',
+      ),
+    ]
+  })
+}

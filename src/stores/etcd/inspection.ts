@@ -1,0 +1,107 @@
+import type { ClockFact, Fact, InspectOptions, Remains } from '../../core/facts.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import type { EtcdClient } from './client/client.ts'
+import { DELAY, LOCKS, OURS, parseClaimName } from './names.ts'
+import { type ClaimValue, parseValue } from './value.ts'
+import type { KeyValue } from './wire/responses.ts'
+
+const KEYS_PER_PAGE = 500
+/** Below this, clocks are in step. */
+const CLOCK_LIMIT_MS = 10_000
+
+/** What lies in etcd that nobody needs, keys of others without an end, and what claims tell about the clocks of their processes. */
+export class Inspection {
+  private readonly client: EtcdClient
+  private readonly runtime: Runtime
+
+  constructor(client: EtcdClient, runtime: Runtime) {
+    this.client = client
+    this.runtime = runtime
+  }
+
+  async *facts({ foreign }: InspectOptions): AsyncIterable<Fact> {
+    const claims: ClaimStamp[] = []
+    for await (const kv of this.pages(LOCKS.key, LOCKS.end)) {
+      const { key, zone } = parseClaimName(kv.key)
+      if (kv.lease === 0n)
+        yield remains('orphan', kv, `a claim on ${JSON.stringify(key)} that is bound to no lease`)
+      else if (zone !== DELAY) claims.push(stampOf(kv))
+    }
+    yield* clocksOf(claims, this.runtime.wallMs())
+    for (const pattern of foreign) yield* this.foreign(pattern)
+    yield {
+      kind: 'unseen',
+      what: 'how the members are set up, and their clocks',
+      why: 'etcd does not tell its clients',
+    }
+  }
+
+  /** Each only if nobody has written it since. */
+  async reap(all: readonly Remains[]): Promise<readonly boolean[]> {
+    const removed: boolean[] = []
+    for (const { name, kind, proof } of all) {
+      if (kind === 'foreign' && name.startsWith(OURS)) {
+        removed.push(false)
+        continue
+      }
+      const { succeeded } = await this.client.txn({
+        compare: [
+          { target: 'mod', key: name, is: '=', value: Number(proof) },
+          { target: 'lease', key: name, is: '=', value: 0n },
+        ],
+        success: [{ kind: 'delete', key: name }],
+        failure: [],
+      })
+      removed.push(succeeded)
+    }
+    return removed
+  }
+
+  private async *foreign(pattern: string): AsyncIterable<Fact> {
+    const [start = ''] = pattern.split('*', 1)
+    const parts = pattern.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
+    const whole = new RegExp(`^${parts.join('[^]*')}$`, 'u')
+    for await (const kv of this.pages(start, '\0'))
+      if (!kv.key.startsWith(start)) return
+      else if (kv.lease === 0n && whole.test(kv.key) && !kv.key.startsWith(OURS))
+        yield remains('foreign', kv, 'a key that is bound to no lease')
+  }
+
+  private async *pages(from: string, end: string): AsyncIterable<KeyValue> {
+    for (let next = from; ; ) {
+      const { kvs } = await this.client.range({ key: next, end, limit: KEYS_PER_PAGE })
+      yield* kvs
+      if (kvs.length < KEYS_PER_PAGE) return
+      next = `${kvs.at(-1)?.key}\0`
+    }
+  }
+}
+
+/** When a claim was written: by the order of etcd, and by the clock of its process. */
+interface ClaimStamp {
+  readonly label: string
+  readonly revision: number
+  readonly wallMs: number
+}
+
+function stampOf(kv: KeyValue): ClaimStamp {
+  const { label, sinceMs } = parseValue<ClaimValue>(kv.value)
+  return { label, revision: kv.changed, wallMs: sinceMs }
+}
+
+/**
+ * A claim that was written before now cannot have been written later by its own clock, unless that is ahead; and one that
+ * was written after another, but is stamped long before it, comes from a clock that is behind.
+ */
+function* clocksOf(claims: readonly ClaimStamp[], nowMs: number): Iterable<ClockFact> {
+  let latestMs = Number.NEGATIVE_INFINITY
+  for (const { label, wallMs } of [...claims].sort((one, other) => one.revision - other.revision)) {
+    const aheadMs = wallMs > nowMs ? wallMs - nowMs : Math.min(0, wallMs - latestMs)
+    if (Math.abs(aheadMs) > CLOCK_LIMIT_MS) yield { kind: 'clock', whose: label, aheadMs }
+    if (wallMs <= nowMs) latestMs = Math.max(latestMs, wallMs)
+  }
+}
+
+function remains(kind: Remains['kind'], { key, changed }: KeyValue, what: string): Remains {
+  return { kind, name: key, what, count: 1, blocking: true, idleMs: null, proof: String(changed) }
+}
