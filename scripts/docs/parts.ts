@@ -2,7 +2,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { exitCodeOf } from '../../src/cli/exit.ts'
 import { ERRORS, type ErrorCode, LockError } from '../../src/errors.ts'
 import { benchmarks } from './benchmarks.ts'
+import { expectations, results } from './faults.ts'
 import { ROOT } from './files.ts'
+import { table } from './table.ts'
 import { allTraits } from './traits.ts'
 
 /** What stands between the markers of a part: `traits`, `errors`, `interface NAME FILE`, `example NAME`, … */
@@ -21,6 +23,8 @@ const PARTS: Record<string, (...rest: string[]) => string | Promise<string>> = {
   example,
   examples,
   benchmarks,
+  expectations,
+  results,
 }
 
 const TOGETHER: Record<string, string> = {
@@ -100,10 +104,4 @@ function examples(): string {
       return [`[${file.replace(/\.ts$/, '')}](${file})`, shows.replaceAll(/\n\/\/\s+/g, ' ')]
     })
   return table(['example', 'what it shows'], rows)
-}
-
-function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`
-  return [line(titles), `|${titles.map(() => '---|').join('')}`, ...rows.map(line)].join('\n')
 }

@@ -39,6 +39,8 @@ export class TcpProxy {
   /** Clients whose server does not listen yet. */
   private readonly dialing = new Set<Socket>()
   private readonly timers = new Set<NodeJS.Timeout>()
+  /** Chunks that are late, in the order in which they came. */
+  private readonly delayed = new Map<NodeJS.Timeout, () => void>()
   private readonly held = new Set<Direction>()
   private readonly dropped = new Set<Direction>()
   private readonly banned = new Set<string>()
@@ -62,6 +64,11 @@ export class TcpProxy {
   /** How many connections are open. */
   get connections(): number {
     return this.links.size
+  }
+
+  /** How many chunks are late and on their way. */
+  get late(): number {
+    return this.delayed.size
   }
 
   start(): Promise<void> {
@@ -103,6 +110,7 @@ export class TcpProxy {
 
   /** Each chunk is that late, in each direction. */
   delay(ms: number): void {
+    this.hurry()
     this.delayMs = ms
   }
 
@@ -119,6 +127,7 @@ export class TcpProxy {
   heal(): void {
     this.refusing = false
     this.banned.clear()
+    this.hurry()
     this.delayMs = 0
     this.held.clear()
     this.dropped.clear()
@@ -130,7 +139,7 @@ export class TcpProxy {
   }
 
   async close(): Promise<void> {
-    for (const timer of this.timers) clearTimeout(timer)
+    for (const timer of [...this.timers, ...this.delayed.keys()]) clearTimeout(timer)
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
     this.cut()
     await closed
@@ -195,10 +204,19 @@ export class TcpProxy {
       return
     }
     const timer = setTimeout(() => {
-      this.timers.delete(timer)
+      this.delayed.delete(timer)
       this.pass(link, direction, chunk)
     }, this.delayMs)
-    this.timers.add(timer)
+    this.delayed.set(timer, () => this.pass(link, direction, chunk))
+  }
+
+  /** What is late arrives now: what comes after it must not overtake it on the same connection. */
+  private hurry(): void {
+    for (const [timer, pass] of this.delayed) {
+      clearTimeout(timer)
+      pass()
+    }
+    this.delayed.clear()
   }
 
   private pass(link: Link, direction: Direction, chunk: Buffer): void {

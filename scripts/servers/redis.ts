@@ -14,6 +14,8 @@ export interface RedisServerOptions {
   /** Lines of a configuration file, for what the server itself writes to: a sentinel keeps in it what it learns. */
   readonly config?: readonly string[]
   readonly program?: string
+  /** Variables of the server's environment. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 const START_MS = 10_000
@@ -46,10 +48,12 @@ export class RedisServer {
   }
 
   async start(): Promise<void> {
-    const { persistent = false, args = [], config, program = 'redis-server' } = this.options
+    const { persistent = false, args = [], config, program = 'redis-server', environment = {} } = this.options
     const file = join(this.folder, 'server.conf')
     if (config !== undefined && !existsSync(file)) writeFileSync(file, `${config.join('\n')}\n`)
-    this.guarded = new Guarded(program, [
+    this.guarded = new Guarded('env', [
+      ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
+      program,
       ...(config === undefined ? [] : [file]),
       ...['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder],
       ...['--pidfile', join(this.folder, 'pid'), '--logfile', join(this.folder, 'log'), '--save', '3600 1'],

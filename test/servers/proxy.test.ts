@@ -122,3 +122,13 @@ test('one client is banned by what it says first, the others are served', async 
   await expect.poll(() => good.heard).toBe('I am good!')
   expect(again.heard).toBe('')
 })
+
+test('what is late is not overtaken when it heals', async () => {
+  const client = await dial()
+  proxy.delay(5000)
+  client.socket.write('first ')
+  await expect.poll(() => proxy.late).toBe(1)
+  proxy.heal()
+  client.socket.write('second')
+  await expect.poll(() => client.heard).toBe('first second')
+})

@@ -37,6 +37,9 @@ export class Attempts {
       if (this.isSimple(claim)) wave.push({ claim, place })
       else others.push(this.one(claim).then(note(place)))
     }
+    // Heard from now on: the waves below take a while, and may fail first.
+    const rest = Promise.all(others)
+    rest.catch(ignore)
     while (wave.length > 0) {
       // Claims of one key are told apart by the revision that they came with, so they come one after the other.
       const keys = new Set<string>()
@@ -51,7 +54,7 @@ export class Attempts {
       for (const [index, { place }] of now.entries()) answers[place] = settled[index] as ClaimAnswer
       wave = later
     }
-    await Promise.all(others)
+    await rest
     return answers
   }
 
@@ -103,3 +106,6 @@ export class Attempts {
     return granted(known.seq, claim, line.waiting.length > 0)
   }
 }
+
+/** Whoever waits for the answers hears it, too. */
+function ignore(): void {}

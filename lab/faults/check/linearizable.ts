@@ -1,0 +1,89 @@
+/** One step of a history: it took effect at some time between its beginning and its end, if it has an end. */
+export interface Step<S> {
+  readonly fromMs: number
+  /** Infinity for what may as well not have happened. */
+  readonly toMs: number
+  /** Where to look first, which costs nothing when it is wrong but time. */
+  readonly likelyMs: number
+  readonly name: string
+  /** The state afterwards, or null where this cannot happen in that state. */
+  apply(state: S): S | null
+}
+
+export type LinearVerdict =
+  | { readonly kind: 'yes' }
+  /** No order explains the history; the step that no search got past. */
+  | { readonly kind: 'no'; readonly step: string; readonly atMs: number }
+  | { readonly kind: 'not known' }
+
+interface Frame<S> {
+  /** Every step before this place has been put in order. */
+  readonly base: number
+  /** And these of the later ones. */
+  readonly extra: readonly number[]
+  readonly state: S
+  readonly candidates: readonly number[]
+  next: number
+}
+
+const MOST_FRAMES = 2_000_000
+
+/**
+ * Looks for an order of the steps that agrees with their times and with the model (Wing and Gong), remembering which sets of
+ * steps in which state have led nowhere.
+ */
+export function linearizable<S>(
+  steps: readonly Step<S>[],
+  first: S,
+  textOf: (state: S) => string,
+): LinearVerdict {
+  const ordered = [...steps].sort((one, other) => one.fromMs - other.fromMs)
+  const seen = new Set<string>()
+  const stack = [frame(ordered, 0, [], first)]
+  let furthest = 0
+  for (let visited = 0; ; ) {
+    const top = stack.at(-1)
+    if (top === undefined) break
+    // What is left may as well not have happened.
+    if (top.candidates.every((place) => (ordered[place] as Step<S>).toMs === Number.POSITIVE_INFINITY))
+      return { kind: 'yes' }
+    const place = top.candidates[top.next++]
+    if (place === undefined) {
+      stack.pop()
+      continue
+    }
+    const state = (ordered[place] as Step<S>).apply(top.state)
+    if (state === null) continue
+    const { base, extra } = advanced(top, place)
+    const key = `${base}:${extra.join(',')}:${textOf(state)}`
+    if (seen.has(key)) continue
+    seen.add(key)
+    if (++visited > MOST_FRAMES) return { kind: 'not known' }
+    furthest = Math.max(furthest, base)
+    stack.push(frame(ordered, base, extra, state))
+  }
+  const stuck = ordered[furthest]
+  return { kind: 'no', step: stuck?.name ?? '', atMs: stuck?.toMs ?? 0 }
+}
+
+function frame<S>(ordered: readonly Step<S>[], base: number, extra: readonly number[], state: S): Frame<S> {
+  const candidates: number[] = []
+  // Nothing can come before a step that had ended when it began.
+  let limitMs = Number.POSITIVE_INFINITY
+  for (let place = base; place < ordered.length; place++) {
+    const step = ordered[place] as Step<S>
+    if (step.fromMs > limitMs) break
+    if (extra.includes(place)) continue
+    candidates.push(place)
+    limitMs = Math.min(limitMs, step.toMs)
+  }
+  const possible = candidates.filter((place) => (ordered[place] as Step<S>).fromMs <= limitMs)
+  possible.sort((one, other) => (ordered[one] as Step<S>).likelyMs - (ordered[other] as Step<S>).likelyMs)
+  return { base, extra, state, candidates: possible, next: 0 }
+}
+
+function advanced({ base, extra }: Frame<unknown>, place: number): { base: number; extra: number[] } {
+  const later = new Set([...extra, place])
+  while (later.delete(base)) base++
+  return { base, extra: [...later].sort((one, other) => one - other) }
+}

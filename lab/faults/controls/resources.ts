@@ -1,0 +1,60 @@
+import { sleep } from '../visitor.ts'
+import { acquire, type Parts, sound } from './broken-lock.ts'
+import type { Control } from './control.ts'
+import { QUICK } from './stage.ts'
+
+/** Locks that do not protect what they are for. */
+export const RESOURCES: readonly Control[] = [
+  {
+    name: 'no fence',
+    lacks: 'the resource does not look at tokens, and takes the write of somebody who is late',
+    flaggedBy: 'stale write',
+    async play(stage) {
+      const witness = stage.witness(false)
+      const parts = sound(await stage.redis(), stage.key)
+      const write = (op: string, token: string): Promise<void> => {
+        witness.access({ number: 0, op, key: stage.key, token, value: 0 })
+        return sleep(10)
+      }
+      const late = stage.actor('a').enter(
+        () => acquire(parts),
+        async (op, token) => {
+          await write(op, token)
+          await sleep(QUICK.ttlMs * 1.5)
+          await write(op, token)
+        },
+      )
+      await late.inside
+      await stage.actor('b').visit(() => acquire(parts), write)
+      await late.left
+    },
+  },
+  {
+    name: 'permits counted by clients',
+    lacks: 'reads how many are inside and writes one more, and another does the same in between',
+    flaggedBy: 'overlap',
+    async play(stage) {
+      const client = await stage.redis()
+      const parts: Parts = {
+        async take() {
+          const inside = Number((await client.get(stage.key)) ?? 0)
+          if (inside >= 3) return null
+          await sleep(5)
+          await client.set(stage.key, inside + 1)
+          return 1n
+        },
+        free: () => client.decr(stage.key),
+      }
+      const names = ['a', 'b', 'c', 'd', 'e']
+      await Promise.all(
+        names.map((name) =>
+          stage.actor(name).visit(
+            () => acquire(parts),
+            () => sleep(50),
+            { mode: 'permits' },
+          ),
+        ),
+      )
+    },
+  },
+]

@@ -1,0 +1,58 @@
+import { clockMs } from '../clock.ts'
+import { sleep } from '../visitor.ts'
+import { acquire, sound } from './broken-lock.ts'
+import type { Control } from './control.ts'
+import { QUICK } from './stage.ts'
+
+/** Locks that do not serve those who wait as they should. */
+export const WAITING: readonly Control[] = [
+  {
+    name: 'polling without fairness',
+    lacks: 'everybody asks again after a time of chance, and who comes last may be first',
+    flaggedBy: 'order',
+    async play(stage) {
+      const endMs = clockMs() + 1200
+      const names = ['a', 'b', 'c', 'd']
+      await Promise.all(
+        names.map(async (name, place) => {
+          const actor = stage.actor(name)
+          const onBlocked = () => actor.waits()
+          // Whoever asks more often is served more often.
+          const parts = { ...sound(await stage.redis(), stage.key), onBlocked, pollMs: () => 5 + 40 * place }
+          while (clockMs() < endMs)
+            await actor.visit(
+              () => acquire(parts),
+              () => sleep(15),
+            )
+        }),
+      )
+    },
+  },
+  {
+    name: 'no second look',
+    lacks: 'asks, and then listens for the release, which may have been in between',
+    flaggedBy: 'wake-up',
+    async play(stage) {
+      const [client, ear] = [await stage.redis(), await stage.redis()]
+      const parts = sound(client, stage.key)
+      const holder = stage.actor('a').enter(
+        () =>
+          acquire({ ...parts, free: (id) => parts.free(id).then(() => client.publish(stage.key, 'free')) }),
+        () => sleep(100),
+      )
+      await holder.inside
+      const waiter = stage.actor('b')
+      const told = async () => {
+        const again = await acquire(parts, 0)
+        if (again !== null) return again
+        waiter.waits()
+        await holder.left
+        const heard = new Promise((resolve) => ear.on('message', resolve))
+        await ear.subscribe(stage.key)
+        await Promise.race([heard, sleep(QUICK.wakeUpMs + 300)])
+        return null
+      }
+      await waiter.visit(told, async () => {})
+    },
+  },
+]

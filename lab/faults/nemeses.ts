@@ -1,0 +1,108 @@
+import { Random } from '../simulation/random.ts'
+import type { HistoryWriter } from './history.ts'
+
+/** A fault that is under way. */
+export interface Strike {
+  /** Who suffers: a worker's place, a server, or everybody. */
+  readonly target: string
+  heal(): Promise<void> | void
+}
+
+/** Somebody who brings one kind of fault. */
+export interface Nemesis {
+  readonly kind: string
+  /** For how long, from and to. */
+  readonly lastsMs: readonly [number, number]
+  strike(random: Random, lastsMs: number): Promise<Strike> | Strike
+}
+
+/** One fault of a plan: after a time of calm, that kind, for so long. */
+export interface PlannedFault {
+  readonly nemesis: Nemesis
+  readonly calmMs: number
+  readonly lastsMs: number
+  /** Another that begins with it. */
+  readonly beside: Nemesis | null
+}
+
+export interface Pace {
+  readonly calmMs: readonly [number, number]
+  /** In how many of a thousand cases two faults come together. */
+  readonly pairsPerMille: number
+}
+
+export const LONG: Pace = { calmMs: [2500, 5500], pairsPerMille: 200 }
+export const SHORT: Pace = { calmMs: [150, 500], pairsPerMille: 0 }
+
+/** The faults of a seed, without end. Each kind comes once in every round, in an order of chance. */
+export function* planOf(seed: number, nemeses: readonly Nemesis[], pace: Pace): Generator<PlannedFault> {
+  const random = new Random(seed, 'plan')
+  for (;;) {
+    const round = [...nemeses]
+    while (round.length > 0) {
+      const [nemesis] = round.splice(random.whole(0, round.length - 1), 1) as [Nemesis]
+      const others = nemeses.filter(({ kind }) => areaOf(kind) !== areaOf(nemesis.kind))
+      yield {
+        nemesis,
+        calmMs: random.whole(...pace.calmMs),
+        lastsMs: random.whole(...nemesis.lastsMs),
+        beside: random.chance(pace.pairsPerMille) && others.length > 0 ? random.pick(others) : null,
+      }
+    }
+  }
+}
+
+/** Two faults of one area would get into each other's way: who heals the one ends the other. */
+function areaOf(kind: string): string {
+  return kind.split(' ')[0] as string
+}
+
+export interface SufferOptions {
+  readonly seed: number
+  readonly pace: Pace
+  readonly forMs: number
+  readonly history: HistoryWriter
+  readonly stop: AbortSignal
+  readonly onFault: (kind: string) => void
+}
+
+/** Brings one fault after the other until the time is over, and leaves none behind. */
+export async function suffer(nemeses: readonly Nemesis[], options: SufferOptions): Promise<void> {
+  const { seed, pace, forMs, history, stop, onFault } = options
+  const random = new Random(seed, 'targets')
+  const endAtMs = performance.now() + forMs
+  let faults = 0
+  const strike = async (nemesis: Nemesis, lastsMs: number): Promise<() => Promise<void>> => {
+    const id = ++faults
+    onFault(nemesis.kind)
+    // The target is known when it is struck, the beginning must be told before.
+    const fromMs = Number(process.hrtime.bigint()) / 1e6
+    const { target, heal } = await nemesis.strike(random, lastsMs)
+    history.write({ f: 'fault', id, kind: nemesis.kind, target }, fromMs)
+    return async () => {
+      await heal()
+      history.write({ f: 'healed', id })
+    }
+  }
+  for (const { nemesis, calmMs, lastsMs, beside } of planOf(seed, nemeses, pace)) {
+    await pause(Math.min(calmMs, endAtMs - performance.now()), stop)
+    if (stop.aborted || performance.now() >= endAtMs) return
+    const heals = [await strike(nemesis, lastsMs)]
+    if (beside !== null) heals.push(await strike(beside, lastsMs))
+    await pause(lastsMs, stop)
+    for (const heal of heals.reverse()) await heal()
+  }
+}
+
+function pause(ms: number, stop: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (stop.aborted || ms <= 0) return resolve()
+    const end = (): void => {
+      clearTimeout(timer)
+      stop.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = setTimeout(end, ms)
+    stop.addEventListener('abort', end)
+  })
+}

@@ -1,0 +1,128 @@
+import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { connect } from 'holdfast'
+import { examine, type Verdict } from './check/index.ts'
+import { type Story, storyOf } from './check/story.ts'
+import { clockMs } from './clock.ts'
+import { Crew } from './crew.ts'
+import { EXPECTATIONS, type StoreName } from './expectations.ts'
+import { HistoryWriter, readHistory } from './history.ts'
+import { networkNemeses } from './nemeses/network.ts'
+import { workerNemeses } from './nemeses/workers.ts'
+import { type Pace, suffer } from './nemeses.ts'
+import { RECOVERY_SLACK_MS, TTL_MS, WORKERS } from './settings.ts'
+import { StallMeter } from './stall-meter.ts'
+import { WORLDS } from './stores/index.ts'
+import type { World } from './stores/world.ts'
+import { sleep } from './visitor.ts'
+import { Wires } from './wires.ts'
+import { Witness } from './witness.ts'
+
+export interface RunOptions {
+  readonly store: StoreName
+  readonly seed: number
+  readonly minutes: number
+  readonly pace: Pace
+  /** The worker as a program. */
+  readonly program: string
+  /** Where the history goes. */
+  readonly folder: string
+  readonly stop: AbortSignal
+  readonly onProgress: (text: string) => void
+}
+
+export interface Run {
+  readonly store: StoreName
+  readonly seed: number
+  readonly minutes: number
+  readonly story: Story
+  readonly verdict: Verdict
+}
+
+const BEGIN_MS = 30_000
+
+/** Starts the servers and the processes, brings the faults, and judges what was written. */
+export async function run(options: RunOptions): Promise<Run> {
+  const { store, seed, folder, onProgress } = options
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder, { recursive: true })
+  onProgress('starts its servers')
+  const world = await WORLDS[store](seed)
+  let sufferedMs = 0
+  try {
+    sufferedMs = await withCrew(world, options)
+  } finally {
+    await world.stop()
+  }
+  onProgress('is judged')
+  const story = storyOf(readHistory(folder))
+  return { store, seed, minutes: sufferedMs / 60_000, story, verdict: examine(story, EXPECTATIONS[store]) }
+}
+
+async function withCrew(world: World, options: RunOptions): Promise<number> {
+  const { store, seed, minutes, pace, program, folder, stop, onProgress } = options
+  const history = new HistoryWriter(folder, 'runner')
+  const witness = new Witness(new HistoryWriter(folder, 'witness'))
+  // A path of a socket has to be short.
+  const socket = join(tmpdir(), `holdfast-${process.pid}-${store}.sock`)
+  await witness.listen(socket)
+  const wires = await Wires.start(WORKERS, world.ports)
+  const meter = new StallMeter(history)
+  const urlOf = (place: number) => world.urlBy(wires.portsOf(place))
+  const crew = new Crew({ program, folder, socket, seed, size: WORKERS, urlOf }, history)
+  const startedMs = clockMs()
+  try {
+    await untilBegun(folder, stop)
+    const nemeses = [...workerNemeses(crew), ...networkNemeses(wires, crew), ...world.nemeses]
+    let faults = 0
+    await suffer(nemeses, {
+      ...{ seed, pace, history, stop },
+      forMs: minutes * 60_000,
+      onFault: (kind) => onProgress(`fault ${++faults}: ${kind}`),
+    })
+    onProgress('calms down')
+    await sleep(RECOVERY_SLACK_MS)
+    await crew.end()
+    const wrong = witness.audit('stock')
+    if (wrong !== null) history.write({ f: 'left', what: wrong })
+    await sweep(world, EXPECTATIONS[store].failoverMs, history)
+  } finally {
+    meter.stop()
+    crew.abandon()
+    await wires.close()
+    await witness.close()
+  }
+  return clockMs() - startedMs
+}
+
+/** Until every worker has written a line. */
+async function untilBegun(folder: string, stop: AbortSignal): Promise<void> {
+  const giveUpAtMs = clockMs() + BEGIN_MS
+  while (!stop.aborted && readdirSync(folder).filter((name) => name.startsWith('w')).length < WORKERS + 1) {
+    if (clockMs() > giveUpAtMs) throw new Error(`the workers did not begin within ${BEGIN_MS} ms`)
+    await sleep(50)
+  }
+}
+
+/** When everybody has gone nothing is left, at the latest when the last ttl is over. */
+async function sweep(world: World, failoverMs: number, history: HistoryWriter): Promise<void> {
+  const giveUpAtMs = clockMs() + TTL_MS + RECOVERY_SLACK_MS + failoverMs
+  const locks = await connect(world.urlBy(world.ports), { label: 'sweeper' })
+  try {
+    for (;;) {
+      const left: string[] = []
+      for await (const { key, holders, line } of locks.list())
+        if (holders.length + line.length > 0)
+          left.push(`${key}: ${holders.length} holders and ${line.length} in the line`)
+      if (left.length === 0) return
+      if (clockMs() > giveUpAtMs) {
+        for (const what of left) history.write({ f: 'left', what })
+        return
+      }
+      await sleep(100)
+    }
+  } finally {
+    await locks.close()
+  }
+}

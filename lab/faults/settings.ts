@@ -1,0 +1,14 @@
+/** What every run has in common. Short leases make a short run see many of their ends. */
+export const TTL_MS = 2000
+export const WAIT_MS = 6000
+export const CALL_TIMEOUT_MS = 1000
+/** How many processes want the keys. */
+export const WORKERS = 4
+/** Beyond the ttl, and beyond what the store needs to fail over, nobody waits longer than this for a key that is wanted. */
+export const RECOVERY_SLACK_MS = 2000
+/** A waiter that missed its wake-up looks again after a second; whoever is served later than this was forgotten. */
+export const WAKE_UP_MS = 2000
+/** A call may last for its wait, and for one call to the store that is not answered, and for what a busy machine adds. */
+export const SETTLE_SLACK_MS = 2500
+export const PERMITS = 3
+export const STOCK = 1_000_000

@@ -1,0 +1,59 @@
+// A process that wants keys, again and again, whatever happens to it or to the servers. It writes down what it knows, and ends when
+// its input does.
+import { createInterface } from 'node:readline'
+import { connect, type Locks } from 'holdfast'
+import { Random } from '../simulation/random.ts'
+import { HistoryWriter } from './history.ts'
+import type { WorkerOrder } from './order.ts'
+import { Resource } from './resource.ts'
+import { CALL_TIMEOUT_MS, TTL_MS } from './settings.ts'
+import { sleep, Visitor } from './visitor.ts'
+import type { Kit } from './workloads/kit.ts'
+import { exclusive, handOver, permits, shared } from './workloads/locks.ts'
+import { register, stock } from './workloads/resources.ts'
+
+const { name, url, folder, socket, seed } = JSON.parse(process.argv[2] as string) as WorkerOrder
+const history = new HistoryWriter(folder, name)
+const visitor = new Visitor(name, history)
+const over = new AbortController()
+const orders = createInterface({ input: process.stdin })
+orders.on('close', () => over.abort())
+// `block 1500`: the event loop stands still for so many milliseconds.
+orders.on('line', (line) => {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(line.split(' ')[1]))
+})
+
+const locks = await open(false)
+const handing = await open(true)
+if (locks !== null && handing !== null) {
+  visitor.listen(locks)
+  history.write({ f: 'begun', worker: name })
+  const resource = new Resource(socket)
+  const workloads = { exclusive, shared, permits, register, stock, handOver }
+  const kit = { locks, handing, visitor, resource, over: over.signal }
+  await Promise.all(
+    Object.entries(workloads).map(([label, workload]) =>
+      workload({ ...kit, random: new Random(seed, `${name} ${label}`) } satisfies Kit),
+    ),
+  )
+  resource.close()
+}
+await locks?.close()
+await handing?.close()
+history.close()
+
+/** Whoever comes while the servers are gone tries again; null when the run is over first. */
+async function open(handover: boolean): Promise<Locks | null> {
+  while (!over.signal.aborted) {
+    try {
+      const made = await connect(url, { ttl: TTL_MS, callTimeout: CALL_TIMEOUT_MS, handover, label: name })
+      made.on('warning', () => {})
+      return made
+    } catch (error) {
+      const { code = '' } = error as { code?: string }
+      if (code !== 'STORE_UNAVAILABLE') history.write({ f: 'complaint', text: `cannot connect: ${error}` })
+      await sleep(100)
+    }
+  }
+  return null
+}

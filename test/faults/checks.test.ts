@@ -1,0 +1,198 @@
+import { describe, expect, it } from 'vitest'
+import { examine } from '../../lab/faults/check/index.ts'
+import { lockModel } from '../../lab/faults/check/model.ts'
+import type { Story } from '../../lab/faults/check/story.ts'
+import { Tale } from './history.ts'
+
+const STRICT = { weaknesses: {}, failoverMs: 0, fifo: true }
+const FORGETFUL = { ...STRICT, weaknesses: { flush: 'it forgets' } }
+const RULES = { ttlMs: 2000, permits: 3, weaknesses: [] }
+
+function found(story: Story, expectations: typeof STRICT = STRICT): string[] {
+  return [...new Set(examine(story, expectations).violations.map(({ check }) => check))]
+}
+
+describe('a history in which nothing is wrong', () => {
+  it('is found to be good', () => {
+    const tale = new Tale()
+      .visit(0, 10, 'a-1', 1)
+      .asked(2, 'b-1')
+      .waiting(3, 'b-1')
+      .granted(12, 'b-1', 2)
+      .released(20, 'b-1')
+      .visit(30, 40, 'a-2', 3, 'shared')
+      .visit(32, 45, 'b-2', 4, 'shared')
+    expect(found(tale.story)).toEqual([])
+  })
+})
+
+describe('overlaps', () => {
+  it('two valid leases at once are class A', () => {
+    const verdict = examine(new Tale().visit(0, 50, 'a-1', 1).visit(30, 60, 'b-1', 2).story, STRICT)
+    expect(verdict).toMatchObject({ classA: 1, classC: [] })
+  })
+
+  it('are class C after a fault that the store has announced, for a ttl and no longer', () => {
+    const soon = new Tale().fault(20, 20, 'flush').visit(0, 50, 'a-1', 1).visit(30, 60, 'b-1', 2)
+    expect(examine(soon.story, FORGETFUL)).toMatchObject({
+      classA: 0,
+      classC: [{ class: 'C' }],
+      violations: [],
+    })
+    const late = new Tale().fault(20, 20, 'flush').visit(3000, 3050, 'a-1', 1).visit(3030, 3060, 'b-1', 2)
+    expect(examine(late.story, FORGETFUL)).toMatchObject({ classA: 1 })
+  })
+
+  it('count until the deadline of a holder that says nothing more', () => {
+    const silent = new Tale().asked(0, 'a-1').granted(1, 'a-1', 1, 2000).visit(1500, 1510, 'b-1', 2)
+    expect(found(silent.story)).toContain('overlap')
+    const later = new Tale().asked(0, 'a-1').granted(1, 'a-1', 1, 2000).visit(2001, 2010, 'b-1', 2)
+    expect(found(later.story)).toEqual([])
+  })
+
+  it('end with the death of a holder', () => {
+    const tale = new Tale().asked(0, 'a-1').granted(1, 'a-1', 1, 2000)
+    tale.tell(500, 'runner', { f: 'crashed', worker: 'a' }).visit(600, 610, 'b-1', 2)
+    expect(found(tale.story)).toEqual([])
+  })
+
+  it('a writer beside a reader, and more permits than there are', () => {
+    expect(found(new Tale().visit(0, 50, 'a-1', 1, 'shared').visit(30, 60, 'b-1', 2).story)).toContain(
+      'overlap',
+    )
+    const permits = new Tale()
+      .visit(0, 50, 'a-1', 1, 'permits', 2)
+      .visit(10, 50, 'b-1', 2, 'permits', 1)
+      .visit(20, 50, 'c-1', 3, 'permits', 1)
+    expect(found(permits.story)).toContain('overlap')
+  })
+})
+
+describe('tokens', () => {
+  it('that fall or repeat are found', () => {
+    expect(found(new Tale().visit(0, 10, 'a-1', 5).visit(20, 30, 'b-1', 4).story)).toContain('tokens')
+    expect(found(new Tale().visit(0, 10, 'a-1', 5).visit(20, 30, 'b-1', 5).story)).toContain('tokens')
+  })
+
+  it('of claims that were made at the same time may be told in another order', () => {
+    const tale = new Tale()
+      .asked(0, 'a-1', { mode: 'shared' })
+      .asked(1, 'b-1', { mode: 'shared' })
+      .granted(5, 'a-1', 2)
+      .granted(6, 'b-1', 1)
+    expect(found(tale.story)).toEqual([])
+  })
+})
+
+describe('writes', () => {
+  const late = () =>
+    new Tale()
+      .asked(0, 'a-1')
+      .granted(1, 'a-1', 1, 2000)
+      .write(5, 'a-1', 1)
+      .visit(2100, 2200, 'b-1', 2)
+      .write(2150, 'b-1', 2)
+
+  it('of somebody who is late are class B, and harmless when they are refused', () => {
+    const verdict = examine(late().write(2300, 'a-1', 1, false).story, STRICT)
+    expect(verdict).toMatchObject({ classB: { refused: 1, accepted: 0 }, staleWrites: 0, violations: [] })
+  })
+
+  it('are stale when they are accepted after those of a later holder', () => {
+    expect(examine(late().write(2300, 'a-1', 1).story, STRICT)).toMatchObject({ staleWrites: 1 })
+  })
+})
+
+describe('time', () => {
+  it('a key that nobody gets after a fault has not recovered', () => {
+    const tale = new Tale()
+      .visit(0, 10, 'a-1', 1)
+      .fault(20, 100, 'server kill')
+      .asked(50, 'b-1', { waitMs: 9000 })
+    expect(found(tale.granted(4900, 'b-1', 2).story)).toEqual(['recovery'])
+  })
+
+  it('a key that nobody wants has nothing to recover from, and a machine that stands still blames nobody', () => {
+    const unwanted = new Tale()
+      .visit(0, 10, 'a-1', 1)
+      .fault(20, 100, 'server kill')
+      .visit(9000, 9001, 'b-1', 2)
+    expect(found(unwanted.story)).toEqual([])
+    const stalled = new Tale()
+      .visit(0, 10, 'a-1', 1)
+      .fault(20, 100, 'server kill')
+      .asked(50, 'b-1', { waitMs: 9000 })
+    stalled.tell(3000, 'runner', { f: 'stalled', forMs: 2800 })
+    expect(found(stalled.granted(4900, 'b-1', 2).story)).toEqual([])
+  })
+
+  it('who waits in calm weather and is not served has lost a wake-up', () => {
+    const tale = new Tale().asked(0, 'b-1').waiting(2, 'b-1').visit(1, 10, 'a-1', 1).granted(2500, 'b-1', 2)
+    expect(found(tale.story)).toEqual(['wake-up'])
+    expect(found(tale.fault(500, 600, 'network cut').story)).toEqual([])
+  })
+
+  it('a call that does not come back in its time is found', () => {
+    expect(found(new Tale().asked(0, 'a-1', { waitMs: 100 }).until(9000).story)).toEqual(['settled'])
+    const dead = new Tale().asked(0, 'a-1', { waitMs: 100 }).tell(50, 'runner', { f: 'crashed', worker: 'a' })
+    expect(found(dead.until(9000).story)).toEqual([])
+  })
+})
+
+describe('order', () => {
+  const overtaken = (handover: boolean) =>
+    new Tale()
+      .visit(0, 30, 'a-1', 1)
+      .asked(2, 'b-1', { handover })
+      .waiting(5, 'b-1')
+      .asked(10, 'c-1', { handover })
+      .granted(32, 'c-1', 2)
+      .released(40, 'c-1')
+      .granted(45, 'b-1', 3)
+
+  it('who came later and was served before somebody in the line is found', () => {
+    expect(found(overtaken(false).story)).toEqual(['order'])
+  })
+
+  it('is not asked for where keys are handed over, nor of a store that lets them race, nor in a fault', () => {
+    expect(found(overtaken(true).story)).toEqual([])
+    expect(found(overtaken(false).story, { ...STRICT, fifo: false })).toEqual([])
+    expect(found(overtaken(false).fault(20, 21, 'network cut').story)).toEqual([])
+  })
+})
+
+describe('the model of a lock', () => {
+  const judged = (story: Story) => lockModel(story, RULES).map(({ check }) => check)
+
+  it('has no order for two holders at once', () => {
+    expect(judged(new Tale().visit(0, 50, 'a-1', 1).visit(30, 60, 'b-1', 2).story)).toEqual(['linearizable'])
+  })
+
+  it('has none for a token that falls, although nobody overlaps', () => {
+    expect(judged(new Tale().visit(0, 10, 'a-1', 2).visit(20, 30, 'b-1', 1).story)).toEqual(['linearizable'])
+  })
+
+  it('explains a grant by a release whose outcome is unknown', () => {
+    const tale = new Tale().asked(0, 'a-1').granted(1, 'a-1', 1).released(10, 'a-1', 'unknown')
+    expect(judged(tale.visit(20, 30, 'b-1', 2).story)).toEqual([])
+  })
+
+  it('finds the order of many that wait for each other', () => {
+    const tale = new Tale()
+    for (let turn = 0; turn < 400; turn++) {
+      const op = `${'abcd'[turn % 4]}-${turn}`
+      tale
+        .asked(Math.max(0, turn * 10 - 35), op)
+        .granted(turn * 10 + 1, op, turn + 1)
+        .released(turn * 10 + 8, op)
+    }
+    expect(judged(tale.story)).toEqual([])
+  })
+})
+
+it('what is left behind and what is complained of breaks a promise', () => {
+  const tale = new Tale().visit(0, 10, 'a-1', 1)
+  tale.tell(20, 'runner', { f: 'left', what: 'k: 1 holder' })
+  tale.tell(21, 'runner', { f: 'complaint', text: 'a process ended with 1' })
+  expect(found(tale.story)).toEqual(['leftovers', 'manners'])
+})
