@@ -11,6 +11,7 @@ export type Invariant =
   | 'renewal created'
   | 'sent after release'
   | 'unknown attempt left'
+  | 'stray vote'
   | 'not served'
   | 'settled late'
   | 'wrong error'

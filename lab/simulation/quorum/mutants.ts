@@ -18,6 +18,12 @@ export const QUORUM_MUTANTS: readonly Mutant[] = [
   ),
   mutant('no rollback', election, 'assembly.rollBack(round, ballot)', ''),
   mutant(
+    'rollback only on nodes that said yes',
+    'src/stores/quorum/assembly.ts',
+    "if (vote !== undefined && vote.kind !== 'granted') continue",
+    "if (vote?.kind !== 'granted') continue",
+  ),
+  mutant(
     'token without write-back',
     election,
     'if (common !== undefined) {',

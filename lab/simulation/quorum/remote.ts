@@ -3,6 +3,7 @@ import type { Host } from '../host.ts'
 import type { Network } from '../network.ts'
 import type { Parcel } from '../plan.ts'
 import type { NodeServer } from './server.ts'
+import type { StrayVotes } from './stray.ts'
 
 /** A client's side of one node: every call is a request over the network, every answer a reply. */
 export class RemoteNode implements QuorumNode {
@@ -11,15 +12,26 @@ export class RemoteNode implements QuorumNode {
   private readonly host: Host
   private readonly network: Network
   private readonly server: NodeServer
+  private readonly place: number
+  private readonly stray: StrayVotes
   private listener: ((call: Call) => void) | null = null
   private open = true
 
-  constructor(link: string, host: Host, network: Network, server: NodeServer) {
+  constructor(
+    link: string,
+    host: Host,
+    network: Network,
+    server: NodeServer,
+    place: number,
+    stray: StrayVotes,
+  ) {
     this.name = server.name
     this.link = link
     this.host = host
     this.network = network
     this.server = server
+    this.place = place
+    this.stray = stray
   }
 
   get isClosed(): boolean {
@@ -28,10 +40,14 @@ export class RemoteNode implements QuorumNode {
 
   send(questions: readonly Question[]): Promise<Ballots> {
     if (!this.open) return Promise.reject(new Error('the connection is closed'))
+    const sentAtMs = this.stray.sent(this.place, questions)
     return new Promise((resolve, reject) => {
       const settle = (ballots: Ballots | null): void => {
         if (ballots === null) reject(new Error('connection refused'))
-        else resolve(ballots)
+        else {
+          this.stray.answered(this.place, questions, ballots, sentAtMs)
+          resolve(ballots)
+        }
       }
       const respond = (ballots: Ballots | null): void => {
         this.network.send(this.link, 'down', 'reply', () => this.host.enter(() => settle(ballots)), false)

@@ -12,6 +12,7 @@ import type { Simulation } from '../simulation.ts'
 import { observed } from './observed.ts'
 import { RemoteNode } from './remote.ts'
 import { NodeServer } from './server.ts'
+import { StrayVotes } from './stray.ts'
 
 /** Independent servers that vote, and the real quorum store over them, once for each session of a client. */
 export class QuorumServers implements Backend {
@@ -30,9 +31,10 @@ export class QuorumServers implements Backend {
   }
 
   open(client: string, _inbox: string, host: Host, runtime: Runtime, manners: Manners): ClientStore {
-    const { network, world, plan } = this.simulation
+    const { network, world, plan, fail } = this.simulation
+    const stray = new StrayVotes(this.servers.length, fail, () => host.clock.nowMs())
     const nodes = this.servers.map(
-      (server, node) => new RemoteNode(linkOf(client, node), host, network, server),
+      (server, node) => new RemoteNode(linkOf(client, node), host, network, server, node, stray),
     )
     const store = new QuorumStore(nodes, runtime, timeoutMs)
     this.inboxes.set(store.inbox, nodes)

@@ -82,6 +82,7 @@ export class QuorumStore implements Store {
   /** Absent only when so many nodes say so that the rest is no majority. */
   private async releaseOne(claim: Claim): Promise<ReleaseAnswer> {
     this.waiting.forget(claim.id)
+    this.extensions.end(claim.id)
     const question: Question = { kind: 'release', claim, ballot: EVERY_BALLOT }
     const round = this.assembly.ask(
       question,
