@@ -118,6 +118,33 @@ describe('a claim that waits for the nodes', () => {
   })
 })
 
+describe('a renewal', () => {
+  test.each(['before', 'after'])('of a claim that a node lost %s the release', async (when) => {
+    const voters = ['a', 'b', 'c'].map((name) => new Voter(name))
+    let tell = (_vote: Vote): void => {}
+    for (const [place, voter] of voters.entries()) {
+      voter.send = async (questions) => {
+        voter.heard.push(...questions)
+        const renewed: Vote = { kind: 'renewed', seq: 7, contended: false }
+        const late = new Promise<Vote>((resolve) => {
+          if (place === 2 && questions[0]?.kind === 'renew') tell = resolve
+          else resolve(renewed)
+        })
+        return { stampUs: 1, votes: [await late] }
+      }
+    }
+    const store = new QuorumStore(voters, nodeRuntime, () => 5000)
+    const claim = claimOf({ kind: 'exclusive' })
+    expect(await store.renew([claim])).toEqual([{ kind: 'renewed', contended: false }])
+    if (when === 'after') await store.release([claim])
+    tell({ kind: 'lost' })
+    await new Promise(setImmediate)
+    const expected = when === 'after' ? ['renew', 'release'] : ['renew', 'claim']
+    expect(voters[2]?.heard.map(({ kind }) => kind)).toEqual(expected)
+    await store.close()
+  })
+})
+
 describe('a downgrade', () => {
   const downgrade: Claim = { ...claimOf({ kind: 'shared' }), queue: false, replaces: 'c' }
   const absent: Vote = { kind: 'refused', reason: 'absent', message: 'gone' }
