@@ -5,7 +5,9 @@ import { argument, span } from './words.ts'
 /** Whether the times to live fit the work, by what processes have published. */
 export function examineTimes(usuals: readonly Usual[], prefix: string): Finding[] {
   return usuals.flatMap(({ pattern, holds, workP99Ms, ttlMs, expired }) => {
-    if (holds < ENOUGH_HOLDS || ttlMs === 0 || workP99Ms <= ttlMs || !pattern.startsWith(prefix)) return []
+    if (holds < ENOUGH_HOLDS || ttlMs === 0 || !pattern.startsWith(prefix)) return []
+    // One of a hundred that ran out says the same as the times do.
+    if (workP99Ms <= ttlMs && expired * 100 < holds) return []
     const lost =
       expired === 0
         ? 'none was lost, because they are renewed'
@@ -15,7 +17,7 @@ export function examineTimes(usuals: readonly Usual[], prefix: string): Finding[
         'TTL_TOO_SHORT',
         pattern,
         `99 of 100 holds take up to ${span(workP99Ms)}, and the ttl is ${span(ttlMs)} (${holds} seen); ${lost}`,
-        `acquire(key, { ttl: '${argument(2 * workP99Ms)}' })   # twice what 99 of 100 take`,
+        `acquire(key, { ttl: '${argument(2 * Math.max(workP99Ms, ttlMs))}' })   # twice what 99 of 100 take`,
         // With renewal, a ttl shorter than the work is how it is meant to be.
         expired === 0 ? 'note' : 'warning',
       ),
