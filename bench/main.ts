@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { parseArgs } from 'node:util'
+import { ADVISORY_BENCH, DATABASE_PROGRAM } from './advisory.ts'
 import { Bundle } from './bundle.ts'
 import { CONSENSUS } from './consensus/bench.ts'
 import type { Bench, Context } from './context.ts'
@@ -25,6 +26,7 @@ const BENCHES: Record<string, Bench> = {
   sqlite: { run: benchSqlite },
   postgres: POSTGRES,
   mysql: MYSQL,
+  advisory: ADVISORY_BENCH,
   redis: REDIS,
   quorum: QUORUM,
   inventory: INVENTORY,
@@ -33,7 +35,7 @@ const BENCHES: Record<string, Bench> = {
 }
 
 /** Those that other libraries are installed for. */
-const BESIDE_PEERS = new Set(['redis', 'quorum', 'etcd', 'zookeeper'])
+const BESIDE_PEERS = new Set(['advisory', 'redis', 'quorum', 'etcd', 'zookeeper'])
 
 const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny] [--only PART,…] [--profile FOLDER]
   --json     print the results as JSON
@@ -41,6 +43,7 @@ const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] 
   --tiny     only show that everything runs: the figures mean nothing
   --only     some parts of redis, measured or written alone: ${REDIS_PARTS.join(', ')}
              or of etcd and zookeeper: sequential, keys, waiters, processes
+             or of advisory: alone, waiters, processes
   --profile  keep a CPU profile of every process of redis, etcd and zookeeper in that folder`
 
 /** A process of its own, so that no workload meets the heap and the compiled code of another. */
@@ -86,6 +89,7 @@ async function run(): Promise<void> {
     CONSENSUS,
     QUORUM_PROGRAM,
     INVENTORY_PROGRAM,
+    DATABASE_PROGRAM,
     ...REDIS_PROGRAMS,
   )
   const context: Context = {

@@ -1,0 +1,15 @@
+import type { DatabaseName } from './subjects.ts'
+
+/** What the program of this benchmark is told to measure, in a process of its own. */
+export interface Order {
+  readonly database: DatabaseName
+  readonly url: string
+  readonly subjects: readonly string[]
+  /** `alone`: one after the other. `waiters`: fifty at once on one key. `contender`: one of several processes on one key. */
+  readonly part: 'alone' | 'waiters' | 'contender'
+  readonly rounds: number
+  readonly roundMs: number
+}
+
+/** By subject, what each round brought per second. */
+export type Rates = Readonly<Record<string, readonly number[]>>

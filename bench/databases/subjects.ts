@@ -1,0 +1,144 @@
+import { createLocks } from 'holdfast'
+import { mysql } from 'holdfast/mysql'
+import { postgres } from 'holdfast/postgres'
+import mysql2 from 'mysql2/promise'
+import pg from 'pg'
+import { load } from '../redis/load.ts'
+import type { VerrouModule } from '../redis/peer-shapes.ts'
+
+export type DatabaseName = 'PostgreSQL' | 'MariaDB'
+
+/** Something that lets one in at a time. */
+export interface Subject {
+  run(key: string, work: () => Promise<unknown>): Promise<unknown>
+  close(): Promise<unknown>
+}
+
+export const BARE = 'bare advisory lock'
+export const ADVISORY = 'holdfast, advisory'
+export const LEASE = 'holdfast'
+export const ADVISORY_LOCK = 'advisory-lock'
+export const VERROU = ['verrou (Knex)', 'verrou (Kysely)'] as const
+
+/** Who waits looks again about that often, where a library lets one say so. */
+const POLL_MS = 5
+const TTL_MS = 10_000
+
+type Open = (url: string) => Promise<Subject>
+
+interface AdvisoryLockModule {
+  default(url: string): (name: string) => { withLock(work: () => Promise<unknown>): Promise<unknown> }
+}
+interface Destroyable {
+  destroy(): Promise<void>
+}
+interface KyselyModule {
+  Kysely: new (options: object) => Destroyable
+  PostgresDialect: new (options: object) => object
+  MysqlDialect: new (options: object) => object
+}
+
+export const SUBJECTS: Readonly<Record<DatabaseName, Readonly<Record<string, Open>>>> = {
+  PostgreSQL: {
+    [BARE]: async (url) => {
+      const pool = new pg.Pool({ connectionString: url })
+      // A lock of a session must be given back on the connection that took it.
+      const run: Subject['run'] = async (key, work) => {
+        const client = await pool.connect()
+        const values = [key]
+        await client.query({ name: 'lock', text: 'SELECT pg_advisory_lock(hashtext($1))', values })
+        await work()
+        await client.query({ name: 'unlock', text: 'SELECT pg_advisory_unlock(hashtext($1))', values })
+        client.release()
+      }
+      return { run, close: () => pool.end() }
+    },
+    [ADVISORY]: async (url) => {
+      const pool = new pg.Pool({ connectionString: url })
+      return ours(createLocks({ store: postgres(pool, { advisory: true }), wait: 60_000 }), pool)
+    },
+    [LEASE]: async (url) => {
+      const pool = new pg.Pool({ connectionString: url })
+      return ours(createLocks({ store: postgres(pool), wait: 60_000 }), pool)
+    },
+    [ADVISORY_LOCK]: async (url) => {
+      const { default: library } = await load<AdvisoryLockModule>('advisory-lock')
+      const make = library(url)
+      return { run: (key, work) => make(key).withLock(work), close: async () => {} }
+    },
+    [VERROU[0]]: (url) => overKnex('pg', url),
+    [VERROU[1]]: async (url) => {
+      const { Kysely, PostgresDialect } = await load<KyselyModule>('kysely')
+      return overKysely(
+        new Kysely({ dialect: new PostgresDialect({ pool: new pg.Pool({ connectionString: url }) }) }),
+      )
+    },
+  },
+  MariaDB: {
+    [BARE]: async (url) => {
+      const pool = mysql2.createPool(url)
+      const run: Subject['run'] = async (key, work) => {
+        const connection = await pool.getConnection()
+        await connection.query('SELECT GET_LOCK(?, 60)', [key])
+        await work()
+        await connection.query('SELECT RELEASE_LOCK(?)', [key])
+        connection.release()
+      }
+      return { run, close: () => pool.end() }
+    },
+    [ADVISORY]: async (url) => {
+      const pool = mysql2.createPool(url)
+      return ours(createLocks({ store: mysql(pool, { advisory: true }), wait: 60_000 }), pool)
+    },
+    [LEASE]: async (url) => {
+      const pool = mysql2.createPool(url)
+      return ours(createLocks({ store: mysql(pool), wait: 60_000 }), pool)
+    },
+    [VERROU[0]]: (url) => overKnex('mysql2', url),
+    [VERROU[1]]: async (url) => {
+      const { Kysely, MysqlDialect } = await load<KyselyModule>('kysely')
+      const { default: callbacks } = await load<{ default: { createPool(url: string): object } }>('mysql2')
+      return overKysely(new Kysely({ dialect: new MysqlDialect({ pool: callbacks.createPool(url) }) }))
+    },
+  },
+}
+
+function ours(locks: ReturnType<typeof createLocks>, pool: { end(): Promise<void> }): Subject {
+  return {
+    run: (key, work) => locks.using(key, work),
+    close: async () => {
+      await locks.close()
+      await pool.end()
+    },
+  }
+}
+
+async function overKnex(client: string, connection: string): Promise<Subject> {
+  const { default: knex } = await load<{ default(options: object): Destroyable }>('knex')
+  const { knexStore } = await load<{ knexStore(options: object): { factory(): object } }>(
+    '@verrou/core/drivers/knex',
+  )
+  const database = knex({ client, connection })
+  return overVerrou(knexStore({ connection: database, tableName: 'verrou_knex' }).factory(), database)
+}
+
+async function overKysely(database: Destroyable): Promise<Subject> {
+  const { kyselyStore } = await load<{ kyselyStore(options: object): { factory(): object } }>(
+    '@verrou/core/drivers/kysely',
+  )
+  return overVerrou(kyselyStore({ connection: database, tableName: 'verrou_kysely' }).factory(), database)
+}
+
+async function overVerrou(store: object, database: Destroyable): Promise<Subject> {
+  const { LockFactory } = await load<VerrouModule>('@verrou/core')
+  const factory = new LockFactory(store, { retry: { delay: POLL_MS } })
+  return {
+    async run(key, work) {
+      const lock = factory.createLock(key, TTL_MS)
+      if (!(await lock.acquire())) throw new Error(`${key} was not acquired`)
+      await work()
+      await lock.release()
+    },
+    close: () => database.destroy(),
+  }
+}
