@@ -38,6 +38,11 @@ export const COMMANDS: readonly Entry[] = [
     load: async () => (await import('./reap.ts')).reap,
   },
   {
+    name: 'deadlocks',
+    summary: 'draw who waits for whom in a circle',
+    load: async () => (await import('./deadlocks.ts')).deadlocks,
+  },
+  {
     name: 'migrate',
     summary: 'make or print the tables of a PostgreSQL or MySQL store',
     load: async () => (await import('./migrate.ts')).migrate,
