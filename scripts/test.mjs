@@ -1,4 +1,4 @@
-// The whole of `npm test`: every step in turn, one line each, the output of a failed step in full,
+// The whole of `npm test`: every step in turn, those that leave a core idle side by side, one line each, the output of a failed step in full,
 // and the counts in the last line. `--only build,vitest` runs some of the steps, `--list` names them.
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
@@ -10,51 +10,66 @@ const reports = '.cache/reports'
 const steps = [
   command('entries', 'scripts/entries.mjs', '--check'),
   command('build', 'scripts/build.mjs'),
-  command('types', 'node_modules/typescript/bin/tsc', '-p', '.'),
-  command('biome', 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'),
-  command('knip', 'node_modules/knip/bin/knip.js', '--no-config-hints'),
-  command('publint', 'node_modules/publint/src/cli.js', '--strict'),
-  command('attw', 'node_modules/@arethetypeswrong/cli/dist/index.js', '--pack', '.', '--profile', 'node16'),
-  command('servers', 'scripts/servers/install.mjs'),
+  [
+    command('types', 'node_modules/typescript/bin/tsc', '-p', '.'),
+    command('biome', 'node_modules/@biomejs/biome/bin/biome', 'check', '--error-on-warnings', '.'),
+  ],
+  [
+    command('knip', 'node_modules/knip/bin/knip.js', '--no-config-hints'),
+    command('publint', 'node_modules/publint/src/cli.js', '--strict'),
+  ],
+  [
+    command('attw', 'node_modules/@arethetypeswrong/cli/dist/index.js', '--pack', '.', '--profile', 'node16'),
+    command('servers', 'scripts/servers/install.mjs'),
+  ],
   vitest('vitest', () => process.execPath, '--coverage', '--exclude', 'test/process/**'),
   // Dozens of processes in one test: nothing else runs beside them.
   vitest('processes', () => process.execPath, 'test/process/', '--maxWorkers', '1'),
-  ...Object.keys(versions).map((major) => vitest(`node${major}`, () => nodeBinary(major), ...coreSuites)),
+  Object.keys(versions).map((major) =>
+    vitest(`node${major}`, () => nodeBinary(major), '--maxWorkers', '1', ...coreSuites),
+  ),
   command('simulate', '--import', 'tsx', 'lab/simulation/main.ts', '--seeds', '2000'),
   command('mutants', '--import', 'tsx', 'lab/simulation/main.ts', '--mutants'),
   command('quorum', '--import', 'tsx', 'lab/simulation/main.ts', '--quorum', '--seeds', '200'),
   command('quorum-mutants', '--import', 'tsx', 'lab/simulation/main.ts', '--quorum', '--mutants'),
-]
+].map((step) => [step].flat())
 
+const names = steps.flat().map((step) => step.name)
 const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } })
 if (values.list) {
-  console.log(steps.map((step) => step.name).join('\n'))
+  console.log(names.join('\n'))
   process.exit()
 }
 
 const wanted = values.only?.split(',')
-const unknown = wanted?.filter((name) => !steps.some((step) => step.name === name)) ?? []
+const unknown = wanted?.filter((name) => !names.includes(name)) ?? []
 if (unknown.length > 0) {
-  console.error(`Unknown step: ${unknown.join(', ')}. Steps: ${steps.map((step) => step.name).join(', ')}`)
+  console.error(`Unknown step: ${unknown.join(', ')}. Steps: ${names.join(', ')}`)
   process.exit(2)
 }
 
 mkdirSync(reports, { recursive: true })
 let passed = 0
 let failed = 0
-for (const step of steps) {
-  if (wanted && !wanted.includes(step.name)) continue
-  const startedAt = performance.now()
-  const result = await step.run().catch((error) => ({ passed: 0, failed: 1, output: String(error) }))
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1).padStart(6)
-  const verdict = result.failed > 0 ? 'FAILED' : 'ok'
-  console.log(`${step.name.padEnd(15)}${seconds} s  ${[verdict, result.note].filter(Boolean).join('  ')}`)
-  if (result.failed > 0) console.log(result.output.trimEnd())
-  passed += result.passed
-  failed += result.failed
+for (const together of steps) {
+  const chosen = together.filter(({ name }) => !wanted || wanted.includes(name))
+  for (const result of await Promise.all(chosen.map(timed))) {
+    const verdict = result.failed > 0 ? 'FAILED' : 'ok'
+    const seconds = result.seconds.toFixed(1).padStart(6)
+    console.log(`${result.name.padEnd(15)}${seconds} s  ${[verdict, result.note].filter(Boolean).join('  ')}`)
+    if (result.failed > 0) console.log(result.output.trimEnd())
+    passed += result.passed
+    failed += result.failed
+  }
 }
 console.log(`${passed} passed, ${failed} failed`)
 process.exitCode = failed > 0 ? 1 : 0
+
+async function timed({ name, run }) {
+  const startedAt = performance.now()
+  const result = await run().catch((error) => ({ passed: 0, failed: 1, output: String(error) }))
+  return { name, ...result, seconds: (performance.now() - startedAt) / 1000 }
+}
 
 /** A step that counts as one: passed when the script exits with 0. */
 function command(name, ...args) {
