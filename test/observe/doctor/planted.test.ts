@@ -6,7 +6,9 @@ import {
   type Finding,
   type FindingCode,
   type LocksOptions,
+  StaleTokenError,
 } from '../../../src/index.ts'
+import { memoryGuard } from '../../../src/recipes/guard/index.ts'
 import { etcdWard, goneLabel, HOUR_AHEAD, postgresWard, redisWard, sqliteWard, type Ward } from './wards.ts'
 
 const WARDS = { redis: redisWard, postgres: postgresWard, sqlite: sqliteWard, etcd: etcdWard }
@@ -55,6 +57,39 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
       expect((await locks().doctor({ watch: 0 })).unseen.map(({ what }) => what)).not.toContain(
         'what is usual',
       )
+    },
+    LONG_MS,
+  )
+
+  it(
+    'puts out a live holder at once; the next has a higher token, and the old one’s writes are refused from then on',
+    async () => {
+      const holder = locks({ label: 'old:1' })
+      const waiter = locks({ label: 'new:1' })
+      const operator = locks({ label: 'ops:1' })
+      const guard = memoryGuard()
+      // Long enough that only a push can tell within the time of this test.
+      const lease = await holder.acquire('account', { ttl: '90s' })
+      guard.check('account', lease.token)
+      const causes: string[] = []
+      holder.on('lost', ({ cause }) => causes.push(cause))
+      const lost = new Promise((resolve) => lease.signal.addEventListener('abort', resolve))
+      const next = waiter.acquire('account', { wait: '30s' })
+      while ((await operator.read('account')).line.length === 0) await sleep(5)
+      expect(await operator.evict('account', { token: lease.token as bigint, by: 'ada' })).toEqual(['old:1'])
+      await lost
+      expect(causes).toEqual(['evicted'])
+      await using granted = await next
+      expect(granted.token).toBeGreaterThan(lease.token as bigint)
+      guard.check('account', granted.token)
+      expect(() => guard.check('account', lease.token)).toThrow(StaleTokenError)
+      const [entry] = await operator.evictions('account')
+      expect(entry).toMatchObject({
+        by: 'ada',
+        asked: false,
+        holders: [{ label: 'old:1', token: `${lease.token}` }],
+      })
+      expect(Math.abs(Date.now() - Date.parse(entry?.at ?? ''))).toBeLessThan(60_000)
     },
     LONG_MS,
   )
