@@ -1,6 +1,9 @@
+import { AsyncResource } from 'node:async_hooks'
 import { ConflictError, type DeadlockStep, InvalidArgumentError } from 'holdfast'
 import { expect, test } from 'vitest'
 import { Gate, membersOf, nested, outcomeOf, Town } from './support.ts'
+
+const SOCKET = new AsyncResource('socket')
 
 test('two processes that lock a and b crosswise: one gives up with an error that names the cycle, and both finish', async () => {
   const town = new Town()
@@ -46,6 +49,29 @@ test('leases of acquire belong to the context that asked for them', async () => 
   await town.pass(4000)
   expect(outcomes.map(({ value }) => value).filter(Boolean)).toEqual(['done'])
   expect(outcomes.map(({ error }) => error).filter(Boolean)).toEqual([expect.any(ConflictError)])
+})
+
+test.each([
+  ['tasks that are started side by side', 0, (start: () => void) => start()],
+  // As the messages of a socket, or the ticks of an interval.
+  ['events of one resource', 10, (start: () => void) => SOCKET.runInAsyncScope(start)],
+])('%s are different actors', async (_, laterMs, inside) => {
+  const town = new Town()
+  const [p, q] = [town.locks('p', 'report'), town.locks('q', 'report')]
+  const [ask, end] = [new Gate(), new Gate()]
+  nested(q, 'b', 'a', ask)
+  await town.pass(10)
+  // One holds a and works; the other waits for b, which is held by one who waits for a.
+  inside(() => void p.acquire('a').then((held) => end.opened.then(() => held.release())))
+  if (laterMs > 0) await town.pass(laterMs)
+  const waiting: ReturnType<typeof outcomeOf>[] = []
+  inside(() => void waiting.push(outcomeOf(p.acquire('c').then(() => p.acquire('b')))))
+  ask.open()
+  await town.pass(10_000)
+  expect(town.told).toEqual([])
+  end.open()
+  await town.pass(1000)
+  expect(waiting.map(({ settled }) => settled)).toEqual([true])
 })
 
 test('one of the waits is local to its process', async () => {
