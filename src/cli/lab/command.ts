@@ -7,18 +7,14 @@ import { nearest } from '../nearest.ts'
 import { print, say } from '../output.ts'
 import { codeOfSignal } from '../run/signals.ts'
 import { jsonText } from '../text.ts'
+import { type Told, writePage } from './drawing/page.ts'
 import { findPlace } from './places.ts'
-import type { Outcome, Scenario } from './scenario.ts'
+import type { Scenario } from './scenario.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { announce, legend, show } from './show.ts'
 import type { Stage } from './stage.ts'
 
 const LONGEST_MS = 170_000
-
-interface Told {
-  readonly scenario: Scenario
-  readonly outcome: Outcome
-}
 
 export const lab: Command = {
   help: {
@@ -73,6 +69,11 @@ export const lab: Command = {
       screen.line(`This lab uses ${place.about}.`)
       legend(screen)
       const told = await tell(chosen, { place, sql: values.sql, screen, cancelled: cancel.signal })
+      if (values.svg !== undefined) {
+        const page = writePage(values.svg, place.about, told)
+        screen.line()
+        screen.line(`The pictures: ${page}`)
+      }
       if (values.json) print(jsonText(told.map(dataOf)))
       return told.every(({ outcome }) => outcome.claims.every(({ shown }) => shown)) ? EXIT.ok : EXIT.failed
     } catch (error) {
