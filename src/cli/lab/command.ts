@@ -11,10 +11,11 @@ import { type Told, writePage } from './drawing/page.ts'
 import { findPlace } from './places.ts'
 import type { Scenario } from './scenario.ts'
 import { SCENARIOS } from './scenarios.ts'
-import { announce, legend, show } from './show.ts'
+import { allShown, announce, conclude, introduce, show } from './show.ts'
 import type { Stage } from './stage.ts'
 
 const LONGEST_MS = 170_000
+const NAME_COLUMNS = 23
 
 export const lab: Command = {
   help: {
@@ -54,28 +55,17 @@ export const lab: Command = {
     )
     const chosen = choose(positionals)
     if (values.list) {
-      for (const { name, title } of chosen) print(`${name.padEnd(18)}${title}`)
+      for (const { name, title } of chosen) print(`${name.padEnd(NAME_COLUMNS)}${title}`)
       return EXIT.ok
     }
     if (process.platform === 'win32')
       throw new UnsupportedError('the lab pauses processes with SIGSTOP, which Windows lacks')
-    const screen = new Screen(values.json === true)
     const cancel = new AbortController()
     const onSignal = (signal: NodeJS.Signals): void => cancel.abort(signal)
     process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
     const timer = setTimeout(() => cancel.abort('late'), LONGEST_MS)
-    const place = await findPlace(values.store)
     try {
-      screen.line(`This lab uses ${place.about}.`)
-      legend(screen)
-      const told = await tell(chosen, { place, sql: values.sql, screen, cancelled: cancel.signal })
-      if (values.svg !== undefined) {
-        const page = writePage(values.svg, place.about, told)
-        screen.line()
-        screen.line(`The pictures: ${page}`)
-      }
-      if (values.json) print(jsonText(told.map(dataOf)))
-      return told.every(({ outcome }) => outcome.claims.every(({ shown }) => shown)) ? EXIT.ok : EXIT.failed
+      return await perform(chosen, values, cancel.signal)
     } catch (error) {
       if (!cancel.signal.aborted) throw error
       if (cancel.signal.reason !== 'late') return codeOfSignal(cancel.signal.reason as NodeJS.Signals)
@@ -84,9 +74,31 @@ export const lab: Command = {
     } finally {
       clearTimeout(timer)
       process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
-      await place.close()
     }
   },
+}
+
+interface Wishes {
+  readonly store?: string | undefined
+  readonly sql?: string | undefined
+  readonly svg?: string | undefined
+  readonly json?: boolean | undefined
+}
+
+async function perform(chosen: readonly Scenario[], wishes: Wishes, cancelled: AbortSignal): Promise<number> {
+  const { store, sql, svg, json = false } = wishes
+  const screen = new Screen(json)
+  const place = await findPlace(store)
+  try {
+    introduce(screen, place)
+    const told = await tell(chosen, { place, sql, screen, cancelled })
+    conclude(screen, told)
+    if (svg !== undefined) screen.line(`The pictures: ${writePage(svg, place.about, told)}`)
+    if (json) print(jsonText({ where: place.about, scenarios: told.map(dataOf) }))
+    return told.every(({ outcome }) => allShown(outcome)) ? EXIT.ok : EXIT.failed
+  } finally {
+    await place.close()
+  }
 }
 
 /** The scenarios and groups that were named, in the order of the story. */
@@ -107,7 +119,7 @@ async function tell(chosen: readonly Scenario[], stage: Stage): Promise<Told[]> 
   const told: Told[] = []
   for (const [at, scenario] of chosen.entries()) {
     stage.cancelled.throwIfAborted()
-    announce(stage.screen, scenario, String(at + 1).padStart(2))
+    announce(stage, scenario, String(at + 1).padStart(2))
     const outcome = await scenario.run(stage)
     stage.cancelled.throwIfAborted()
     show(stage.screen, outcome)
@@ -117,5 +129,5 @@ async function tell(chosen: readonly Scenario[], stage: Stage): Promise<Told[]> 
 }
 
 function dataOf({ scenario: { name, title }, outcome: { claims, figures, data } }: Told): object {
-  return { name, title, shown: claims.every(({ shown }) => shown), claims, ...data, figures }
+  return { name, title, claims, ...data, figures }
 }

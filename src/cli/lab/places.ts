@@ -1,8 +1,16 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { connect, UnsupportedError } from '../../index.ts'
 import { UsageError } from '../exit.ts'
-import { canStartServers, OwnServer } from './servers/own.ts'
+import { messageOf, say } from '../output.ts'
+import { modelPair } from './model/pair.ts'
+import { ModelServer } from './model/server.ts'
+import { answers, canStartServers, OwnServer } from './servers/own.ts'
 import { type Pair, startPair } from './servers/pair.ts'
-import { Connection } from './wire/connection.ts'
+import { sweep } from './servers/sweep.ts'
 
 /** Where the locks of a story are: for commands written by hand, and for Holdfast. */
 export interface Address {
@@ -25,6 +33,8 @@ export interface Place {
   readonly address: Address
   /** A key of this run, and of nobody else. */
   keyFor(name: string): string
+  /** Whether the servers that are broken are real ones. */
+  readonly realServers: boolean
   /** A primary and a replica to break. */
   pair(): Promise<Pair>
   crashable(settings: readonly string[]): Promise<Server>
@@ -33,64 +43,125 @@ export interface Place {
 
 const DEFAULT_URL = 'redis://127.0.0.1:6379'
 
-/** The server that was named, else one of the lab's own, else one on the usual port. */
+/** The server that was named, else one of the lab's own, else the one on the usual port, else a model of one. */
 export async function findPlace(store: string | undefined): Promise<Place> {
-  if (store !== undefined) return await givenServer(store)
-  if (canStartServers()) return await ownServer()
-  return await givenServer(DEFAULT_URL)
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-lab-'))
+  try {
+    if (store !== undefined) return await onServer(checked(store), folder, canStartServers())
+    if (canStartServers()) return await onOwnServer(folder)
+    if (await answers(DEFAULT_URL)) return await onServer(DEFAULT_URL, folder, false)
+    return await onModel(folder)
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true })
+    throw error
+  }
 }
 
-async function ownServer(): Promise<Place> {
+async function onOwnServer(folder: string): Promise<Place> {
   const server = await OwnServer.start()
-  return {
-    ...common(),
-    about: `a Redis server of its own on port ${server.port}, ended with the lab`,
-    address: addressOf(server.url),
-    close: () => server.stop(),
+  try {
+    const { prefix: _, ...place } = await redisPlace(server.url, folder, true)
+    const close = async (): Promise<void> => {
+      await server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    }
+    return {
+      ...place,
+      about: `a Redis server of its own on port ${server.port}, ended with the lab${place.about}`,
+      close,
+    }
+  } catch (error) {
+    await server.stop()
+    throw error
   }
 }
 
-async function givenServer(url: string): Promise<Place> {
-  if (!/^rediss?:\/\//.test(url))
-    throw new UsageError('--store must be a redis:// or rediss:// URL: the lab is about Redis')
-  const { prefix, ...rest } = common()
+async function onServer(url: string, folder: string, startable: boolean): Promise<Place> {
+  const { prefix, ...place } = await redisPlace(url, folder, startable)
+  const close = async (): Promise<void> => {
+    rmSync(folder, { recursive: true, force: true })
+    await sweep(url, prefix).catch((error: unknown) => {
+      say(`keys that begin with ${prefix} could not be deleted: ${messageOf(error)}`)
+    })
+  }
+  const where = `the Redis server at ${new URL(url).host}, under keys that begin with ${prefix}`
+  const missing = startable
+    ? ''
+    : '; failovers and crashes of servers run on a model, as there is no redis-server here to start'
+  return { ...place, about: `${where}${place.about}${missing}`, close }
+}
+
+async function onModel(folder: string): Promise<Place> {
+  const server = await ModelServer.start()
   return {
-    ...rest,
-    about: `the Redis server at ${new URL(url).host}, under keys that begin with ${prefix}`,
-    address: addressOf(url),
-    close: () => sweep(url, prefix),
+    ...keys(),
+    about:
+      'no Redis: there is none on port 6379 and no redis-server to start, so a small model of one inside this process stands for it, and Holdfast runs over a SQLite file. The processes, their crashes and their pauses are real',
+    address: { url: server.url, fencedUrl: fileUrl(folder, 'locks') },
+    ...modelServers(folder),
+    close: async () => {
+      await server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
   }
 }
 
-function common() {
+/** What runs on a real server, except for its end. `about` is only what is special about it. */
+async function redisPlace(
+  url: string,
+  folder: string,
+  startable: boolean,
+): Promise<Omit<Place, 'close'> & { prefix: string }> {
+  const client = await hasClient(fencedUrlOf(url))
+  const addressOf = (each: string): Address => ({ url: each, fencedUrl: fencedUrlOf(each) })
+  return {
+    ...keys(),
+    about: client ? '' : '; Holdfast runs over a SQLite file, as neither ioredis nor redis is installed',
+    address: client ? addressOf(url) : { url, fencedUrl: fileUrl(folder, 'locks') },
+    ...(startable && client
+      ? {
+          realServers: true,
+          pair: () => startPair(addressOf),
+          crashable: (settings: readonly string[]) => OwnServer.start(...settings),
+        }
+      : modelServers(folder)),
+  }
+}
+
+function modelServers(folder: string): Pick<Place, 'realServers' | 'pair' | 'crashable'> {
+  return {
+    realServers: false,
+    pair: () => modelPair((name) => fileUrl(folder, `${name}-${randomUUID()}`)),
+    crashable: (settings) => ModelServer.start(...settings),
+  }
+}
+
+function keys() {
   const prefix = `holdfast-lab:${randomUUID().slice(0, 8)}:`
-  return {
-    prefix,
-    keyFor: (name: string) => `${prefix}${name}`,
-    pair: () => startPair(addressOf),
-    crashable: (settings: readonly string[]) => OwnServer.start(...settings),
-  }
+  return { prefix, keyFor: (name: string) => `${prefix}${name}` }
 }
 
 /** Holdfast would warn about a server that keeps nothing over a restart: here that is meant to be. */
-function addressOf(url: string): Address {
-  return { url, fencedUrl: `${url}${url.includes('?') ? '&' : '?'}check=off` }
+function fencedUrlOf(url: string): string {
+  return `${url}${url.includes('?') ? '&' : '?'}check=off`
 }
 
-/** Deletes whatever this run has left, also what Holdfast keeps of a lock after its end. */
-async function sweep(url: string, prefix: string): Promise<void> {
-  const connection = await Connection.open(url)
+function fileUrl(folder: string, name: string): string {
+  return pathToFileURL(join(folder, `${name}.db`)).href
+}
+
+/** Whether Holdfast finds a client library for Redis. */
+async function hasClient(url: string): Promise<boolean> {
   try {
-    let cursor = '0'
-    do {
-      const [next, keys] = (await connection.call('SCAN', cursor, 'MATCH', `*${prefix}*`, 'COUNT', 500)) as [
-        string,
-        string[],
-      ]
-      if (keys.length > 0) await connection.call('DEL', ...keys)
-      cursor = next
-    } while (cursor !== '0')
-  } finally {
-    connection.close()
+    await (await connect(url)).close()
+    return true
+  } catch (error) {
+    if (error instanceof UnsupportedError) return false
+    throw error
   }
+}
+
+function checked(store: string): string {
+  if (/^rediss?:\/\//.test(store) && URL.canParse(store)) return store
+  throw new UsageError('--store must be a redis:// or rediss:// URL: the lab is about Redis')
 }

@@ -23,6 +23,8 @@ export interface Scenario {
   readonly title: string
   /** What happens, in a sentence or two. */
   readonly about: string
+  /** Whether it breaks servers, and not only processes. */
+  readonly breaksServers?: boolean
   run(stage: Stage): Promise<Outcome>
 }
 

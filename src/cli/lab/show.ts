@@ -1,17 +1,30 @@
 import { fitted, type Screen } from '../demo/screen.ts'
-import { widthOf } from '../text.ts'
+import { plural, widthOf } from '../text.ts'
+import type { Told } from './drawing/page.ts'
 import type { Paint } from './drawing/terminal/paint.ts'
 import { rowsOf } from './drawing/terminal/rows.ts'
+import type { Place } from './places.ts'
 import type { Outcome, Scenario } from './scenario.ts'
+import type { Stage } from './stage.ts'
 
 const MOST_COLUMNS = 110
 const LEGEND =
   '░ waits  █ inside  ┄ paused  ▒ goes on without the lock  $ sells one  ✖ killed  ⊘ refused  ━A━ whose the key is'
 
-export function announce(screen: Screen, { title, about }: Scenario, number: string): void {
+export function introduce(screen: Screen, { about }: Place): void {
+  for (const row of wrapped(`This lab uses ${about}.`)) screen.line(row)
+  screen.line(screen.paint('dim', fitted(LEGEND)))
+}
+
+export function announce({ screen, place }: Stage, scenario: Scenario, number: string): void {
+  const { title, about, breaksServers = false } = scenario
   screen.line()
   screen.line(screen.paint('bold', fitted(`${number}  ${title}`)))
   for (const row of wrapped(about)) screen.line(screen.paint('dim', `    ${row}`))
+  if (breaksServers && !place.realServers)
+    screen.line(
+      screen.paint('yellow', '    These servers are models: there is no redis-server here to break.'),
+    )
 }
 
 /** The figures, what was to be shown and was or was not, and what it means. */
@@ -24,8 +37,22 @@ export function show(screen: Screen, { figures, claims, verdict }: Outcome): voi
   for (const row of wrapped(verdict)) screen.line(`  ${row}`)
 }
 
-export function legend(screen: Screen): void {
-  screen.line(screen.paint('dim', fitted(LEGEND)))
+export function allShown({ claims }: Outcome): boolean {
+  return claims.every(({ shown }) => shown)
+}
+
+/** One line at the end, and the names of those who did not show what they claim. */
+export function conclude(screen: Screen, told: readonly Told[]): void {
+  const failed = told.filter(({ outcome }) => !allShown(outcome))
+  const line =
+    failed.length === 0
+      ? screen.paint(['green', 'bold'], `✔ ${plural(told.length, 'scenario')}, each showed what it claims.`)
+      : screen.paint(
+          ['red', 'bold'],
+          `✘ not shown: ${failed.map(({ scenario }) => scenario.name).join(', ')}`,
+        )
+  screen.line()
+  screen.line(line)
 }
 
 /** The text in rows that fit the terminal. */

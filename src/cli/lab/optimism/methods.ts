@@ -22,7 +22,7 @@ export interface Method {
 
 const THINKING_MS = 2
 const LOCK_MS = 5_000
-const ADD_ONE = "return redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) + 1)"
+export const ADD_ONE = "return redis.call('SET', KEYS[1], redis.call('GET', KEYS[1]) + 1)"
 
 const watch: Method = {
   name: 'WATCH',

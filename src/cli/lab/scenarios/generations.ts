@@ -24,6 +24,7 @@ const STORIES: Record<OneServer, (scene: Scene, address: Address) => Promise<voi
 export const GENERATIONS: readonly Scenario[] = EPISODES.map((episode) => ({
   ...episode,
   group: 'generations',
+  breaksServers: episode.story === 'failover',
   run: (stage) => play(episode, stage),
 }))
 

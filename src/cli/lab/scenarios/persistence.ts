@@ -36,6 +36,7 @@ const SYNC_MS = 1_000
 export const PERSISTENCE: Scenario = {
   name: 'persistence',
   group: 'persistence',
+  breaksServers: true,
   title: 'kill -9: what RDB, AOF everysec and AOF always forget',
   about: `${WRITERS} writers count up, every OK is counted, one lock is taken, and the server is killed in the middle of it and started again on what it left on the disk. RDB takes one snapshot on the way.`,
   async run(stage) {
