@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { exitCodeOf } from '../../src/cli/exit.ts'
 import { ERRORS, type ErrorCode, LockError } from '../../src/errors.ts'
+import { SICKNESSES } from '../../src/observe/doctor/findings.ts'
 import { benchmarks } from './benchmarks.ts'
 import { expectations, results } from './faults.ts'
 import { ROOT } from './files.ts'
@@ -22,9 +23,19 @@ const PARTS: Record<string, (...rest: string[]) => string | Promise<string>> = {
   interface: declaration,
   example,
   examples,
+  sicknesses,
   benchmarks,
   expectations,
   results,
+}
+
+function sicknesses(): string {
+  const rows = Object.entries(SICKNESSES).map(([code, { severity, meaning }]) => [
+    `\`${code}\``,
+    severity,
+    meaning,
+  ])
+  return table(['finding', 'at worst', 'what it means'], rows)
 }
 
 const TOGETHER: Record<string, string> = {
