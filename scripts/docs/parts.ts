@@ -5,6 +5,7 @@ import { SICKNESSES } from '../../src/observe/doctor/findings.ts'
 import { benchmarks } from './benchmarks.ts'
 import { expectations, results } from './faults.ts'
 import { ROOT } from './files.ts'
+import { generations } from './lab.ts'
 import { table } from './table.ts'
 import { allTraits } from './traits.ts'
 
@@ -27,6 +28,7 @@ const PARTS: Record<string, (...rest: string[]) => string | Promise<string>> = {
   benchmarks,
   expectations,
   results,
+  generations,
 }
 
 function sicknesses(): string {

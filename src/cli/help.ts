@@ -19,6 +19,7 @@ export function overview(stream: { isTTY?: boolean }): string {
       ['holdfast run backup --no-wait -- ./backup.sh', 'skip it when one is running'],
       ['holdfast ls', 'who holds what, and who waits'],
       ['holdfast demo', 'what goes wrong without locks, in half a minute'],
+      ['holdfast lab', 'why simpler locks fail, each in the fault that breaks it'],
     ]),
     '',
     ...section(paint('bold', 'Commands'), commands),

@@ -81,6 +81,7 @@ describe('drawings', () => {
     history,
     keys: [{ name: 'key', samples }],
     footer: 'stock 10',
+    exact: true,
   })
 
   it('are rows of letters on a terminal', () => {

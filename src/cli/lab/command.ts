@@ -11,7 +11,7 @@ import { type Told, writePage } from './drawing/page.ts'
 import { findPlace } from './places.ts'
 import type { Scenario } from './scenario.ts'
 import { SCENARIOS } from './scenarios.ts'
-import { allShown, announce, conclude, introduce, show } from './show.ts'
+import { allShown, announce, canRun, conclude, introduce, show } from './show.ts'
 import type { Stage } from './stage.ts'
 
 const LONGEST_MS = 170_000
@@ -120,6 +120,7 @@ async function tell(chosen: readonly Scenario[], stage: Stage): Promise<Told[]> 
   for (const [at, scenario] of chosen.entries()) {
     stage.cancelled.throwIfAborted()
     announce(stage, scenario, String(at + 1).padStart(2))
+    if (!canRun(stage, scenario)) continue
     const outcome = await scenario.run(stage)
     stage.cancelled.throwIfAborted()
     show(stage.screen, outcome)

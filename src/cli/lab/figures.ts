@@ -31,8 +31,9 @@ export interface Timeline {
   readonly lengthMs: number
   readonly ttlMs: number
   readonly lanes: readonly Lane[]
-  /** What the stock became. */
+  /** What the stock became, and whether that is what was sold. */
   readonly footer: string
+  readonly exact: boolean
 }
 
 /** Lines over the same places of the horizontal axis, which are drawn at equal distances. */

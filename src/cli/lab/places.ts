@@ -11,6 +11,7 @@ import { ModelServer } from './model/server.ts'
 import { answers, canStartServers, OwnServer } from './servers/own.ts'
 import { type Pair, startPair } from './servers/pair.ts'
 import { sweep } from './servers/sweep.ts'
+import { startTrio, type Trio } from './servers/trio.ts'
 
 /** Where the locks of a story are: for commands written by hand, and for Holdfast. */
 export interface Address {
@@ -37,6 +38,8 @@ export interface Place {
   readonly realServers: boolean
   /** A primary and a replica to break. */
   pair(): Promise<Pair>
+  /** Three independent servers, of which one is broken; only where servers are real. */
+  trio(): Promise<Trio>
   crashable(settings: readonly string[]): Promise<Server>
   close(): Promise<void>
 }
@@ -121,6 +124,7 @@ async function redisPlace(
     ...(startable && client
       ? {
           realServers: true,
+          trio: startTrio,
           pair: () => startPair(addressOf),
           crashable: (settings: readonly string[]) => OwnServer.start(...settings),
         }
@@ -128,9 +132,10 @@ async function redisPlace(
   }
 }
 
-function modelServers(folder: string): Pick<Place, 'realServers' | 'pair' | 'crashable'> {
+function modelServers(folder: string): Pick<Place, 'realServers' | 'pair' | 'trio' | 'crashable'> {
   return {
     realServers: false,
+    trio: () => Promise.reject(new UnsupportedError('the model has no quorum: install redis-server')),
     pair: () => modelPair((name) => fileUrl(folder, `${name}-${randomUUID()}`)),
     crashable: (settings) => ModelServer.start(...settings),
   }

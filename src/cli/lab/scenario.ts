@@ -25,6 +25,8 @@ export interface Scenario {
   readonly about: string
   /** Whether it breaks servers, and not only processes. */
   readonly breaksServers?: boolean
+  /** Whether no model can stand for the servers that it needs. */
+  readonly onlyReal?: boolean
   run(stage: Stage): Promise<Outcome>
 }
 

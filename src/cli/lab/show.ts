@@ -16,11 +16,19 @@ export function introduce(screen: Screen, { about }: Place): void {
   screen.line(screen.paint('dim', fitted(LEGEND)))
 }
 
+export function canRun({ place }: Pick<Stage, 'place'>, { onlyReal = false }: Scenario): boolean {
+  return place.realServers || !onlyReal
+}
+
 export function announce({ screen, place }: Stage, scenario: Scenario, number: string): void {
   const { title, about, breaksServers = false } = scenario
   screen.line()
   screen.line(screen.paint('bold', fitted(`${number}  ${title}`)))
   for (const row of wrapped(about)) screen.line(screen.paint('dim', `    ${row}`))
+  if (!canRun({ place }, scenario))
+    screen.line(
+      screen.paint('yellow', '    Not run: this needs real servers, and there is no redis-server here.'),
+    )
   if (breaksServers && !place.realServers)
     screen.line(
       screen.paint('yellow', '    These servers are models: there is no redis-server here to break.'),

@@ -66,7 +66,9 @@ export class Scene {
     const { screen } = this.stage
     screen.follow(() => {
       const seconds = `${((nowMs() - this.startMs) / 1_000).toFixed(2)} s`.padStart(8)
-      return `${seconds}  ${this.actors.map((actor) => `${actor.name} ${this.stateOf(actor.name)}`).join('   ')}`
+      return fitted(
+        `${seconds}  ${this.actors.map((actor) => `${actor.name} ${this.stateOf(actor.name)}`).join('   ')}`,
+      )
     })
   }
 
@@ -97,7 +99,7 @@ export class Scene {
       ...(refused > 0 ? [`${refused} late write${refused === 1 ? '' : 's'} refused`] : []),
     ].join(', ')
     const keys = this.watches.map(({ name, watch }) => ({ name, samples: watch.samples }))
-    return timelineOf({ title, ttlMs: TTL_MS, startMs, endMs, history, keys, footer })
+    return timelineOf({ title, ttlMs: TTL_MS, startMs, endMs, history, keys, footer, exact })
   }
 
   /** How long it lasted, for `overlapsOf`. */

@@ -12,6 +12,7 @@ export interface Seen {
   /** For each server, what was seen of the key. */
   readonly keys: readonly { readonly name: string; readonly samples: readonly Sample[] }[]
   readonly footer: string
+  readonly exact: boolean
 }
 
 const MARKS: Partial<Record<Kind, MarkKind>> = {
@@ -23,7 +24,7 @@ const MARKS: Partial<Record<Kind, MarkKind>> = {
 
 /** Who held the key when: a row for each process, one for the key in each server, one for what must not be. */
 export function timelineOf(seen: Seen): Timeline {
-  const { title, ttlMs, startMs, endMs, history, footer } = seen
+  const { title, ttlMs, startMs, endMs, history, footer, exact } = seen
   const lanes = [
     ...history.actors.map((actor) => actorLane(seen, actor)),
     ...seen.keys.map(({ name, samples }) => keyLane(seen, name, samples)),
@@ -36,6 +37,7 @@ export function timelineOf(seen: Seen): Timeline {
     lengthMs: endMs - startMs,
     lanes: lanes.map(fromStart(startMs)),
     footer,
+    exact,
   }
 }
 

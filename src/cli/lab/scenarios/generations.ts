@@ -7,11 +7,12 @@ import { EPISODES, type Episode, type StoryName } from '../stories/episodes.ts'
 import { Facts } from '../stories/facts.ts'
 import { failover } from '../stories/failover.ts'
 import { gap } from '../stories/gap.ts'
+import { minority } from '../stories/minority.ts'
 import { pause } from '../stories/pause.ts'
 import { slow } from '../stories/slow.ts'
 import { Connection } from '../wire/connection.ts'
 
-type OneServer = Exclude<StoryName, 'failover'>
+type OneServer = Exclude<StoryName, 'failover' | 'minority'>
 
 const STORIES: Record<OneServer, (scene: Scene, address: Address) => Promise<void>> = {
   crash,
@@ -25,36 +26,43 @@ export const GENERATIONS: readonly Scenario[] = EPISODES.map((episode) => ({
   ...episode,
   group: 'generations',
   breaksServers: episode.story === 'failover',
+  onlyReal: episode.story === 'minority',
   run: (stage) => play(episode, stage),
 }))
 
 async function play(episode: Episode, stage: Stage): Promise<Outcome> {
   const { generation, story, title, verdict } = episode
   const scene = new Scene(stage, generation)
-  const lifeLeftMs =
-    story === 'failover' ? await playFailover(scene, stage) : await playOn(scene, stage, STORIES[story])
+  const lifeLeftMs = await playOut(story, scene, stage)
   const facts = new Facts(scene, lifeLeftMs)
   return { figures: [scene.timeline(title)], claims: episode.claims(facts), verdict, data: facts.data }
 }
 
 /** Returns how long the key would have lived on. */
-async function playOn(scene: Scene, { place }: Stage, story: (typeof STORIES)[OneServer]): Promise<number> {
-  try {
-    await story(scene, place.address)
-    return await lifeOf(place.address, scene.key)
-  } finally {
-    await scene.close()
+async function playOut(story: StoryName, scene: Scene, { place }: Stage): Promise<number> {
+  if (story === 'failover') {
+    const pair = await place.pair()
+    return await playOn(scene, pair.replica, () => failover(scene, pair), pair.close)
   }
+  if (story === 'minority') {
+    const trio = await place.trio()
+    return await playOn(scene, trio.address, () => minority(scene, trio), trio.close)
+  }
+  return await playOn(scene, place.address, () => STORIES[story](scene, place.address))
 }
 
-async function playFailover(scene: Scene, { place }: Stage): Promise<number> {
-  const pair = await place.pair()
+async function playOn(
+  scene: Scene,
+  address: Address,
+  story: () => Promise<void>,
+  end: () => Promise<void> = async () => {},
+): Promise<number> {
   try {
-    await failover(scene, pair)
-    return await lifeOf(pair.replica, scene.key)
+    await story()
+    return await lifeOf(address, scene.key)
   } finally {
     await scene.close()
-    await pair.close()
+    await end()
   }
 }
 

@@ -2,7 +2,7 @@ import type { Generation } from '../generations/index.ts'
 import { type Claim, claim } from '../scenario.ts'
 import type { Facts } from './facts.ts'
 
-export type StoryName = 'crash' | 'slow' | 'gap' | 'pause' | 'failover'
+export type StoryName = 'crash' | 'slow' | 'gap' | 'pause' | 'failover' | 'minority'
 
 /** One generation in one story. */
 export interface Episode {
@@ -211,5 +211,20 @@ export const EPISODES: readonly Episode[] = [
     ],
     verdict:
       'Tokens come from time and not from a counter that a failover could forget, so the token of B is higher even here.',
+  },
+  {
+    name: 'quorum-crash',
+    title: 'Holdfast over three servers: one of them crashes',
+    about:
+      'A takes the lock in a majority of three independent servers, and one of them is killed. B asks the two that are left.',
+    generation: 'fenced',
+    story: 'minority',
+    claims: (facts) => [
+      claim(facts.happened('serverDied'), 'one of the three servers was killed while A was inside'),
+      ALONE(facts),
+      EXACT(facts, 2),
+    ],
+    verdict:
+      'Any two majorities share a server, so what one server forgets, another one knows. The lock goes on while a minority is away.',
   },
 ]

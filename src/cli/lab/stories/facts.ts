@@ -19,6 +19,10 @@ export class Facts {
     return this.event(actor, kind) !== undefined
   }
 
+  happened(kind: Kind): boolean {
+    return this.scene.history.events.some((event) => event.kind === kind)
+  }
+
   event(actor: string, kind: Kind): Event | undefined {
     return this.scene.history.find(actor, kind)
   }

@@ -12,7 +12,7 @@ const TICK_MS = 250
 
 /** Who held the key when, as a picture. */
 export function timelineSvg(timeline: Timeline): string {
-  const { title, lengthMs, lanes, footer } = timeline
+  const { title, lengthMs, lanes, footer, exact } = timeline
   const span = WIDTH - LEFT - RIGHT
   const xOf = (atMs: number): number => LEFT + (Math.min(atMs, lengthMs) / lengthMs) * span
   const bottom = TOP + lanes.length * LANE
@@ -21,7 +21,7 @@ export function timelineSvg(timeline: Timeline): string {
     ...ticks(lengthMs, xOf, bottom),
     ...lanes.flatMap((lane, at) => laneParts(lane, TOP + at * LANE, xOf)),
     ...shades(lanes, xOf, bottom),
-    text(16, bottom + 44, footer, { style: 'font-weight:600' }),
+    text(16, bottom + 44, footer, { style: 'font-weight:600', fill: colourOf(exact ? 'good' : 'bad') }),
     ...legend(timeline, bottom + 68),
   ]
   return picture(WIDTH, bottom + 84, `${title}. ${footer}`, body)

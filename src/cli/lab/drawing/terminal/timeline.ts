@@ -37,7 +37,11 @@ export function timelineRows(timeline: Timeline, paint: Paint, terminalColumns =
     const name = padEnd(`  ${lane.name}`, NAME_COLUMNS)
     return `${name}${joined(cellsOf(lane, columns, columnOf), paint)}  ${remark(lane, paint)}`.trimEnd()
   })
-  return [...rows, paint('dim', axis(timeline.lengthMs, columns)), `  ${timeline.footer}`]
+  return [
+    ...rows,
+    paint('dim', axis(timeline.lengthMs, columns)),
+    `  ${paint(timeline.exact ? 'green' : 'red', timeline.footer)}`,
+  ]
 }
 
 function cellsOf(lane: Lane, columns: number, columnOf: (atMs: number) => number): Cell[] {
