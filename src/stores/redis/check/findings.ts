@@ -42,12 +42,14 @@ function replication({ port, replicas }: Facts, wait: number): StoreWarning | nu
     return warning(
       'REPLICAS',
       `the Redis server on port ${port} has ${have}, and a failover loses the locks that were not copied yet: set replicas: { wait: 1 }, or check fencing tokens where it matters`,
+      `connect('redis://…?replicas=1')   # or redis(client, { replicas: { wait: 1 } })`,
     )
   }
   if (replicas >= wait) return null
   return warning(
     'REPLICAS',
     `the Redis server on port ${port} has fewer replicas (${replicas}) than each lock waits for (${wait}), so that no lock can be had: connect the replicas, or lower replicas.wait`,
+    `redis-cli -p ${port} info replication   # why they are not connected`,
   )
 }
 
@@ -56,6 +58,7 @@ function version({ port, version: text, isValkey }: Facts): StoreWarning | null 
   return warning(
     'VERSION',
     `the server on port ${port} is Redis ${text}, which gets no more fixes and which Holdfast is not tested with: upgrade to Redis ${OLDEST_MAJOR} or newer, or to Valkey`,
+    `redis-cli -p ${port} info server   # then upgrade it`,
   )
 }
 
