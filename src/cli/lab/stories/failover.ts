@@ -8,7 +8,8 @@ export async function failover(scene: Scene, pair: Pair): Promise<void> {
     scene.cast('A', pair.primary, { workMs: TTL_MS * 0.2, standAt: 'work', afterMs: TTL_MS * 0.5 }),
     scene.cast('B', pair.replica, { workMs: TTL_MS * 0.9 }),
   ])
-  await Promise.all([scene.watch(pair.primary, 'key, primary'), scene.watch(pair.replica, 'key, replica')])
+  await scene.watch(pair.primary, 'key, primary')
+  await scene.watch(pair.replica, 'key, replica')
   pair.stall()
   scene.begin()
   a.send({ kind: 'start' })
