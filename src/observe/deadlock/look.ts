@@ -29,6 +29,12 @@ export function processOf(actor: string | null): string | null {
   return actor === null ? null : (KNOWN_ACTOR.exec(actor)?.[2] ?? null)
 }
 
+/** The actor as its caller named it. */
+export function givenName(actor: string | null): string | null {
+  if (actor === null || processOf(actor) === null) return actor
+  return KNOWN_ACTOR.exec(actor)?.[1] || null
+}
+
 /** Looks at these keys, at what their holders wait for, and so on. */
 export async function chase(world: World, keys: Iterable<string>): Promise<Look> {
   const looking = new Looking(world)

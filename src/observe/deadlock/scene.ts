@@ -1,6 +1,6 @@
 import { type HolderView, type KeyView, type Mode, seqOf } from '../../model/index.ts'
 import type { Graph, GraphHold, GraphLock, GraphPlace, GraphWait } from './graph.ts'
-import { type Look, processOf } from './look.ts'
+import { givenName, type Look, processOf } from './look.ts'
 import type { Note } from './note.ts'
 
 /** A wait that is shorter says nothing: it may be over before anybody could act on it. */
@@ -93,7 +93,8 @@ class Composition {
       this.named.set(name, known.set(node, waitedMs >= LONG_WAIT_MS))
       this.waits.set(node, { id: node, key, mode: modeOf(mode, weight, limit), places: [index] })
       const holds = this.heldBy(name)
-      this.waiters.set(node, { key, label, actor, waitedMs, holds, noted: null, abort: false })
+      const shown = givenName(actor)
+      this.waiters.set(node, { key, label, actor: shown, waitedMs, holds, noted: null, abort: false })
     }
   }
 
@@ -106,8 +107,9 @@ class Composition {
   /** Who it is, when only its name can tell: processes that can leave notes say more, and exactly. */
   private nameOf(label: string, actor: string | null): string | null {
     if (actor === null) return null
-    const isKnown = processOf(actor) !== null
-    if (isKnown && (this.sight.notes || actor.startsWith('@'))) return null
+    const process = processOf(actor)
+    if (process !== null && (this.sight.notes || actor.startsWith('@') || this.look.notes.has(process)))
+      return null
     return JSON.stringify([label, actor])
   }
 
@@ -149,8 +151,7 @@ class Composition {
       const one = own.length === 1 && own[0]?.places.length === 1 ? own[0].id : null
       const id = one ?? `${JSON.stringify([label, actor, mode])} ${key}`
       if (!this.waiters.has(id)) {
-        const shown = processOf(actor) === null ? actor : null
-        const waiter = { key, label, actor: shown, waitedMs, holds: [], noted: null, abort: false }
+        const waiter = { key, label, actor: givenName(actor), waitedMs, holds: [], noted: null, abort: false }
         this.waiters.set(id, waiter)
       }
       return { id, mode: modeOf(mode, weight, limit) }

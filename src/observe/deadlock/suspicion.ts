@@ -64,7 +64,7 @@ export class Suspicions {
     const certain: Deadlock[] = []
     for (const suspicion of this.open.values()) {
       if (!isStillIn(stuck, suspicion.cycle)) this.open.delete(suspicion.name)
-      else if (this.isCertain(suspicion, look, scene)) certain.push(deadlockOf(suspicion, scene))
+      else if (this.isCertain(suspicion, look, scene)) certain.push(this.deadlockOf(suspicion, scene))
     }
     for (const cycle of cyclesIn(stuck)) {
       const name = nameOf(cycle)
@@ -98,16 +98,18 @@ export class Suspicions {
       if ((waiters.get(id)?.waitedMs ?? 0) < before + laterMs - ROUGHLY_MS) return false
     return true
   }
-}
 
-function deadlockOf({ cycle, name }: Suspicion, { waiters, heldMs }: Scene): Deadlock {
-  const members = cycle.map(({ from }) => waiters.get(from) as Waiter)
-  const steps = members.map(({ actor, label, key, waitedMs, holds }, place): DeadlockStep => {
-    const before = cycle.at(place - 1)?.hold ?? null
-    const held = before === null ? null : (heldMs.get(before) ?? null)
-    return { actor, label, waitsFor: key, waitedMs, holds, heldMs: held }
-  })
-  return { name, steps, waiters: members, victim: victimAmong(members) }
+  private deadlockOf({ cycle, name }: Suspicion, { waiters, heldMs }: Scene): Deadlock {
+    const members = cycle.map(({ from }) => waiters.get(from) as Waiter)
+    const steps = members.map(({ actor, label, key, waitedMs, holds }, place): DeadlockStep => {
+      const before = cycle.at(place - 1)?.hold ?? null
+      const held = before === null ? null : (heldMs.get(before) ?? null)
+      return { actor, label, waitsFor: key, waitedMs, holds, heldMs: held }
+    })
+    // Without notes nobody knows whom the others would choose.
+    const agreed = this.sight.notes || members.every(({ noted }) => noted !== null)
+    return { name, steps, waiters: members, victim: agreed ? victimAmong(members) : null }
+  }
 }
 
 /** The youngest wait, by what was told of it: everybody compares the same numbers. */

@@ -5,7 +5,7 @@ import { outcomeOf, Town } from './support.ts'
 const KEYS = ['a', 'b', 'c', 'd', 'e', 'f']
 const PROCESSES = 3
 const WORKERS = 4
-const MINUTES = 10
+const MINUTES = 4
 
 /** Work of up to three seconds in every order-keeping way: waits are long, holds are nested, and nobody is ever stuck. */
 test('a healthy busy system is never suspected: ordered all(), nested locks in one order, readers and permits', async () => {
@@ -64,5 +64,5 @@ test('a healthy busy system is never suspected: ordered all(), nested locks in o
   expect(all.settled).toBe(true)
   expect(failed).toBeNull()
   expect(town.told).toEqual([])
-  expect(rounds).toBeGreaterThan(500)
+  expect(rounds).toBeGreaterThan(200)
 }, 60_000)

@@ -5,7 +5,7 @@ import { type Graph, type GraphLock, type GraphWait, stuckIn } from '../../../sr
 import { ModelWorld, type Wish, wishes } from './world.ts'
 
 const SEED = process.env.FC_SEED === 'random' ? {} : { seed: 42 }
-const RUNS = { numRuns: Number(process.env.FC_RUNS ?? 3000), ...SEED }
+const RUNS = { numRuns: Number(process.env.FC_RUNS ?? 1500), ...SEED }
 
 function worldOf(all: readonly Wish[]): ModelWorld {
   const world = new ModelWorld()
@@ -24,7 +24,7 @@ test('exactly those are stuck whom the lock itself would never serve, in any ord
     }),
     RUNS,
   )
-  expect(stuckCases).toBeGreaterThan(100)
+  expect(stuckCases).toBeGreaterThan(50)
 })
 
 test('there is a cycle if and only if somebody is stuck, and each of its links is real', () => {

@@ -1,6 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
 import { ConflictError, type DeadlockStep, InvalidArgumentError } from 'holdfast'
+import { memory } from 'holdfast/memory'
 import { expect, test } from 'vitest'
+import { MemoryWorld } from '../../../src/stores/memory/world.ts'
 import { Gate, membersOf, nested, outcomeOf, Town } from './support.ts'
 
 const SOCKET = new AsyncResource('socket')
@@ -312,6 +314,26 @@ test('three in a circle, and who only waits behind them: one gives up, the other
   expect(outcomes[3]?.value).toBe('done')
   const [victim] = outcomes.filter(({ error }) => error !== undefined)
   expect((victim as { error: ConflictError }).error.cycle).toHaveLength(3)
+})
+
+test('without records, others are known by the names in the line, and only what is local is ended', async () => {
+  const town = new Town()
+  const world = new MemoryWorld(town.runtime, { offerMs: 1000, keepSeqMs: 0 })
+  const open = (label: string) =>
+    town.locks(label, 'abort', { store: { ...memory({ world }), records: null } })
+  const [p, q] = [open('p'), open('q')]
+  const gate = new Gate()
+  const local = [nested(p, 'x', 'y', gate), nested(p, 'y', 'x', gate)]
+  const remote = [nested(p, 'a', 'b', gate, 'one'), nested(q, 'b', 'a', gate, 'two')]
+  await town.pass(10)
+  gate.open()
+  await town.pass(6000)
+  expect(local.map(({ value }) => value).filter(Boolean)).toEqual(['done'])
+  expect(remote.map(({ settled }) => settled)).toEqual([false, false])
+  const told = town.told.map(({ by, cycle, victim }) => [by, victim, ...membersOf(cycle)].join(' '))
+  const actors = town.told.flatMap(({ cycle }) => cycle.map(({ actor }) => actor))
+  expect([...new Set(actors)].sort()).toEqual(['#1', '#2', 'one', 'two'])
+  expect(told.sort()).toEqual(['p  p: a -> b q: b -> a', 'p p p: x -> y p: y -> x', 'q  p: a -> b q: b -> a'])
 })
 
 test('what a process tells is gone with the wait, and with the process', async () => {

@@ -49,11 +49,12 @@ export function outcomeOf(promise: Promise<unknown>): { value: unknown; error: u
 }
 
 /** One holds the first key, and asks for the second when the gate opens. */
-export function nested(locks: Locks, first: string, second: string, gate: Gate) {
+export function nested(locks: Locks, first: string, second: string, gate: Gate, actor?: string) {
+  const options = actor === undefined ? {} : { actor }
   return outcomeOf(
-    locks.using(first, async () => {
+    locks.using(first, options, async () => {
       await gate.opened
-      return await locks.using(second, () => 'done')
+      return await locks.using(second, options, () => 'done')
     }),
   )
 }
