@@ -1,15 +1,23 @@
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import type { HolderView, KeyView, WaiterView } from '../../../src/index.ts'
+import {
+  createLocks,
+  type HolderView,
+  type KeyView,
+  type Records,
+  type WaiterView,
+} from '../../../src/index.ts'
 import { type Context, type Glimpse, glimpseOf, type Usual } from '../../../src/observe/doctor/context.ts'
 import { examineKey } from '../../../src/observe/doctor/examine.ts'
-import { type Habits, merged, newHabit, usuals } from '../../../src/observe/doctor/habits.ts'
+import { type Habits, merged, newHabit, readHabits, usuals } from '../../../src/observe/doctor/habits.ts'
 import { addTime, countOf, quantileMs, type Times } from '../../../src/observe/doctor/histogram.ts'
 import { doctorSettings } from '../../../src/observe/doctor/options.ts'
 import { whyGone } from '../../../src/observe/doctor/processes.ts'
 import { examineServer, matches } from '../../../src/observe/doctor/server.ts'
 import { examineTimes } from '../../../src/observe/doctor/times.ts'
 import { argument, span, word } from '../../../src/observe/doctor/words.ts'
+import { memory, memoryWorld } from '../../../src/stores/memory/index.ts'
 
 const WALL_MS = Date.UTC(2026, 10, 16)
 const TOKEN = (BigInt(WALL_MS) * 1000n) << 8n
@@ -283,6 +291,30 @@ describe('habits', () => {
     expect(judged({ ...USUAL, expired: 1 })).toHaveLength(1)
     expect(judged({ ...short, holds: 19 })).toEqual([])
     expect(examineTimes([short], 'other:')).toEqual([])
+  })
+})
+
+describe('a process with habits', () => {
+  it('publishes how long it worked and how long the key was closed over all hand-overs, when it closes', async () => {
+    const world = memoryWorld()
+    const locks = createLocks({ store: memory({ world }), habits: true, prefix: 'shop:', ttl: '7s' })
+    // All at once, so that one claim of the store is handed from each to the next.
+    await Promise.all(Array.from({ length: 25 }, () => locks.using('order:42', () => sleep(2))))
+    await locks.using('order:43', { ttl: '8s' }, () => {})
+    await locks.close()
+    const reader = createLocks({ store: memory({ world }) })
+    const [usual, ...others] = usuals(await readHabits(reader.records as Records))
+    expect(others).toEqual([])
+    expect(usual).toMatchObject({ pattern: 'shop:order:*', holds: 26, ttlMs: 8000, expired: 0 })
+    expect(usual?.closedP99Ms).toBeGreaterThanOrEqual(25 * 2)
+    expect(usual?.closedP99Ms).toBeGreaterThan(usual?.workP99Ms as number)
+    await reader.close()
+  })
+
+  it('is refused on a store without records', () => {
+    const store = memory()
+    const bare = { ...store, records: null, traits: { ...store.traits, records: false } }
+    expect(() => createLocks({ store: bare, habits: true })).toThrow(/no records to keep habits in/)
   })
 })
 
