@@ -2,7 +2,6 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { HistoryWriter } from './history.ts'
 import type { WorkerOrder } from './order.ts'
-import { sleep } from './visitor.ts'
 
 export interface CrewOrder extends Omit<WorkerOrder, 'name' | 'url'> {
   /** The program of a worker. */
@@ -70,7 +69,8 @@ export class Crew {
     await Promise.all(
       this.workers.map(async (worker) => {
         worker.child.stdin?.end()
-        const inTime = await Promise.race([worker.ended.then(() => true), sleep(END_MS).then(() => false)])
+        const late = new Promise<boolean>((resolve) => setTimeout(() => resolve(false), END_MS).unref())
+        const inTime = await Promise.race([worker.ended.then(() => true), late])
         if (!inTime) this.complain(`${worker.name} does not end`)
         else if (worker.child.exitCode === 0 && worker.complaint !== '')
           this.complain(`${worker.name} said: ${worker.complaint.slice(0, 2000)}`)

@@ -52,9 +52,12 @@ export function* planOf(seed: number, nemeses: readonly Nemesis[], pace: Pace): 
   }
 }
 
-/** Two faults of one area would get into each other's way: who heals the one ends the other. */
+/**
+ * Two faults of one area would get into each other's way: who heals the one ends the other, and who asks something of a server that
+ * stands still waits until it is healed, which is after that.
+ */
 function areaOf(kind: string): string {
-  return kind.split(' ')[0] as string
+  return /^(worker|network) /.exec(kind)?.[1] ?? 'server'
 }
 
 export interface SufferOptions {
