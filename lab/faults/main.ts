@@ -7,7 +7,7 @@ import { LONG, type Pace, SHORT } from './nemeses.ts'
 import { writeReport } from './report/pages.ts'
 import { keep } from './report/results.ts'
 import { replayCommand, type Summary, summaryOf } from './report/summary.ts'
-import { run } from './run.ts'
+import { judge, run } from './run.ts'
 import { Screen } from './screen.ts'
 
 const USAGE = `Real faults against real servers, and a check of everything that happened.
@@ -18,6 +18,7 @@ const USAGE = `Real faults against real servers, and a check of everything that 
   --seed N        the faults and their order; one of chance when left out
   --short         every store for some seconds, for continuous integration
   --control NAME  only this broken lock: the checks must flag it
+  --judge         judges the history of that store and seed once more, without a run
   --keep          adds the result to docs/results
   --out DIR       where histories and reports go (.cache/faults)`
 
@@ -32,6 +33,7 @@ const { values } = parseArgs({
     seed: { type: 'string' },
     short: { type: 'boolean' },
     control: { type: 'string' },
+    judge: { type: 'boolean' },
     keep: { type: 'boolean' },
     out: { type: 'string', default: '.cache/faults' },
     help: { type: 'boolean' },
@@ -94,16 +96,10 @@ async function one(store: StoreName, flagged: number, program: string): Promise<
   const folder = `${values.out}/${store}-${seed}`
   const onProgress = (text: string): void => screen.progress(store, text)
   try {
-    const result = await run({
-      store,
-      seed,
-      minutes,
-      pace,
-      program,
-      folder: `${folder}/history`,
-      stop: stop.signal,
-      onProgress,
-    })
+    const history = `${folder}/history`
+    const result = values.judge
+      ? judge(store, seed, history)
+      : await run({ store, seed, minutes, pace, program, folder: history, stop: stop.signal, onProgress })
     const summary = summaryOf(result, flagged)
     const page = writeReport(folder, result, summary)
     screen.say(line(summary))

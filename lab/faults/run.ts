@@ -49,18 +49,23 @@ export async function run(options: RunOptions): Promise<Run> {
   mkdirSync(folder, { recursive: true })
   onProgress('starts its servers')
   const world = await WORLDS[store](seed)
-  let sufferedMs = 0
   try {
-    sufferedMs = await withCrew(world, options)
+    await withCrew(world, options)
   } finally {
     await world.stop()
   }
   onProgress('is judged')
-  const story = storyOf(readHistory(folder))
-  return { store, seed, minutes: sufferedMs / 60_000, story, verdict: examine(story, EXPECTATIONS[store]) }
+  return judge(store, seed, folder)
 }
 
-async function withCrew(world: World, options: RunOptions): Promise<number> {
+/** What the checks say of a history. */
+export function judge(store: StoreName, seed: number, folder: string): Run {
+  const story = storyOf(readHistory(folder))
+  const minutes = (story.toMs - story.fromMs) / 60_000
+  return { store, seed, minutes, story, verdict: examine(story, EXPECTATIONS[store]) }
+}
+
+async function withCrew(world: World, options: RunOptions): Promise<void> {
   const { store, seed, minutes, pace, program, folder, stop, onProgress } = options
   const history = new HistoryWriter(folder, 'runner')
   const witness = new Witness(new HistoryWriter(folder, 'witness'))
@@ -71,7 +76,6 @@ async function withCrew(world: World, options: RunOptions): Promise<number> {
   const meter = new StallMeter(history)
   const urlOf = (place: number) => world.urlBy(wires.portsOf(place))
   const crew = new Crew({ program, folder, socket, seed, size: WORKERS, urlOf }, history)
-  const startedMs = clockMs()
   try {
     await untilBegun(folder, stop)
     const nemeses = [...workerNemeses(crew), ...networkNemeses(wires, crew), ...world.nemeses]
@@ -93,7 +97,6 @@ async function withCrew(world: World, options: RunOptions): Promise<number> {
     await wires.close()
     await witness.close()
   }
-  return clockMs() - startedMs
 }
 
 /** Until every worker has written a line. */

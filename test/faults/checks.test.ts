@@ -132,6 +132,12 @@ describe('time', () => {
     expect(found(tale.fault(500, 600, 'network cut').story)).toEqual([])
   })
 
+  it('who died in the line waits for nothing any more', () => {
+    const tale = new Tale().asked(0, 'b-1').waiting(2, 'b-1').visit(1, 100, 'a-1', 1)
+    tale.tell(50, 'runner', { f: 'crashed', worker: 'b' }).until(5000)
+    expect(found(tale.story)).toEqual([])
+  })
+
   it('a call that does not come back in its time is found', () => {
     expect(found(new Tale().asked(0, 'a-1', { waitMs: 100 }).until(9000).story)).toEqual(['settled'])
     const dead = new Tale().asked(0, 'a-1', { waitMs: 100 }).tell(50, 'runner', { f: 'crashed', worker: 'a' })
@@ -170,6 +176,13 @@ describe('the model of a lock', () => {
 
   it('has none for a token that falls, although nobody overlaps', () => {
     expect(judged(new Tale().visit(0, 10, 'a-1', 2).visit(20, 30, 'b-1', 1).story)).toEqual(['linearizable'])
+  })
+
+  it('explains a grant by what a store forgot, even before the other had heard of its own', () => {
+    const tale = new Tale().fault(10, 11, 'flush').asked(5, 'a-1').asked(8, 'b-1').granted(14, 'b-1', 2)
+    const story = tale.granted(15, 'a-1', 1).released(20, 'a-1').released(21, 'b-1').story
+    expect(lockModel(story, RULES)).toHaveLength(1)
+    expect(lockModel(story, { ...RULES, weaknesses: ['flush'] })).toEqual([])
   })
 
   it('explains a grant by a release whose outcome is unknown', () => {

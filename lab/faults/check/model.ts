@@ -53,13 +53,12 @@ function grantOf(visit: Granted, permits: number): Step<State> {
 }
 
 function endOf(visit: Granted, toMs: number, story: Story, rules: OverlapRules): Step<State> {
-  // What a documented weakness made the store forget may have ended with that fault.
+  // What a documented weakness made the store forget may have ended with that fault, even before its holder heard of the grant.
   const forgotten = story.faults
     .filter(({ fromMs }) => fromMs <= visit.validUntilMs)
     .find((fault) => explains(fault, Math.max(visit.settledMs, fault.fromMs), rules))
   const ownMs = Math.max(visit.settledMs, visit.validUntilMs)
-  const fromMs =
-    forgotten === undefined ? ownMs : Math.max(visit.settledMs, Math.min(ownMs, forgotten.fromMs))
+  const fromMs = forgotten === undefined ? ownMs : Math.min(ownMs, Math.max(visit.askedMs, forgotten.fromMs))
   return {
     fromMs,
     toMs,

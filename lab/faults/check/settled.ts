@@ -4,11 +4,10 @@ import type { Weather } from './weather.ts'
 
 /** Every call comes back: by its wait, and by the time that one call to the store may take. */
 export function settled(story: Story, weather: Weather, slackMs: number): Violation[] {
-  const crashed = new Map(story.crashes.map(({ worker, atMs }) => [worker, atMs]))
   const paused = story.faults.filter(({ kind }) => kind.startsWith('worker'))
   return story.visits.flatMap((visit): Violation[] => {
     const { op, key, worker, askedMs, waitMs } = visit
-    const endMs = visit.settledMs ?? crashed.get(worker) ?? story.toMs
+    const endMs = visit.settledMs ?? story.toMs
     // A process that stood still comes back later by that long.
     const stoodMs = paused
       .filter(({ target }) => worker.startsWith(`${target}.`))

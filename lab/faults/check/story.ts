@@ -13,7 +13,7 @@ export interface Visit {
   /** When the process knew that it was in the line. */
   waitingMs: number | null
   outcome: 'granted' | 'refused' | 'unknown' | 'open'
-  /** When the call came back; null for one that never did. */
+  /** When the call came back, or its process died; null for one that did neither. */
   settledMs: number | null
   token: bigint | null
   /** Until when the lease was valid by its own account: whatever ended it first. */
@@ -188,7 +188,10 @@ function add(visit: Visit, event: Event): void {
 }
 
 function end(visit: Visit, crashedMs: number | undefined): void {
-  if (crashedMs === undefined || visit.validUntilMs <= crashedMs) return
+  if (crashedMs === undefined) return
+  // Who is dead waits for nothing any more.
+  if (visit.outcome === 'open') visit.settledMs = crashedMs
+  if (visit.validUntilMs <= crashedMs) return
   visit.validUntilMs = crashedMs
   visit.endedBy = 'crash'
 }
