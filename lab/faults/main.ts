@@ -24,6 +24,7 @@ const USAGE = `Real faults against real servers, and a check of everything that 
 
 const SHORT_MINUTES = 0.1
 const AT_ONCE = 2
+const END_MS = 3000
 
 const { values } = parseArgs({
   options: {
@@ -63,6 +64,11 @@ async function main(): Promise<void> {
     bundle.remove()
     screen.end()
   }
+  // Everything was stopped. Should something have been forgotten, it must not hold up whoever waits for the end.
+  setTimeout(() => {
+    console.error(`still open: ${process.getActiveResourcesInfo().join(', ')}`)
+    process.exit()
+  }, END_MS).unref()
 }
 
 /** How many broken locks were flagged; null when one was not, and everything else is void. */

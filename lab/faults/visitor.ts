@@ -109,7 +109,8 @@ export class Stay {
     // The clock is read before the lease is asked: what is told is never longer than what was known.
     const t = clockMs()
     this.sampledMs = t
-    const untilMs = lease.held ? t + lease.remainingMs() : t
+    // A process that stood still may get its lease when it is over.
+    const untilMs = lease.held ? t + lease.remainingMs() : 0
     history.write({ f: 'granted', op, token: lease.token?.toString() ?? null, untilMs }, t)
     lease.signal?.addEventListener('abort', () => history.write({ f: 'lost', op }), { once: true })
   }

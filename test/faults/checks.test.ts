@@ -185,6 +185,16 @@ describe('the model of a lock', () => {
     expect(lockModel(story, { ...RULES, weaknesses: ['flush'] })).toEqual([])
   })
 
+  it('lets a lease be over before its holder hears of it', () => {
+    const tale = new Tale()
+      .asked(0, 'a-1')
+      .visit(2500, 2600, 'b-1', 2)
+      .granted(2700, 'a-1', 1, 0)
+      .released(2701, 'a-1', 'expired')
+    expect(judged(tale.story)).toEqual([])
+    expect(found(tale.story)).toEqual([])
+  })
+
   it('explains a grant by a release whose outcome is unknown', () => {
     const tale = new Tale().asked(0, 'a-1').granted(1, 'a-1', 1).released(10, 'a-1', 'unknown')
     expect(judged(tale.visit(20, 30, 'b-1', 2).story)).toEqual([])

@@ -57,7 +57,8 @@ function endOf(visit: Granted, toMs: number, story: Story, rules: OverlapRules):
   const forgotten = story.faults
     .filter(({ fromMs }) => fromMs <= visit.validUntilMs)
     .find((fault) => explains(fault, Math.max(visit.settledMs, fault.fromMs), rules))
-  const ownMs = Math.max(visit.settledMs, visit.validUntilMs)
+  // A lease that was over when its holder heard of it ended at some time since it was asked for.
+  const ownMs = visit.validUntilMs > visit.settledMs ? visit.validUntilMs : visit.askedMs
   const fromMs = forgotten === undefined ? ownMs : Math.min(ownMs, Math.max(visit.askedMs, forgotten.fromMs))
   return {
     fromMs,
