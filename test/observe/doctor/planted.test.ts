@@ -7,6 +7,7 @@ import {
   type FindingCode,
   type LocksOptions,
   type Records,
+  type Remains,
   StaleTokenError,
 } from '../../../src/index.ts'
 import { newHabit, publish } from '../../../src/observe/doctor/habits.ts'
@@ -154,6 +155,22 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
     },
     LONG_MS,
   )
+
+  it('a foreign lock that is used while the reaper looks is kept', async ({ skip }) => {
+    const { foreign, use } = ward
+    if (foreign === null || use === undefined) return skip('nobody but Holdfast writes to its file')
+    const store = ward.store()
+    const { inspect, reap } = store.admin
+    const seen: Remains[] = []
+    for await (const fact of inspect!.call(store.admin, { foreign: [foreign], deadForMs: 0, values: true }))
+      if (fact.kind === 'foreign') seen.push(fact)
+    expect(seen).toHaveLength(1)
+    await use()
+    expect(await reap!.call(store.admin, seen, 0)).toEqual([false])
+    await store.close()
+    const young = await all(locks().reap({ foreign: [foreign], older: '1h', remove: true }))
+    expect(young.filter(({ kind, outcome }) => kind === 'foreign' && outcome === 'removed')).toEqual([])
+  })
 
   it(
     'the reaper shows what is dead, removes it when told to, and leaves what lives',

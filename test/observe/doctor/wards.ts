@@ -25,6 +25,8 @@ export interface Ward {
   readonly plants: readonly Plant[]
   /** The pattern under which a foreign lock was planted; null where there are none. */
   readonly foreign: string | null
+  /** Uses the planted foreign lock, as its program would. */
+  use?(): Promise<unknown>
   /** Which sicknesses the server cannot have, and why. */
   readonly immune: Partial<Record<FindingCode, string>>
   stop(): Promise<void>
@@ -52,6 +54,7 @@ export async function redisWard(): Promise<Ward> {
     url: server.url,
     store: (runtime) => ended(new Redis(server.url), (client) => redis(client, runtime && { runtime })),
     foreign: 'lock:*',
+    use: () => tool.set('lock:theirs', '2'),
     immune: { ORPHAN_BLOCKS: 'a lock that is dead blocks nobody: every claim counts its time' },
     plants: [
       plant('FOREIGN_NO_TTL', /^lock:theirs: a string without a ttl/, () => tool.set('lock:theirs', '1')),
@@ -89,6 +92,7 @@ export async function postgresWard(): Promise<Ward> {
       return ended(pool, (client) => postgres(client, runtime && { runtime }))
     },
     foreign: 'advisory:*',
+    use: () => stranger.query('SELECT 1'),
     immune: { ORPHAN_BLOCKS: 'a row that is dead blocks nobody: every claim counts its time' },
     plants: [
       plant('FOREIGN_NO_TTL', /^advisory:0:4711: an advisory lock of session \d+ \(old-cron\)/, () =>
@@ -137,6 +141,7 @@ export async function etcdWard(): Promise<Ward> {
     url: cluster.url,
     store: (runtime) => createStore({ endpoints: cluster.endpoints, ...(runtime && { runtime }) }),
     foreign: 'locks/*',
+    use: () => put('locks/theirs', '2'),
     immune: {
       ORPHAN: 'whatever is dead goes with its lease',
       STORE_AT_RISK:
