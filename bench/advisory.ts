@@ -57,6 +57,8 @@ async function run({ bundle, size, only, progress }: Context): Promise<Result> {
     const shape = size === 'tiny' ? { rounds: 1, roundMs: 20 } : { rounds: 5, roundMs: 1000 }
     const order = (part: Order['part'], subjects: readonly string[]): Order => ({
       ...shape,
+      // Fifty that look again and again take many seconds until the last of them has had its turn.
+      ...(part === 'waiters' ? { rounds: Math.min(shape.rounds, 2) } : {}),
       database,
       url: server.url,
       part,

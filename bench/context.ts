@@ -6,6 +6,8 @@ export interface Bench {
   run(context: Context): Result | Promise<Result>
   /** Judges rows that were measured at different times; only a benchmark that has parts has it. */
   judge?(rows: readonly Row[]): Target[]
+  /** Whether subjects, too, can be measured at different times. */
+  readonly bySubject?: true
   /** The rows as SVG. */
   draw?(result: Result, machine: Machine): string
 }

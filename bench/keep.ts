@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import type { Bench } from './context.ts'
 import type { Machine } from './machine.ts'
-import type { Result } from './result.ts'
+import type { Result, Row } from './result.ts'
 
 const FOLDER = new URL('./results/', import.meta.url)
 
@@ -14,11 +14,12 @@ export function keep(name: string, bench: Bench, machine: Machine, result: Resul
   if (bench.draw !== undefined) writeFileSync(new URL(`${name}.svg`, FOLDER), bench.draw(whole, machine))
 }
 
-function completed({ judge }: Bench, result: Result, file: URL): Result {
+function completed({ judge, bySubject }: Bench, result: Result, file: URL): Result {
   if (judge === undefined || !existsSync(file)) return result
-  const fresh = new Set(result.rows.map(({ workload }) => workload))
+  const nameOf = ({ workload, subject }: Row): string => (bySubject ? `${workload} ${subject}` : workload)
+  const fresh = new Set(result.rows.map(nameOf))
   const before = (JSON.parse(readFileSync(file, 'utf8'), nothingIsNaN) as Result).rows
-  const rows = [...before.filter(({ workload }) => !fresh.has(workload)), ...result.rows]
+  const rows = [...before.filter((row) => !fresh.has(nameOf(row))), ...result.rows]
   return { ...result, rows, targets: judge(rows) }
 }
 

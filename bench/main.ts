@@ -15,6 +15,7 @@ import { REDIS, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
 import type { Result, Size } from './result.ts'
 import { benchSqlite, CONTENDER, PAIR } from './sqlite.ts'
+import { STORE_PROGRAM, STORES_BENCH } from './stores.ts'
 import { ZOOKEEPER } from './zookeeper.ts'
 
 const MEMORY = new URL('./programs/memory.ts', import.meta.url)
@@ -38,6 +39,7 @@ const BENCHES: Record<string, Bench> = {
 const BESIDE_PEERS = new Set(['advisory', 'redis', 'quorum', 'etcd', 'zookeeper'])
 
 const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny] [--only PART,…] [--profile FOLDER]
+npm run bench -- --stores [--only STORE,…]    all stores side by side
   --json     print the results as JSON
   --write    keep them in bench/results/
   --tiny     only show that everything runs: the figures mean nothing
@@ -59,12 +61,13 @@ const { values, positionals } = parseArgs({
     write: { type: 'boolean', default: false },
     tiny: { type: 'boolean', default: false },
     only: { type: 'string' },
+    stores: { type: 'boolean', default: false },
     profile: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
-const names = positionals.length === 0 ? Object.keys(BENCHES) : positionals
-const unknown = names.filter((name) => !Object.hasOwn(BENCHES, name))
+const names = values.stores ? ['stores'] : positionals.length === 0 ? Object.keys(BENCHES) : positionals
+const unknown = names.filter((name) => !Object.hasOwn(BENCHES, name) && name !== 'stores')
 if (values.help || unknown.length > 0) {
   console.log(unknown.length > 0 ? `Unknown: ${unknown.join(', ')}.\n${USAGE}` : USAGE)
   process.exitCode = values.help ? 0 : 64
@@ -90,6 +93,7 @@ async function run(): Promise<void> {
     QUORUM_PROGRAM,
     INVENTORY_PROGRAM,
     DATABASE_PROGRAM,
+    STORE_PROGRAM,
     ...REDIS_PROGRAMS,
   )
   const context: Context = {
@@ -101,7 +105,7 @@ async function run(): Promise<void> {
   }
   try {
     for (const name of names) {
-      const bench = BENCHES[name] as Bench
+      const bench = BENCHES[name] ?? STORES_BENCH
       const result = await bench.run(context)
       results[name] = result
       say(describeResult(result))

@@ -26,8 +26,8 @@ const TTL_MS = 10_000
 
 type Open = (url: string) => Promise<Subject>
 
-interface AdvisoryLockModule {
-  default(url: string): (name: string) => { withLock(work: () => Promise<unknown>): Promise<unknown> }
+type AdvisoryLock = (url: string) => (name: string) => {
+  withLock(work: () => Promise<unknown>): Promise<unknown>
 }
 interface Destroyable {
   destroy(): Promise<void>
@@ -62,8 +62,9 @@ export const SUBJECTS: Readonly<Record<DatabaseName, Readonly<Record<string, Ope
       return ours(createLocks({ store: postgres(pool), wait: 60_000 }), pool)
     },
     [ADVISORY_LOCK]: async (url) => {
-      const { default: library } = await load<AdvisoryLockModule>('advisory-lock')
-      const make = library(url)
+      const { default: library } = await load<{ default: { default: AdvisoryLock } }>('advisory-lock')
+      // A module of the older kind: its own default is inside the one that it is given.
+      const make = library.default(url)
       return { run: (key, work) => make(key).withLock(work), close: async () => {} }
     },
     [VERROU[0]]: (url) => overKnex('pg', url),

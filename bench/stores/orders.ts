@@ -1,0 +1,6 @@
+/** What the program of this benchmark is told. */
+export type Order =
+  | { readonly part: 'alone'; readonly url: string; readonly rounds: number; readonly roundMs: number }
+  | { readonly part: 'some'; readonly url: string; readonly count: number }
+  | { readonly part: 'contender'; readonly url: string }
+  | { readonly part: 'holder' | 'waiter'; readonly url: string; readonly ttlMs: number }
