@@ -19,13 +19,13 @@ else await measure(order.part === 'alone' ? 1 : WAITERS)
 for (const subject of opened.values()) await subject.close()
 process.disconnect?.()
 
-/** Rounds of all subjects in turn, after one that does not count. */
+/** Rounds of all subjects in turn, after one of a single task that does not count. */
 async function measure(tasks: number): Promise<void> {
   const rates: Record<string, number[]> = {}
   for (let round = -1; round < order.rounds; round++) {
     const names = round % 2 === 0 ? order.subjects : order.subjects.toReversed()
     for (const name of names) {
-      const rate = await rateOf(opened.get(name) as Subject, tasks)
+      const rate = await rateOf(opened.get(name) as Subject, round < 0 ? 1 : tasks)
       if (round >= 0) rates[name] = [...(rates[name] ?? []), rate]
     }
   }

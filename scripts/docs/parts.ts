@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { exitCodeOf } from '../../src/cli/exit.ts'
 import { ERRORS, type ErrorCode, LockError } from '../../src/errors.ts'
 import { SICKNESSES } from '../../src/observe/doctor/findings.ts'
-import { benchmarks } from './benchmarks.ts'
+import { benchmarks, stores } from './benchmarks.ts'
 import { expectations, results } from './faults.ts'
 import { ROOT } from './files.ts'
 import { generations } from './lab.ts'
@@ -26,6 +26,7 @@ const PARTS: Record<string, (...rest: string[]) => string | Promise<string>> = {
   examples,
   sicknesses,
   benchmarks,
+  stores,
   expectations,
   results,
   generations,

@@ -22,6 +22,7 @@ test('every benchmark runs, sees no overlap and says something about each of its
     'sqlite',
     'postgres',
     'mysql',
+    'advisory',
     'redis',
     'quorum',
     'inventory',

@@ -17,12 +17,10 @@ export class Expiry {
     this.end = end
   }
 
-  /** Looks at every hold only when the earliest end of those that were known is reached. */
-  arm(atMs = this.earliestMs()): void {
-    if (this.closed || atMs >= this.dueMs) return
-    this.timer?.clear()
-    this.dueMs = atMs
-    this.timer = this.runtime.setTimer(() => this.ring(), atMs - this.runtime.nowMs(), true)
+  /** Claims that may have been granted: by a ttl from now each of them is over, or was renewed. */
+  expect(claims: readonly Claim[]): void {
+    const nowMs = this.runtime.nowMs()
+    for (const { ttlMs } of claims) this.arm(nowMs + ttlMs)
   }
 
   close(): void {
@@ -30,17 +28,20 @@ export class Expiry {
     this.timer?.clear()
   }
 
+  /** All holds are looked at only when the earliest end that was expected is reached. */
+  private arm(atMs: number): void {
+    if (this.closed || atMs >= this.dueMs) return
+    this.timer?.clear()
+    this.dueMs = atMs
+    this.timer = this.runtime.setTimer(() => this.ring(), atMs - this.runtime.nowMs(), true)
+  }
+
   private ring(): void {
     this.dueMs = Number.POSITIVE_INFINITY
     const nowMs = this.runtime.nowMs()
-    for (const { claim, expiresAtMs } of [...this.book.holders()]) if (expiresAtMs <= nowMs) this.end(claim)
-    const left = [...this.book.holders()].filter(({ expiresAtMs }) => expiresAtMs > nowMs)
-    if (left.length > 0) this.arm(Math.min(...left.map(({ expiresAtMs }) => expiresAtMs)))
-  }
-
-  private earliestMs(): number {
-    let earliestMs = Number.POSITIVE_INFINITY
-    for (const { expiresAtMs } of this.book.holders()) earliestMs = Math.min(earliestMs, expiresAtMs)
-    return earliestMs
+    for (const { claim, expiresAtMs } of [...this.book.holders()]) {
+      if (expiresAtMs <= nowMs) this.end(claim)
+      else this.arm(expiresAtMs)
+    }
   }
 }

@@ -65,14 +65,24 @@ export class Session {
 
   private async connect(): Promise<Connection> {
     if (this.closed) throw new StoreError('the store is closed')
-    const connection = await this.server.open(() => this.drop(connection))
+    // It may end while it is being opened, and is nobody's then: the next statement on it fails.
+    let opened: Connection | null = null
+    const connection = await this.server.open(() => {
+      if (opened !== null) this.drop(opened)
+    })
     if (this.closed) {
       await connection.close()
       throw new StoreError('the store is closed')
     }
+    opened = connection
     this.connection = connection
     this.idleMs = 0
-    await this.keepFor(connection, SHORTEST_IDLE_MS)
+    try {
+      await this.keepFor(connection, SHORTEST_IDLE_MS)
+    } catch (error) {
+      this.drop(connection)
+      throw error
+    }
     this.watch(connection)
     return connection
   }

@@ -6,6 +6,7 @@ import { Book, type Plan } from './book.ts'
 import type { SessionServer } from './connection.ts'
 import { Expiry } from './expiry.ts'
 import type { Gate } from './gate.ts'
+import { Names } from './names.ts'
 import { Rounds } from './rounds.ts'
 import { Session } from './session.ts'
 
@@ -14,7 +15,7 @@ export class AdvisoryStore implements Store {
   readonly traits: Traits
   readonly admin: Admin
   readonly records = null
-  private readonly server: SessionServer
+  private readonly names: Names
   private readonly session: Session
   private readonly book: Book
   private readonly rounds: Rounds
@@ -23,7 +24,7 @@ export class AdvisoryStore implements Store {
 
   constructor(server: SessionServer, runtime: Runtime) {
     this.traits = server.traits
-    this.server = server
+    this.names = new Names(server)
     this.book = new Book(runtime, (gate) => this.wake(gate))
     this.session = new Session(server, runtime, () => this.lost())
     this.rounds = new Rounds((steps, ttlMs) => this.session.run(steps, ttlMs))
@@ -41,7 +42,7 @@ export class AdvisoryStore implements Store {
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const answers = await this.each(claims, (name, claim) => this.book.attempt(name, claim))
-    this.expiry.arm()
+    this.expiry.expect(claims)
     return answers
   }
 
@@ -70,7 +71,7 @@ export class AdvisoryStore implements Store {
   ): Promise<readonly A[]> {
     return Promise.all(
       claims.map((claim) => {
-        const name = this.server.nameOf(claim.key)
+        const name = this.names.of(claim.key)
         return this.rounds.add(name, () => plan(name, claim))
       }),
     )
