@@ -1020,26 +1020,26 @@ return { 1, ARGV[1] }
 `,
   },
   stockSell: {
-    sha: 'aef60286ba1ca81fe4846e814d045b714302bf04',
-    source: `local call, stock, buyer, count = redis.call, KEYS[1], ARGV[2], ARGV[3]
-local order, units, goods = 'o:' .. ARGV[1], KEYS[2], nil
-if units then
-local unit = call('LINDEX', units, 0)
+    sha: 'f77b1fa903f229eede4e85e9d16abf6dd955a0b4',
+    source: `local call, STOCK, UNITS = redis.call, KEYS[1], KEYS[2]
+local order, buyer, count, goods = 'o:' .. ARGV[1], ARGV[2], ARGV[3], nil
+if UNITS then
+local unit = call('LINDEX', UNITS, 0)
 goods = unit and cjson.encode({ unit })
-elseif call('HINCRBY', stock, 'left', '-' .. count) >= 0 then
+elseif call('HINCRBY', STOCK, 'left', '-' .. count) >= 0 then
 goods = count
 end
-local new = goods and call('HSETNX', stock, order, 's' .. #buyer .. ':' .. buyer .. goods) == 1
-local has = new and call('HINCRBY', stock, 'b:' .. buyer, count)
+local new = goods and call('HSETNX', STOCK, order, 's' .. #buyer .. ':' .. buyer .. goods) == 1
+local has = new and call('HINCRBY', STOCK, 'b:' .. buyer, count)
 if new and has <= tonumber(ARGV[4] or has) then
-if units then call('LPOP', units) end
+if UNITS then call('LPOP', UNITS) end
 return tonumber(goods) or goods
 end
 if new then
-call('HDEL', stock, order)
-if call('HINCRBY', stock, 'b:' .. buyer, '-' .. count) == 0 then call('HDEL', stock, 'b:' .. buyer) end
+call('HDEL', STOCK, order)
+if call('HINCRBY', STOCK, 'b:' .. buyer, '-' .. count) == 0 then call('HDEL', STOCK, 'b:' .. buyer) end
 end
-if not units and call('HINCRBY', stock, 'left', count) == 0 and call('HLEN', stock) == 1 then call('DEL', stock) end
+if not UNITS and call('HINCRBY', STOCK, 'left', count) == 0 and call('HLEN', STOCK) == 1 then call('DEL', STOCK) end
 return false
 `,
   },

@@ -6,24 +6,24 @@
 -- ARGV[3]: how many; 1 of named units
 -- ARGV[4]: the most that one buyer may have, left out for no limit
 -- Answers: the goods as a number or as JSON of the names; nothing, and nothing is changed, when it is not the usual take
-local call, stock, buyer, count = redis.call, KEYS[1], ARGV[2], ARGV[3]
-local order, units, goods = 'o:' .. ARGV[1], KEYS[2], nil
-if units then
-  local unit = call('LINDEX', units, 0)
+local call, STOCK, UNITS = redis.call, KEYS[1], KEYS[2]
+local order, buyer, count, goods = 'o:' .. ARGV[1], ARGV[2], ARGV[3], nil
+if UNITS then
+  local unit = call('LINDEX', UNITS, 0)
   goods = unit and cjson.encode({ unit })
-elseif call('HINCRBY', stock, 'left', '-' .. count) >= 0 then
+elseif call('HINCRBY', STOCK, 'left', '-' .. count) >= 0 then
   goods = count
 end
-local new = goods and call('HSETNX', stock, order, 's' .. #buyer .. ':' .. buyer .. goods) == 1
-local has = new and call('HINCRBY', stock, 'b:' .. buyer, count)
+local new = goods and call('HSETNX', STOCK, order, 's' .. #buyer .. ':' .. buyer .. goods) == 1
+local has = new and call('HINCRBY', STOCK, 'b:' .. buyer, count)
 if new and has <= tonumber(ARGV[4] or has) then
-  if units then call('LPOP', units) end
+  if UNITS then call('LPOP', UNITS) end
   return tonumber(goods) or goods
 end
 
 if new then
-  call('HDEL', stock, order)
-  if call('HINCRBY', stock, 'b:' .. buyer, '-' .. count) == 0 then call('HDEL', stock, 'b:' .. buyer) end
+  call('HDEL', STOCK, order)
+  if call('HINCRBY', STOCK, 'b:' .. buyer, '-' .. count) == 0 then call('HDEL', STOCK, 'b:' .. buyer) end
 end
-if not units and call('HINCRBY', stock, 'left', count) == 0 and call('HLEN', stock) == 1 then call('DEL', stock) end
+if not UNITS and call('HINCRBY', STOCK, 'left', count) == 0 and call('HLEN', STOCK) == 1 then call('DEL', STOCK) end
 return false
