@@ -1,6 +1,8 @@
+import type { EventEmitter } from 'node:events'
 import { etcd } from 'holdfast/etcd'
 import { expect, test } from 'vitest'
 import { freePort } from '../../../scripts/servers/ports.ts'
+import { Channel } from '../../../src/stores/etcd/wire/channel.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 test('a batch of which all parts fail rejects once, and no part of it is left unheard', async () => {
@@ -18,4 +20,13 @@ test('a batch of which all parts fail rejects once, and no part of it is left un
     process.off('unhandledRejection', hear)
     await store.close()
   }
+})
+
+test('a connection that is given up in the moment in which it comes about harms nobody', async () => {
+  const channel = new Channel(`127.0.0.1:${await freePort()}`, null, () => {})
+  channel.destroy(new Error('given up'))
+  // Node tells of a connection a turn after it came about, whatever became of it since.
+  const { session } = channel as unknown as { session: EventEmitter }
+  expect(() => session.emit('connect')).not.toThrow()
+  expect(channel.connected).toBe(false)
 })

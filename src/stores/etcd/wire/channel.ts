@@ -44,6 +44,8 @@ export class Channel {
     const settings = { initialWindowSize: WINDOW_BYTES, enablePush: false }
     this.session = connect(`${tls === null ? 'http' : 'https'}://${endpoint}`, { settings, ...tls })
     this.session.on('connect', () => {
+      // It may have been given up in the moment before: told all the same, it would throw at the host.
+      if (this.session.destroyed) return
       this.connected = true
       this.session.setLocalWindowSize(WINDOW_BYTES)
     })
