@@ -1,6 +1,7 @@
 import type { KeyView } from '../model/index.ts'
 import type { Duration } from './durations.ts'
 import type { EventName, Listener } from './events.ts'
+import type { Meter } from './meter.ts'
 import type { Runtime } from './runtime.ts'
 import type { Records, Store, Traits } from './store.ts'
 import type { TransactionHold } from './within.ts'
@@ -207,6 +208,8 @@ export interface Locks extends AsyncDisposable {
   evictions(key: string): Promise<readonly Eviction[]>
   /** Returns the way to stop listening. */
   on<N extends EventName>(event: N, listener: Listener<N>): () => void
+  /** For metrics: grants and releases are counted without an event for each. Returns the way to stop. */
+  meter(meter: Meter): () => void
   /** What this object holds and waits for. */
   local(): LocalView
   readonly traits: Traits

@@ -6,6 +6,8 @@ import { Caller } from './caller.ts'
 import { Courier } from './courier.ts'
 import { Events } from './events.ts'
 import { type EndCause, type Grant, Hold, type HoldKeeper } from './hold.ts'
+import type { StoreLease } from './lease.ts'
+import { combined, type Meter } from './meter.ts'
 import type { Request, Settings } from './options.ts'
 import { type Outcome, Releasing } from './release.ts'
 import type { Runtime } from './runtime.ts'
@@ -38,6 +40,9 @@ export class Engine implements HoldKeeper {
   /** Closing waits for releases that are under way, as it waits for those that it makes itself. */
   readonly releasing = new Set<Releasing>()
   turnstile: NoticeTarget | null = null
+  /** Whoever counts; null when nobody does. */
+  meter: Meter | null = null
+  private meters: readonly Meter[] = []
   private readonly stopNotices: () => void
 
   constructor(store: Store, settings: Settings) {
@@ -66,6 +71,29 @@ export class Engine implements HoldKeeper {
     const ref = {}
     this.events.emit('entered', { key: request.key, ref })
     return { ...tracked, ref }
+  }
+
+  addMeter(meter: Meter): () => void {
+    const change = (meters: readonly Meter[]): void => {
+      this.meters = meters
+      this.meter = combined(meters)
+    }
+    change([...this.meters, meter])
+    return () => change(this.meters.filter((each) => each !== meter))
+  }
+
+  tellGranted(lease: StoreLease, handedOver: boolean): void {
+    const { key, token, waitedMs, request } = lease
+    if (this.meter !== null) lease.meter = this.meter.granted(key, waitedMs, handedOver)
+    if (this.events.has('granted'))
+      this.events.emit('granted', {
+        key,
+        token,
+        waitedMs,
+        handedOver,
+        ttlMs: request.ttlMs,
+        ref: request.ref,
+      })
   }
 
   claimOf(request: Request): Claim {

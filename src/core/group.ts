@@ -99,15 +99,7 @@ async function attemptTogether(
     const hold = engine.hold(claim, request, { ...answer, validUntilMs, lifeMs: claim.ttlMs }, nowMs)
     engine.listen(hold)
     const lease = new StoreLease(engine, hold, request, answer.token, sentAtMs, nowMs, null)
-    const { key, token, waitedMs } = lease
-    engine.events.emit('granted', {
-      key,
-      token,
-      waitedMs,
-      handedOver: false,
-      ttlMs: claim.ttlMs,
-      ref: request.ref,
-    })
+    engine.tellGranted(lease, false)
     return lease
   })
 }

@@ -4,6 +4,7 @@ import type { Duration, LeaseJson, WriteLease } from './api.ts'
 import { durationMs } from './durations.ts'
 import type { Engine } from './engine.ts'
 import { driftMs, type EndCause, type Hold, type HoldUser, lostError } from './hold.ts'
+import type { HoldMeter } from './meter.ts'
 import { type Request, SHARED, SHORTEST_TTL_MS } from './options.ts'
 import { type Outcome, Releasing } from './release.ts'
 import type { Soon } from './store.ts'
@@ -39,6 +40,8 @@ export class StoreLease implements WriteLease, HoldUser {
   private inFlight: Promise<unknown> | null = null
   /** Known to another process: never handed over inside this one. */
   serialised = false
+  /** Counts the release, if anybody counts. */
+  meter: HoldMeter | null = null
 
   constructor(
     engine: Engine,
@@ -247,6 +250,7 @@ export class StoreLease implements WriteLease, HoldUser {
     this.outcome = outcome
     // A release that was answered after the deadline says nothing about the time of the work.
     this.goneAtRelease = outcome === 'expired' && this.engine.runtime.nowMs() < this.hold.validUntilMs
+    this.meter?.released(this.heldMs, outcome)
     if (this.engine.events.has('released')) {
       const { key, token, heldMs, request } = this
       this.engine.events.emit('released', { key, token, heldMs, outcome, ref: request.ref })

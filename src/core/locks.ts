@@ -54,6 +54,7 @@ export class StoreLocks implements Locks {
   private readonly stopSignals: (() => void) | null
   readonly records: Records | null
   readonly admin: Admin
+  readonly meter: Locks['meter'] = (meter) => this.engine.addMeter(meter)
   private readonly door: Door<WriteLease> = {
     run: (...args) => this.run(...args),
     take: (...args) => this.take(...args),
@@ -279,9 +280,8 @@ export class StoreLocks implements Locks {
   private request(key: string, mode: Mode, options: AcquireOptions | undefined): Request {
     this.assertOpen()
     const { traits } = this.engine.store
-    if (!traits.modes.includes(mode.kind)) {
+    if (!traits.modes.includes(mode.kind))
       throw new UnsupportedError(`the ${traits.name} store has no ${mode.kind} mode (key ${quote(key)})`)
-    }
     const request = requestOf(key, mode, options, this.engine.settings)
     if (request.owner !== null && !traits.owners)
       throw new UnsupportedError(`the ${traits.name} store has no named owners (key ${quote(key)})`)

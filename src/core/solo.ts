@@ -115,9 +115,7 @@ class Soloist implements Pursuer, TicketHome {
     const hold = this.engine.hold(settled, request, grant, nowMs)
     this.engine.listen(hold)
     const lease = new StoreLease(this.engine, hold, request, grant.token, sinceMs, nowMs, null)
-    const { key, token, waitedMs } = lease
-    const { ref, ttlMs } = request
-    this.engine.events.emit('granted', { key, token, waitedMs, handedOver: false, ttlMs, ref })
+    this.engine.tellGranted(lease, false)
     return lease
   }
 }

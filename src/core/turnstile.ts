@@ -217,7 +217,7 @@ class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
     this.lease = new StoreLease(this.engine, hold, request, token, ticket.sinceMs, nowMs, this)
     if (this.engine.events.has('handedOver'))
       this.engine.events.emit('handedOver', { key: request.key, token })
-    this.tellGranted(this.lease, true)
+    this.engine.tellGranted(this.lease, true)
     ticket.serve(this.lease)
     return 'released'
   }
@@ -227,16 +227,8 @@ class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
     this.passed = 0
     const hold = this.engine.hold(claim, request, grant, nowMs)
     this.lease = new StoreLease(this.engine, hold, request, grant.token, sinceMs, nowMs, this)
-    this.tellGranted(this.lease, false)
+    this.engine.tellGranted(this.lease, false)
     return this.lease
-  }
-
-  private tellGranted(
-    { key, token, waitedMs, request: { ref, ttlMs } }: StoreLease,
-    handedOver: boolean,
-  ): void {
-    if (this.engine.events.has('granted'))
-      this.engine.events.emit('granted', { key, token, waitedMs, handedOver, ttlMs, ref })
   }
 
   private line(request: Request, sinceMs: number): Ticket {
