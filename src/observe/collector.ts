@@ -1,10 +1,10 @@
-import { InvalidArgumentError, type LocalView, type Locks } from '../index.ts'
+import { InvalidArgumentError, type LocalView, type Locks, type Meter } from '../index.ts'
 import { Histogram, SECONDS, type Taps } from './histogram.ts'
 import { keyPattern, Patterns } from './patterns.ts'
 import { type Call, CallSeries, Series } from './series.ts'
 
 /** Anything that tells what locks tell. */
-export type Observed = Pick<Locks, 'on' | 'local' | 'traits'>
+export type Observed = Pick<Locks, 'on' | 'meter' | 'local' | 'traits'>
 
 export interface CollectorOptions {
   /** The pattern of a key, under which it is counted; by default its numbers and ids become `*`. */
@@ -19,7 +19,7 @@ const REMEMBERED_KEYS = 4096
 const CALLS: readonly Call[] = ['attempt', 'renew', 'release', 'admin', 'records']
 
 /** Counts what locks tell, by pattern of key. Everything that shows figures reads them here. */
-export class Collector {
+export class Collector implements Meter {
   readonly renewSeconds: Histogram
   stalls = 0
   stalledSeconds = 0
@@ -52,6 +52,15 @@ export class Collector {
     }
     this.watched.set(locks, stop)
     return stop
+  }
+
+  /** Called by the locks that are watched. */
+  granted(key: string, waitedMs: number, handedOver: boolean): Series {
+    const series = this.seriesOf(key)
+    series.granted++
+    if (handedOver) series.handedOver++
+    series.wait.add(waitedMs / 1000)
+    return series
   }
 
   /** Everything by pattern, in the order in which the patterns were met. */
@@ -119,18 +128,7 @@ export class Collector {
   private listen(locks: Observed): readonly (() => void)[] {
     const calls = this.callsTo(locks.traits.name)
     return [
-      locks.on('granted', ({ key, waitedMs, handedOver }) => {
-        const series = this.seriesOf(key)
-        series.granted++
-        if (handedOver) series.handedOver++
-        series.wait.add(waitedMs / 1000)
-      }),
-      locks.on('released', ({ key, heldMs, outcome }) => {
-        const series = this.seriesOf(key)
-        if (outcome === 'released') series.released++
-        else series.releasedExpired++
-        series.hold.add(heldMs / 1000)
-      }),
+      locks.meter(this),
       locks.on('storeCall', ({ call, claims, tookMs, failed }) => {
         const series = calls[call]
         series.calls++

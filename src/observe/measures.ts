@@ -76,8 +76,8 @@ export const MEASURES: readonly Measure[] = [
     type: 'counter',
     help: 'Releases, by outcome: released, expired (was over already), failed (outcome unknown)',
     labels: ['pattern', 'outcome'],
-    read: byPattern('outcome', ({ released, releasedExpired, releaseFailed }) => ({
-      released,
+    read: byPattern('outcome', ({ releasedInTime, releasedExpired, releaseFailed }) => ({
+      released: releasedInTime,
       expired: releasedExpired,
       failed: releaseFailed,
     })),

@@ -1,4 +1,4 @@
-import type { LockEvents } from '../index.ts'
+import type { HoldMeter, LockEvents } from '../index.ts'
 import { Histogram, type Labels, PLACES, SECONDS, type Taps } from './histogram.ts'
 
 export type Why = LockEvents['turnedAway']['why']
@@ -6,13 +6,13 @@ export type Cause = LockEvents['lost']['cause']
 export type Call = LockEvents['storeCall']['call']
 
 /** What was counted of the keys of one pattern. */
-export class Series {
+export class Series implements HoldMeter {
   readonly pattern: string
   granted = 0
   handedOver = 0
   renewed = 0
   renewFailed = 0
-  released = 0
+  releasedInTime = 0
   releasedExpired = 0
   releaseFailed = 0
   revoked = 0
@@ -31,6 +31,13 @@ export class Series {
     this.wait = new Histogram('holdfast_wait_seconds', labels, SECONDS, taps)
     this.hold = new Histogram('holdfast_hold_seconds', labels, SECONDS, taps)
     this.place = new Histogram('holdfast_line_place', labels, PLACES, taps)
+  }
+
+  /** Called by the locks that are watched. */
+  released(heldMs: number, outcome: 'released' | 'expired'): void {
+    if (outcome === 'released') this.releasedInTime++
+    else this.releasedExpired++
+    this.hold.add(heldMs / 1000)
   }
 }
 

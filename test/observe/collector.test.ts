@@ -21,13 +21,13 @@ test('every way that a wish can end is counted once', async () => {
   await lease.release()
   await (await handed).release()
   const series = collector.seriesOf('order:1')
-  expect(series).toMatchObject({ granted: 2, handedOver: 1, released: 2, releasedExpired: 0 })
+  expect(series).toMatchObject({ granted: 2, handedOver: 1, releasedInTime: 2, releasedExpired: 0 })
   expect(series.turnedAway).toEqual({ timeout: 1, busy: 2, cancelled: 1, failed: 0 })
   expect([series.wait.count, series.hold.count]).toEqual([3, 2])
   expect(collector.local()).toEqual({ held: 0, waiting: 0 })
 })
 
-test('renewals, losses, places in line, calls and stalls are counted', async () => {
+test('renewals, losses, places in line and calls are counted', async () => {
   const scene = new Scene()
   const [a, b] = [scene.party(), scene.party()]
   const collector = new Collector()
@@ -43,10 +43,38 @@ test('renewals, losses, places in line, calls and stalls are counted', async () 
   await scene.runtime.until(next.release())
   const series = collector.seriesOf('k')
   expect(series.renewed).toBeGreaterThanOrEqual(2)
-  expect(series).toMatchObject({ granted: 2, revoked: 1, released: 1 })
+  expect(series).toMatchObject({ granted: 2, revoked: 1, releasedInTime: 1 })
   expect(series.lost).toEqual({ deadline: 0, expired: 0, evicted: 1, adopted: 0, closed: 0 })
   expect(series.place.count).toBe(1)
   const renewals = collector.calls().find(({ labels }) => labels.call === 'renew')
   expect(renewals?.calls).toBe(series.renewed)
   expect(renewals?.seconds.count).toBe(series.renewed)
+})
+
+test('a stall of the event loop is counted, and nothing after the collector was closed', async () => {
+  const scene = new Scene()
+  const { runtime } = scene
+  const { locks } = scene.party()
+  const collector = new Collector()
+  collector.watch(locks)
+  await runtime.until(locks.acquire('k', { ttl: 3000 }))
+  runtime.stall(1300)
+  await runtime.advance(1)
+  expect(collector.stalls).toBe(1)
+  expect(collector.stalledSeconds).toBeGreaterThan(0.25)
+  collector.close()
+  await runtime.until(locks.using('other', async () => {}))
+  expect([...collector.series()].map(({ pattern, granted }) => [pattern, granted])).toEqual([['k', 1]])
+})
+
+test('two collectors count the same locks, each for itself', async () => {
+  await using locks = createLocks()
+  const [one, other] = [new Collector(), new Collector()]
+  one.watch(locks)
+  const stop = other.watch(locks)
+  await locks.using('a', async () => {})
+  stop()
+  await locks.using('a', async () => {})
+  expect([one, other].map((each) => each.seriesOf('a').granted)).toEqual([2, 1])
+  expect([one, other].map((each) => each.seriesOf('a').releasedInTime)).toEqual([2, 1])
 })

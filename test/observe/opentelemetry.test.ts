@@ -34,7 +34,7 @@ test('every measure reaches the SDK under the name that Prometheus has', async (
   observer.collector.keysWithoutTtl = 3
   const stop = await opentelemetry(observer, { meter: provider.getMeter('test'), tracer: null })
   await locks.using('order:1', async () => {})
-  await locks.using('order:2', { ttl: 60 }, async () => untilRenewed(locks))
+  await locks.using('order:2', (lease) => lease.extend('20s'))
   const { resourceMetrics } = await reader.collect()
   const metrics = resourceMetrics.scopeMetrics.flatMap((scope) => scope.metrics)
   const pointOf = (name: string, labels: object) =>
@@ -114,12 +114,3 @@ test('spans for wait and hold stand under the span of the caller', async () => {
   expect(spans).toHaveLength(7)
   await provider.shutdown()
 })
-
-function untilRenewed(locks: Awaited<ReturnType<typeof connect>>): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = locks.on('renewed', () => {
-      stop()
-      resolve()
-    })
-  })
-}

@@ -30,6 +30,7 @@ export interface Meter {
 
 export interface Span {
   isRecording(): boolean
+  spanContext(): { readonly traceId: string }
   setAttribute(name: string, value: string | number | boolean): unknown
   setStatus(status: { code: number; message?: string }): unknown
   end(): void

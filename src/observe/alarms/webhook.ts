@@ -1,0 +1,132 @@
+import { type Duration, durationMs } from '../../core/durations.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
+import { InvalidArgumentError } from '../../index.ts'
+import type { Alarm } from './alarm.ts'
+
+export interface WebhookOptions {
+  /** Gets every alarm as JSON, by POST. */
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** How long one try may take: 5 seconds by default. */
+  readonly timeout?: Duration
+  /** How many tries an alarm gets: 5 by default, with pauses of 1, 2, 4, … seconds between them. */
+  readonly tries?: number
+}
+
+const FIRST_PAUSE_MS = 1000
+const LONGEST_PAUSE_MS = 60_000
+/** A receiver that is away for long misses the oldest. */
+const MOST_WAITING = 100
+
+/** Sends alarms one after the other. What cannot be delivered is told, never thrown. */
+export class Webhook {
+  /** The receiver without what could be secret: some have the secret in their path. */
+  readonly shown: string
+  private readonly options: WebhookOptions
+  private readonly runtime: Runtime
+  private readonly undelivered: (why: string, alarm: Alarm) => void
+  private readonly timeoutMs: number
+  private readonly tries: number
+  private readonly waiting: Alarm[] = []
+  private readonly closing = new AbortController()
+  private sending = false
+
+  constructor(options: WebhookOptions, runtime: Runtime, undelivered: (why: string, alarm: Alarm) => void) {
+    this.options = options
+    this.runtime = runtime
+    this.undelivered = undelivered
+    this.shown = originOf(options.url)
+    this.timeoutMs = durationMs('webhook.timeout', options.timeout ?? '5s', { minMs: 10, maxMs: 60_000 })
+    this.tries = options.tries ?? 5
+    if (!Number.isInteger(this.tries) || this.tries < 1 || this.tries > 20)
+      throw new InvalidArgumentError('webhook.tries', 'must be a whole number from 1 to 20')
+  }
+
+  send(alarm: Alarm): void {
+    if (this.closing.signal.aborted) return
+    this.waiting.push(alarm)
+    if (this.waiting.length > MOST_WAITING)
+      this.undelivered('too many alarms wait for the receiver', this.waiting.shift() as Alarm)
+    if (!this.sending) void this.work()
+  }
+
+  /** Ends what is under way; alarms that wait are dropped. */
+  close(): void {
+    this.closing.abort()
+    this.waiting.length = 0
+  }
+
+  private async work(): Promise<void> {
+    this.sending = true
+    for (let alarm = this.waiting.shift(); alarm !== undefined; alarm = this.waiting.shift()) {
+      const why = await this.deliver(alarm)
+      if (why !== null && !this.closing.signal.aborted) this.undelivered(why, alarm)
+    }
+    this.sending = false
+  }
+
+  /** Null when it arrived, else why not. */
+  private async deliver(alarm: Alarm): Promise<string | null> {
+    for (let tried = 1; ; tried++) {
+      const { why, again } = await this.post(alarm)
+      if (why === null || !again || tried >= this.tries) return why
+      await this.pause(Math.min(FIRST_PAUSE_MS * 2 ** (tried - 1), LONGEST_PAUSE_MS))
+      if (this.closing.signal.aborted) return why
+    }
+  }
+
+  private async post(alarm: Alarm): Promise<{ why: string | null; again: boolean }> {
+    const late = new AbortController()
+    const end = (): void => late.abort()
+    const timer = this.runtime.setTimer(end, this.timeoutMs, true)
+    this.closing.signal.addEventListener('abort', end)
+    try {
+      const response = await fetch(this.options.url, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...this.options.headers },
+        body: JSON.stringify(alarm),
+        // Whoever answers with another address would get headers that are meant for this one.
+        redirect: 'manual',
+        signal: late.signal,
+      })
+      await response.body?.cancel()
+      const { ok, status } = response
+      const again = status >= 500 || status === 408 || status === 429
+      return { why: ok ? null : `it answered ${status}`, again }
+    } catch {
+      // A client's own message may repeat the whole address.
+      return {
+        why: late.signal.aborted ? 'it did not answer in time' : 'it could not be reached',
+        again: true,
+      }
+    } finally {
+      timer.clear()
+      this.closing.signal.removeEventListener('abort', end)
+    }
+  }
+
+  private pause(forMs: number): Promise<void> {
+    const { signal } = this.closing
+    return new Promise((resolve) => {
+      let timer: Timer | null = null
+      const end = (): void => {
+        timer?.clear()
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      timer = this.runtime.setTimer(end, forMs, true)
+      signal.addEventListener('abort', end)
+      if (signal.aborted) end()
+    })
+  }
+}
+
+function originOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null
+  if (url === null || !/^https?:$/.test(url.protocol))
+    throw new InvalidArgumentError('webhook.url', 'must be an address that begins with http:// or https://')
+  // Refused by `fetch`, with a message that shows them.
+  if (url.username !== '' || url.password !== '')
+    throw new InvalidArgumentError('webhook.url', 'must have no user and no password: use `headers`')
+  return url.pathname === '/' ? url.origin : `${url.origin}/…`
+}

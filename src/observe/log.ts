@@ -1,0 +1,87 @@
+import type { EventName, LockEvents } from '../index.ts'
+import type { Observed } from './collector.ts'
+
+/** Where lines of a log go: `console` fits, and so do pino and its like. */
+export interface Logger {
+  info(fields: object, message: string): void
+  warn(fields: object, message: string): void
+  error(fields: object, message: string): void
+}
+
+type Line<N extends EventName> = [
+  level: keyof Logger,
+  message: string,
+  fields: (event: LockEvents[N]) => object,
+]
+
+const LINES: { readonly [N in EventName]?: Line<N> } = {
+  lost: ['error', 'a lease was lost', ({ key, token, cause, heldMs }) => ({ key, token, cause, heldMs })],
+  timeout: ['warn', 'a wait for a lock timed out', ({ key, waitedMs }) => ({ key, waitedMs })],
+  renewFailed: ['warn', 'a lease could not be renewed', ({ key, token, error }) => ({ key, token, error })],
+  releaseFailed: [
+    'warn',
+    'the outcome of a release is unknown',
+    ({ key, token, error }) => ({ key, token, error }),
+  ],
+  revoked: ['warn', 'an operator asks to let go of a lock', ({ key, token }) => ({ key, token })],
+  storeFailed: [
+    'error',
+    'a call to the store failed',
+    ({ call, claims, error }) => ({ call, claims, error }),
+  ],
+  stalled: ['warn', 'the event loop stood still', ({ stalledMs, leases }) => ({ stalledMs, leases })],
+  warning: ['warn', 'the store warns', ({ code, message }) => ({ code, error: message })],
+}
+
+/** An outage makes thousands of events a second; of each kind so many are written, and the rest is counted. */
+const LINES_PER_SECOND = 10
+
+/** Writes what goes wrong to a log, without secrets and within bounds. Returns the way to stop. */
+export function logTo(locks: Pick<Observed, 'on'>, logger: Logger): () => void {
+  const stops = (Object.keys(LINES) as EventName[]).map((name) => follow(locks, name, logger))
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
+
+function follow<N extends EventName>(locks: Pick<Observed, 'on'>, name: N, logger: Logger): () => void {
+  const [level, message, fieldsOf] = LINES[name] as Line<N>
+  let second = 0
+  let written = 0
+  let leftOut = 0
+  return locks.on(name, (event) => {
+    const now = Math.floor(performance.now() / 1000)
+    if (now !== second) {
+      second = now
+      written = 0
+    }
+    if (++written > LINES_PER_SECOND) {
+      leftOut++
+      return
+    }
+    const fields = { event: name, ...plain(fieldsOf(event)), ...(leftOut > 0 && { leftOut }) }
+    leftOut = 0
+    logger[level](fields, message)
+  })
+}
+
+/** What every logger can write, and anybody may read. */
+function plain(fields: object): Record<string, string | number> {
+  return Object.fromEntries(
+    Object.entries(fields)
+      .filter(([, value]) => value !== null)
+      .map(([name, value]) => [name, typeof value === 'number' ? value : redacted(textOf(value))]),
+  )
+}
+
+function textOf(value: unknown): string {
+  return value instanceof Error ? value.message : String(value)
+}
+
+const USER_INFO = /([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi
+const SECRET_PARAMETER = /([?&;](?:\w*password|passwd|pwd|pass|secret|token|auth)=)[^\s&;]*/gi
+
+/** A text without the passwords of the addresses in it. */
+export function redacted(text: string): string {
+  return text.replace(USER_INFO, '$1***@').replace(SECRET_PARAMETER, '$1***')
+}
