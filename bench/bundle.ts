@@ -7,6 +7,8 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url))
 /** Loaded when a URL asks for them, by the code that is bundled here. */
 const CLIENTS = ['ioredis', 'redis', 'pg', 'postgres', 'mysql2', 'mariadb']
 
+const OTHERS = ['async-mutex', 'proper-lockfile', 'prom-client', '@opentelemetry/api']
+
 /** Programs as plain JavaScript, so that neither their start nor their speed depends on how TypeScript is loaded. */
 export class Bundle {
   private readonly folder: string
@@ -28,7 +30,7 @@ export class Bundle {
       platform: 'node',
       format: 'esm',
       target: 'node20',
-      external: [...CLIENTS, 'async-mutex', 'proper-lockfile'],
+      external: [...CLIENTS, ...OTHERS],
       logLevel: 'silent',
       outExtension: { '.js': '.mjs' },
     })

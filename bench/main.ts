@@ -9,6 +9,7 @@ import { ETCD } from './etcd.ts'
 import { INVENTORY, INVENTORY_PROGRAM } from './inventory.ts'
 import { keep } from './keep.ts'
 import { thisMachine } from './machine.ts'
+import { METRICS, METRICS_PROGRAM } from './metrics.ts'
 import { installPeers } from './peers.ts'
 import { QUORUM, QUORUM_PROGRAM } from './quorum.ts'
 import { REDIS, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
@@ -31,6 +32,7 @@ const BENCHES: Record<string, Bench> = {
   redis: REDIS,
   quorum: QUORUM,
   inventory: INVENTORY,
+  metrics: METRICS,
   etcd: ETCD,
   zookeeper: ZOOKEEPER,
 }
@@ -94,6 +96,7 @@ async function run(): Promise<void> {
     INVENTORY_PROGRAM,
     DATABASE_PROGRAM,
     STORE_PROGRAM,
+    METRICS_PROGRAM,
     ...REDIS_PROGRAMS,
   )
   const context: Context = {

@@ -26,6 +26,7 @@ test('every benchmark runs, sees no overlap and says something about each of its
     'redis',
     'quorum',
     'inventory',
+    'metrics',
     'etcd',
     'zookeeper',
   ])
