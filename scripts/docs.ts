@@ -1,8 +1,9 @@
-// Writes the generated parts of the documentation, each between `<!-- generated: NAME -->` and `<!-- /generated -->`.
+// Writes the files for monitoring, and the generated parts of the documentation, each between `<!-- generated: NAME -->` and `<!-- /generated -->`.
 // With --check it writes nothing and fails when a part is stale: npm run docs -- --check
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import { markdownFiles, ROOT } from './docs/files.ts'
+import { MONITORING } from './docs/monitoring.ts'
 import { partOf } from './docs/parts.ts'
 
 export const GENERATED = /(<!-- generated: (.+?) -->\n)[\s\S]*?(<!-- \/generated -->)/g
@@ -23,6 +24,11 @@ export async function staleFiles(): Promise<Map<string, string>> {
     const before = readFileSync(new URL(file, ROOT), 'utf8')
     const after = await regenerated(before)
     if (after !== before) stale.set(file, after)
+  }
+  for (const [file, write] of Object.entries(MONITORING)) {
+    const text = write()
+    if (!existsSync(new URL(file, ROOT)) || readFileSync(new URL(file, ROOT), 'utf8') !== text)
+      stale.set(file, text)
   }
   return stale
 }

@@ -6,6 +6,7 @@ import { benchmarks, stores } from './benchmarks.ts'
 import { expectations, results } from './faults.ts'
 import { ROOT } from './files.ts'
 import { generations } from './lab.ts'
+import { metrics, rules } from './monitoring.ts'
 import { table } from './table.ts'
 import { allTraits } from './traits.ts'
 
@@ -30,6 +31,8 @@ const PARTS: Record<string, (...rest: string[]) => string | Promise<string>> = {
   expectations,
   results,
   generations,
+  metrics,
+  rules,
 }
 
 function sicknesses(): string {

@@ -15,6 +15,7 @@ const PACKAGES = {
   java: 'default-jre-headless',
   mariadbd: 'mariadb-server',
   pgbouncer: 'pgbouncer',
+  promtool: 'prometheus',
 }
 /** What is in no folder of programs: ZooKeeper is a library that Java starts, and PostgreSQL keeps its servers by version. */
 const FILES = {
