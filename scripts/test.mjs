@@ -31,8 +31,6 @@ const steps = [
   command('simulate', '--import', 'tsx', 'lab/simulation/main.ts', '--seeds', '2000'),
   command('mutants', '--import', 'tsx', 'lab/simulation/main.ts', '--mutants'),
   command('quorum', '--import', 'tsx', 'lab/simulation/main.ts', '--quorum', '--seeds', '200'),
-  // Every store under real faults for some seconds, and the broken locks that the checks must flag.
-  command('faults', '--import', 'tsx', 'lab/faults/main.ts', '--short', '--seed', '1'),
   command('quorum-mutants', '--import', 'tsx', 'lab/simulation/main.ts', '--quorum', '--mutants'),
 ].map((step) => [step].flat())
 
