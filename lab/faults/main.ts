@@ -16,7 +16,7 @@ const USAGE = `Real faults against real servers, and a check of everything that 
   --all           every store, two at a time
   --minutes N     how long, fractions allowed (1)
   --seed N        the faults and their order; one of chance when left out
-  --short         every store for some seconds, for continuous integration
+  --short         every store for some seconds
   --control NAME  only this broken lock: the checks must flag it
   --judge         judges the history of that store and seed once more, without a run
   --keep          adds the result to docs/results
