@@ -28,7 +28,7 @@ function leftovers(): string[] {
 
 const REAL = [
   ...['v1-crash', 'v2-slow', 'v4-pause', 'v4-failover', 'fenced-pause', 'fenced-failover'],
-  ...['oversold', 'transactions', 'set-options', 'persistence'],
+  ...['reentry', 'oversold', 'transactions', 'set-options', 'persistence'],
 ]
 const MODEL = ['v3-look-then-delete', 'v4-failover', 'fenced-failover', 'contention', 'persistence']
 
@@ -117,6 +117,8 @@ it('names its scenarios, and knows what was meant by one that is not there', asy
   expect(mistaken).toMatchObject({ code: 64, stderr: expect.stringContaining('did you mean v1-crash?') })
   const strange = await bench.holdfast(['lab', '--store', 'sqlite:./x.db'])
   expect(strange).toMatchObject({ code: 64, stderr: expect.stringContaining('redis://') })
+  const nowhere = await bench.holdfast(['lab', '--svg', '/dev/null/pictures'])
+  expect(nowhere).toMatchObject({ code: 64, stderr: expect.stringContaining('--svg /dev/null/pictures') })
   const away = await bench.holdfast(['lab', '--store', 'redis://:secret@127.0.0.1:1'], {
     TMPDIR: bench.folder,
   })

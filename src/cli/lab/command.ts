@@ -7,7 +7,7 @@ import { nearest } from '../nearest.ts'
 import { print, say } from '../output.ts'
 import { codeOfSignal } from '../run/signals.ts'
 import { jsonText } from '../text.ts'
-import { type Told, writePage } from './drawing/page.ts'
+import { prepareFolder, type Told, writePage } from './drawing/page.ts'
 import { findPlace } from './places.ts'
 import type { Scenario } from './scenario.ts'
 import { SCENARIOS } from './scenarios.ts'
@@ -87,6 +87,7 @@ interface Wishes {
 
 async function perform(chosen: readonly Scenario[], wishes: Wishes, cancelled: AbortSignal): Promise<number> {
   const { store, sql, svg, json = false } = wishes
+  if (svg !== undefined) prepareFolder(svg)
   const screen = new Screen(json)
   const place = await findPlace(store)
   try {

@@ -1,5 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { UsageError } from '../../exit.ts'
+import { messageOf } from '../../output.ts'
 import type { Outcome, Scenario } from '../scenario.ts'
 import { svgOf } from './svg/draw.ts'
 import { element, escaped } from './svg/markup.ts'
@@ -17,9 +19,18 @@ figure{margin:12px 0;border:1px solid var(--rule);border-radius:8px;overflow:hid
 ul{list-style:none;padding:0;margin:8px 0}li::before{content:'✔ ';color:var(--good);font-weight:700}li.not::before{content:'✘ ';color:var(--bad)}
 nav{columns:2;font-size:14px}nav a{display:block;color:var(--plain);text-decoration:none;break-inside:avoid}@media(max-width:600px){nav{columns:1}}`
 
+/** Finds out before the run, not after it, whether there is a place for its pictures. */
+export function prepareFolder(folder: string): void {
+  try {
+    mkdirSync(folder, { recursive: true })
+    accessSync(folder, constants.W_OK)
+  } catch (error) {
+    throw new UsageError(`--svg ${folder} is no folder that can be written to: ${messageOf(error)}`)
+  }
+}
+
 /** Writes every picture into a file of its own, and one page that has them all. Returns the page. */
 export function writePage(folder: string, where: string, told: readonly Told[]): string {
-  mkdirSync(folder, { recursive: true })
   for (const { scenario, outcome } of told) {
     for (const [at, figure] of outcome.figures.entries())
       writeFileSync(join(folder, `${scenario.name}${at === 0 ? '' : `-${at + 1}`}.svg`), `${svgOf(figure)}\n`)
