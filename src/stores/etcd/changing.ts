@@ -5,7 +5,7 @@ import { whole } from './fresh.ts'
 import { nothingNew, unchanged, unknown } from './guards.ts'
 import { type Draft, delayName, draftHold, endOp, holdOps, leasesOf, meansFor, noteHold } from './holding.ts'
 import { letterOp } from './inbox.ts'
-import { type Entry, type Holding, holdingOf, type Line, lineOf } from './line.ts'
+import { type Entry, type Holding, holdingOf, isDue, type Line, lineOf } from './line.ts'
 import { besideZone, lineZone } from './names.ts'
 import type { Compare, Op } from './wire/requests.ts'
 
@@ -81,8 +81,10 @@ export class Changing {
     const mode = downgrade ? claim.mode : hold.mode
     const wanted = { ...claim, mode }
     const zone = downgrade ? besideZone(mode) : own.zone
+    const due = isDue(line, own) && this.desk.book.get(claim)?.state !== 'held'
+    const since = due ? ({ order, granted: true } as const) : { order, seq }
     return this.write(wanted, (means) => ({
-      draft: draftHold(this.desk, wanted, means, zone, { order, seq }),
+      draft: draftHold(this.desk, wanted, means, zone, since),
       compare: [unchanged(own)],
       before: downgrade ? [{ kind: 'delete', key: own.name }] : [],
       created: downgrade ? undefined : own.created,

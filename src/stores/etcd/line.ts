@@ -133,6 +133,15 @@ export function holdingOf(line: Line, id: string): Holding | undefined {
   return line.holds.find(({ members }) => members.some((member) => member.id === id))
 }
 
+/**
+ * Whether a claim's turn has come, and no revision says so yet. One that tried may hold since it came or since somebody before
+ * it left: only its process could tell, by the answer that it got.
+ */
+export function isDue(line: Line, entry: Entry): boolean {
+  if (line.offered.includes(entry)) return true
+  return entry.value.state === 'trying' && holdingOf(line, entry.id) !== undefined
+}
+
 /** What can be done with a claim that etcd does not keep yet. */
 export type Decision =
   | Refused

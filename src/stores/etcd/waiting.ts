@@ -9,7 +9,7 @@ import { isNext, nothingNew, unchanged } from './guards.ts'
 import { type Draft, delayName, draftHold, holdOps, leasesOf, meansFor, noteHold } from './holding.ts'
 import { letterOp } from './inbox.ts'
 import type { Lease } from './leases.ts'
-import { blockerOf, type Entry, findEntry, holdingOf, type Line, lineOf, positionOf } from './line.ts'
+import { blockerOf, type Entry, findEntry, holdingOf, isDue, type Line, lineOf, positionOf } from './line.ts'
 import { DELAY, SHARED, zonesOf } from './names.ts'
 import type { Compare, Op, Txn } from './wire/requests.ts'
 import type { KeyValue } from './wire/responses.ts'
@@ -63,8 +63,8 @@ export class Waiting {
       return { kind: 'gone' }
     }
     known.changed = entry.changed
+    if (isDue(line, entry)) return this.grant(known, line)
     if (holdingOf(line, entry.id) !== undefined) return this.noteFound(known, entry, line, sentAtMs)
-    if (line.offered.includes(entry)) return this.grant(known, line)
     if (known.lease.retired && !(await rebind(this.desk, known, this.leaseFor(known.claim))))
       return { kind: 'gone' }
     this.watch(known, line, entry)
@@ -136,7 +136,7 @@ export class Waiting {
         return this.noteGranted(known, draft, answer.revision, line.waiting.length > 0)
       line = lineOf(key, answer.kvs, answer.revision)
       const entry = findEntry(line, id)
-      const again = entry !== undefined && entry.changed === known.changed && line.offered.includes(entry)
+      const again = entry !== undefined && entry.changed === known.changed && isDue(line, entry)
       if (!again) return this.settle(known, line, draft.sentAtMs)
     }
     throw new Error('the line of the key changes too fast')
