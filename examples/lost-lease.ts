@@ -6,6 +6,7 @@
 //   evicted reporter
 //   stopped after 2 pages: LEASE_LOST, the lease on "report" was lost: an operator evicted it
 import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createLocks, LeaseLostError } from 'holdfast'
 
 const locks = createLocks({ label: 'reporter' })
@@ -20,16 +21,14 @@ const report = locks.using('report', async ({ signal }) => {
     if (pages === 2) await once(signal, 'abort')
   }
 })
+const ended = report.then(
+  () => null,
+  (error: unknown) => error,
+)
 
-setTimeout(async () => {
-  const evicted = await locks.evict('report')
-  console.log(`evicted ${evicted.join()}`)
-}, 50)
-
-try {
-  await report
-} catch (error) {
-  if (!(error instanceof LeaseLostError)) throw error
-  console.log(`stopped after ${pages} pages: ${error.code}, ${error.message}`)
-}
+await sleep(50)
+console.log(`evicted ${(await locks.evict('report')).join()}`)
+const error = await ended
+if (!(error instanceof LeaseLostError)) throw error
+console.log(`stopped after ${pages} pages: ${error.code}, ${error.message}`)
 await locks.close()

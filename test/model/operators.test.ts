@@ -95,6 +95,7 @@ describe('the view of a key', () => {
           actor: null,
           mode: 'permits',
           weight: 2,
+          ttlMs: 100,
           waitedMs: 10,
           expiresInMs: 90,
           meta: null,

@@ -109,7 +109,10 @@ describe('the runbook', () => {
           await locks.using(second, { wait: '8s' }, () => {})
         })
       const ends = [crosswise(one, 'a', 'b'), crosswise(two, 'b', 'a')].map((each) => each.catch(() => {}))
-      while ((await one.read('a')).line.length + (await one.read('b')).line.length < 2) await sleep(5)
+      // A wait of less than a second is nobody's business yet.
+      await new Promise<void>((resolve) => {
+        one.on('deadlock', () => resolve())
+      })
       const { code, stdout } = await typed('holdfast deadlocks')
       expect(code).toBe(1)
       expect(stdout).toMatch(/one:1[\s\S]*holds a/)
