@@ -9,7 +9,12 @@ export class Operator {
   /** Forgets all history: watches that have not caught up are told so. */
   async compact(): Promise<void> {
     const { header } = await this.post('/v3/kv/range', { key: base64('holdfast/'), limit: '1' })
-    await this.post('/v3/kv/compaction', { revision: header.revision })
+    try {
+      await this.post('/v3/kv/compaction', { revision: header.revision })
+    } catch (error) {
+      // Somebody else did it in the same moment, or the first of two tries did.
+      if (!(error instanceof Error && error.message.includes('has been compacted'))) throw error
+    }
   }
 
   /** How many keys of ours there are. */
