@@ -23,12 +23,10 @@ export class FakeClock {
     this.aheadBy(0)
   }
 
-  /** Null where the library is not installed: clocks cannot be set there. */
-  static make(): FakeClock | null {
-    return existsSync(FAKETIME) ? new FakeClock(FAKETIME) : null
-  }
-
-  /** Its allocator asks for the time before the library is ready, unless that of the system goes first. */
+  /**
+   * Null where the library is not installed: clocks cannot be set there. The allocator of Redis asks for the time before the library
+   * is ready, unless that of the system goes first.
+   */
   static forRedis(): FakeClock | null {
     return existsSync(FAKETIME) && existsSync(LIBC) ? new FakeClock(`${FAKETIME} ${LIBC}`) : null
   }

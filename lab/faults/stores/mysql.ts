@@ -15,12 +15,12 @@ export const mysql: StartWorld = async () => {
       operator.destroy()
     }
   }
-  const end = (how: 'CONNECTION' | 'QUERY', chance: number) => async (operator: mysql2.Connection) => {
+  const end = (how: 'CONNECTION' | 'QUERY', every: number) => async (operator: mysql2.Connection) => {
     const list =
       'SELECT id FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND db IS NOT NULL'
     const [rows] = await operator.query(list)
-    for (const { id } of rows as { id: number }[])
-      if (Math.random() < chance) await operator.query(`KILL ${how} ${id}`).catch(() => {})
+    for (const [place, { id }] of (rows as { id: number }[]).entries())
+      if (place % every === 0) await operator.query(`KILL ${how} ${id}`).catch(() => {})
   }
   const name = 'server'
   return {
@@ -33,7 +33,7 @@ export const mysql: StartWorld = async () => {
         kind: 'server restart',
       },
       serverPause(() => ({ name, pids: () => [server.pid] })),
-      operation('connections killed', (random) => ask(end('CONNECTION', random.pick([0.3, 1])))),
+      operation('connections killed', (random) => ask(end('CONNECTION', random.pick([1, 3])))),
       operation('statements cancelled', () => ask(end('QUERY', 1))),
       operation('tables flushed', () => ask(async (operator) => void (await operator.query('FLUSH TABLES')))),
     ],
