@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -52,8 +52,11 @@ export class MariadbServer {
   }
 
   async prepare(): Promise<void> {
+    // Each server clears the temporary tables of the folder that it is given when it starts: those of its own, never a neighbour's.
+    mkdirSync(this.temporary)
     give(this.folder, USER)
-    const init = ['--no-defaults', `--user=${USER}`, `--datadir=${this.data}`]
+    give(this.temporary, USER)
+    const init = ['--no-defaults', `--user=${USER}`, `--datadir=${this.data}`, `--tmpdir=${this.temporary}`]
     const root = ['--auth-root-authentication-method=normal', '--skip-test-db', '--innodb-log-file-size=8M']
     await promisify(execFile)('mariadb-install-db', [...init, ...root])
   }
@@ -61,7 +64,8 @@ export class MariadbServer {
   async start(): Promise<void> {
     const { durable = false, settings = [] } = this.options
     this.guarded = new Guarded('mariadbd', [
-      ...['--no-defaults', `--user=${USER}`, `--datadir=${this.data}`, `--port=${this.port}`],
+      ...['--no-defaults', `--user=${USER}`, `--datadir=${this.data}`, `--tmpdir=${this.temporary}`],
+      `--port=${this.port}`,
       ...['--bind-address=127.0.0.1', `--socket=${this.socket}`, `--log-error=${join(this.folder, 'log')}`],
       ...['--skip-name-resolve', '--max-connections=300', '--innodb-log-file-size=8M'],
       `--innodb-flush-log-at-trx-commit=${durable ? 1 : 2}`,
@@ -96,6 +100,10 @@ export class MariadbServer {
 
   private get data(): string {
     return join(this.folder, 'data')
+  }
+
+  private get temporary(): string {
+    return join(this.folder, 'tmp')
   }
 
   private get socket(): string {

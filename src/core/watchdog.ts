@@ -118,7 +118,7 @@ export class Watchdog {
   private send(holds: readonly Hold[]): Soon<void> {
     const sentAtMs = this.runtime.nowMs()
     let timeoutMs = Number.POSITIVE_INFINITY
-    for (const hold of holds) timeoutMs = Math.min(timeoutMs, hold.lifeMs / 3)
+    for (const hold of holds) timeoutMs = Math.min(timeoutMs, patienceMs(hold, sentAtMs))
     let answers: Soon<readonly RenewReply[]>
     try {
       answers = this.courier.renew(
@@ -189,4 +189,9 @@ export class Watchdog {
       this.events.emit('renewFailed', { key: hold.userKey, token: hold.token, error })
     }
   }
+}
+
+/** How long one renewal may take: so long that others can follow it, or all that is left when none will. */
+function patienceMs(hold: Hold, nowMs: number): number {
+  return hold.autoRenew ? hold.lifeMs / 3 : hold.validUntilMs - nowMs
 }

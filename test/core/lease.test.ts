@@ -68,6 +68,15 @@ test('a lost lock stays lost: renewal does not bring it back', async () => {
   expect((await failure(lease.extend(1000))).code).toBe('LEASE_LOST')
 })
 
+test('extend of a lease that nothing else renews waits for its answer as long as the lease lasts', async () => {
+  const scene = new Scene()
+  const { locks, faults } = scene.party()
+  const lease = await scene.runtime.until(locks.acquire('a', { ttl: 900, renew: false }))
+  faults.next('renew', { kind: 'delay', ms: 600 })
+  await scene.runtime.until(lease.extend(5000))
+  expect(lease.remainingMs()).toBeGreaterThan(4000)
+})
+
 test('extend with a shorter time to live shortens at once, even when the outcome is unknown', async () => {
   const scene = new Scene()
   const { locks, faults } = scene.party()

@@ -104,7 +104,7 @@ export const renewal: readonly Check[] = [
   check('extend gives a lease a new ttl', async (scene) => {
     const [a, b] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
-    const ttlMs = scene.ttlMs(400)
+    const ttlMs = scene.ttlMs(1000)
     const lease = await a.acquire(key, { ttl: ttlMs, renew: false })
     await lease.extend(60_000)
     assert.ok(lease.remainingMs() > 50_000, `${lease.remainingMs()} ms remain of an extension by 60 s`)
