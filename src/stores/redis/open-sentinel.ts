@@ -7,6 +7,7 @@ import {
   IoredisClient,
   reconnectAfterMs,
   SENTINEL_OPTIONS,
+  silence,
 } from './clients/ioredis.ts'
 import { type NodeRedisSentinel, NodeRedisSentinelClient } from './clients/node-redis-sentinel.ts'
 import { storeOf } from './make.ts'
@@ -47,7 +48,7 @@ async function openIoredis(parts: SentinelUrl): Promise<RedisClient | null> {
     ...(sentinelPassword && { sentinelPassword }),
     ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
   }) as unknown as Ioredis
-  client.on('error', ignore)
+  silence(client)
   try {
     await client.connect()
   } catch (error) {

@@ -1,6 +1,7 @@
 import { connect, createLocks, type Locks } from 'holdfast'
 import type { RedisOptions } from 'holdfast/redis'
-import { afterAll, afterEach, expect, it } from 'vitest'
+import { afterAll, afterEach, expect, it, vi } from 'vitest'
+import { freePort } from '../../../scripts/servers/ports.ts'
 import type { RedisServer } from '../../../scripts/servers/redis.ts'
 import { type SentinelGroup, startSentinels } from '../../../scripts/servers/sentinel.ts'
 import { Overlaps, sleep, Workers } from './load.ts'
@@ -98,6 +99,23 @@ it('gives a higher token after a failover that lost the key', async () => {
   }
   await before.start()
   await demote(before)
+})
+
+it('prints nothing about a sentinel that is gone', async () => {
+  const printed = vi.spyOn(console, 'error')
+  const gone = `127.0.0.1:${await freePort()}`
+  const locks = await connect(group.url.replace('//', `//${gone},`))
+  opened.push(locks)
+  const waiter = await locks.acquire('quiet').then(async (lease) => {
+    const next = locks.acquire('quiet')
+    await lease.release()
+    return next
+  })
+  await waiter.release()
+  // The client also asks the sentinel that is gone whether there are failovers, soon after it has connected.
+  await sleep(100)
+  expect(printed.mock.calls).toEqual([])
+  printed.mockRestore()
 })
 
 it('is found by its URL, also with passwords', async () => {

@@ -110,7 +110,7 @@ export class IoredisClient implements RedisClient {
       maxRetriesPerRequest: null,
       retryStrategy: reconnectAfterMs,
     })
-    subscriber.on('error', ignore)
+    silence(subscriber)
     subscriber.on('close', down)
     subscriber.on('message', (_channel: string, message: string) => listener(message))
     const begun = new Promise<void>((resolve) => {
@@ -150,8 +150,28 @@ function notConnected(cause: unknown): never {
  */
 export function sentinelClientOf(client: Ioredis): RedisClient {
   const own = client.duplicate({ ...IOREDIS_OPTIONS, ...SENTINEL_OPTIONS })
-  own.on('error', ignore)
+  silence(own)
   return new IoredisClient(own, true)
+}
+
+/**
+ * Nothing that a connection of ours meets is printed: what matters comes back with the call that it befell. Those that a
+ * client has with the sentinels, to hear of failovers, are made out of our sight and have nobody who hears their errors.
+ */
+export function silence(client: Ioredis): void {
+  client.on('error', ignore)
+  const { connector } = client as Ioredis & { readonly connector?: SentinelConnector }
+  const connect = connector?.connectToSentinel
+  if (connector === undefined || connect === undefined) return
+  connector.connectToSentinel = (...args) => {
+    const sentinel = connect.apply(connector, args)
+    sentinel.on('error', ignore)
+    return sentinel
+  }
+}
+
+interface SentinelConnector {
+  connectToSentinel?(...args: readonly unknown[]): Emitter
 }
 
 /** The class of the commands that a client makes: it is asked for one, which is not sent. */
