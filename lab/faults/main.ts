@@ -140,7 +140,7 @@ function line(summary: Summary): string {
 }
 
 function chosenStores(): readonly StoreName[] {
-  if (values.all || values.short) return STORES
+  if (values.store === undefined && (values.all || values.short)) return STORES
   const found = STORES.find((name) => name === values.store)
   if (found === undefined) throw new Error(`--store needs one of ${STORES.join(', ')}, or use --all`)
   return [found]

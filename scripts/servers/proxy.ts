@@ -247,11 +247,7 @@ export class TcpProxy {
 
   private end(link: Link): void {
     this.links.delete(link)
-    for (const socket of [link.client, link.server]) {
-      // A connection that is not there yet cannot be reset.
-      if (socket.connecting) socket.destroy()
-      else socket.resetAndDestroy()
-    }
+    for (const socket of [link.client, link.server]) sever(socket)
   }
 
   private ended(link: Link): void {
@@ -259,6 +255,15 @@ export class TcpProxy {
     link.client.destroySoon()
     link.server.destroySoon()
   }
+}
+
+/**
+ * Ends a connection at once, with a reset where that can be. One that is not there yet cannot be reset; nor can one that is about
+ * to end by itself: Node would then keep it for ever, and at the end of the process wait for it in a loop.
+ */
+export function sever(socket: Socket): void {
+  if (socket.connecting || socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }
 
 const BOTH: readonly Direction[] = ['requests', 'replies']

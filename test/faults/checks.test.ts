@@ -213,6 +213,26 @@ describe('the model of a lock', () => {
   })
 })
 
+describe('a history that is too hard', () => {
+  // Any of them may have ended first, and whatever the order, what comes after them makes no sense.
+  const readers = Array.from({ length: 30 }, (_, place) => place + 1)
+  const tale = new Tale()
+  for (const place of readers) {
+    const op = `r${place}-1`
+    tale.asked(place, op, { mode: 'shared' }).granted(place + 0.5, op, place + 10)
+    tale.tell(100, `r${place}`, { f: 'releasing', op })
+    tale.tell(200, `r${place}`, { f: 'released', op, outcome: 'released' })
+  }
+  tale.visit(300, 310, 'w-1', 1)
+
+  it('is given up, which proves nothing and fails the run', () => {
+    const what = expect.stringMatching(/unknown, gave up after \d+ states/)
+    expect(examine(tale.story, STRICT).violations).toContainEqual(
+      expect.objectContaining({ check: 'linearizable', what }),
+    )
+  })
+})
+
 it('what is left behind and what is complained of breaks a promise', () => {
   const tale = new Tale().visit(0, 10, 'a-1', 1)
   tale.tell(20, 'runner', { f: 'left', what: 'k: 1 holder' })

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { startProxy, type TcpProxy } from '../../scripts/servers/proxy.ts'
+import { sever, startProxy, type TcpProxy } from '../../scripts/servers/proxy.ts'
 
 /** What the server has received; it answers with the same. */
 let received = ''
@@ -131,4 +131,11 @@ test('what is late is not overtaken when it heals', async () => {
   proxy.heal()
   client.socket.write('second')
   await expect.poll(() => client.heard).toBe('first second')
+})
+
+test('a connection that is about to end can be severed', async () => {
+  const { socket, closed } = await dial()
+  socket.end()
+  sever(socket)
+  await closed
 })

@@ -14,7 +14,8 @@ export type LinearVerdict =
   | { readonly kind: 'yes' }
   /** No order explains the history; the step that no search got past. */
   | { readonly kind: 'no'; readonly step: string; readonly atMs: number }
-  | { readonly kind: 'not known' }
+  /** The search was given up: nothing is proven. */
+  | { readonly kind: 'unknown'; readonly states: number }
 
 interface Frame<S> {
   /** Every step before this place has been put in order. */
@@ -26,17 +27,16 @@ interface Frame<S> {
   next: number
 }
 
-const MOST_FRAMES = 2_000_000
+/** A history that makes sense needs about as many states as it has steps. */
+const STATES_PER_STEP = 10
+const LEAST_STATES = 50_000
 
 /**
  * Looks for an order of the steps that agrees with their times and with the model (Wing and Gong), remembering which sets of
- * steps in which state have led nowhere.
+ * steps have led nowhere. The state must follow from which steps were taken, whatever their order.
  */
-export function linearizable<S>(
-  steps: readonly Step<S>[],
-  first: S,
-  textOf: (state: S) => string,
-): LinearVerdict {
+export function linearizable<S>(steps: readonly Step<S>[], first: S): LinearVerdict {
+  const mostStates = Math.max(LEAST_STATES, steps.length * STATES_PER_STEP)
   const ordered = [...steps].sort((one, other) => one.fromMs - other.fromMs)
   const seen = new Set<string>()
   const stack = [frame(ordered, 0, [], first)]
@@ -55,10 +55,10 @@ export function linearizable<S>(
     const state = (ordered[place] as Step<S>).apply(top.state)
     if (state === null) continue
     const { base, extra } = advanced(top, place)
-    const key = `${base}:${extra.join(',')}:${textOf(state)}`
+    const key = `${base}:${extra}`
     if (seen.has(key)) continue
     seen.add(key)
-    if (++visited > MOST_FRAMES) return { kind: 'not known' }
+    if (++visited > mostStates) return { kind: 'unknown', states: mostStates }
     furthest = Math.max(furthest, base)
     stack.push(frame(ordered, base, extra, state))
   }
@@ -82,8 +82,15 @@ function frame<S>(ordered: readonly Step<S>[], base: number, extra: readonly num
   return { base, extra, state, candidates: possible, next: 0 }
 }
 
-function advanced({ base, extra }: Frame<unknown>, place: number): { base: number; extra: number[] } {
-  const later = new Set([...extra, place])
-  while (later.delete(base)) base++
-  return { base, extra: [...later].sort((one, other) => one - other) }
+/** The steps that have been taken, in their order, with one more. */
+function advanced({ base, extra }: Frame<unknown>, place: number): Pick<Frame<unknown>, 'base' | 'extra'> {
+  if (place !== base) {
+    const after = extra.findIndex((other) => other > place)
+    const at = after < 0 ? extra.length : after
+    return { base, extra: [...extra.slice(0, at), place, ...extra.slice(at)] }
+  }
+  base++
+  let taken = 0
+  for (; extra[taken] === base; taken++) base++
+  return { base, extra: extra.slice(taken) }
 }

@@ -3,6 +3,7 @@ import { compatible, explains, type OverlapRules } from './overlaps.ts'
 import { byKey, type Granted, grantedOf, type Story } from './story.ts'
 import type { Violation } from './violation.ts'
 
+/** Follows from who has come and gone: the token is that of the last who came, and they come in the order of their tokens. */
 interface State {
   readonly holders: readonly Granted[]
   readonly token: bigint
@@ -21,12 +22,12 @@ export function lockModel(story: Story, rules: OverlapRules): Violation[] {
       grantOf(visit, rules.permits),
       endOf(visit, successions.endMs(visit), story, rules),
     ])
-    const verdict = linearizable(steps, { holders: [], token: -1n }, textOf)
+    const verdict = linearizable<State>(steps, { holders: [], token: -1n })
     if (verdict.kind === 'yes') continue
     const what =
       verdict.kind === 'no'
         ? `no order of grants and ends explains the history: the search stops before ${verdict.step}`
-        : 'the search for an order of grants and ends was given up'
+        : `whether an order of grants and ends explains the history is unknown, gave up after ${verdict.states} states`
     const atMs = verdict.kind === 'no' ? verdict.atMs : story.fromMs
     found.push({ check: 'linearizable', atMs: Number.isFinite(atMs) ? atMs : story.toMs, key, what, ops: [] })
   }
@@ -114,8 +115,4 @@ function earliest(asked: readonly Granted[], counts: (visit: Granted) => boolean
     found[place] = ms
   }
   return found
-}
-
-function textOf({ holders, token }: State): string {
-  return `${holders.map(({ op }) => op).sort()} ${token}`
 }

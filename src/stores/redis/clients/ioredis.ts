@@ -171,7 +171,7 @@ export function silence(client: Ioredis): void {
 }
 
 interface SentinelConnector {
-  connectToSentinel?(...args: readonly unknown[]): Emitter
+  connectToSentinel?(...args: unknown[]): Emitter
 }
 
 /** The class of the commands that a client makes: it is asked for one, which is not sent. */
