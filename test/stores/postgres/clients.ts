@@ -18,9 +18,7 @@ export const CLIENTS: Record<string, Bring> = {
     return { client: pool, close: () => pool.end() }
   },
   postgres: (url, application_name) => {
-    // As docs/postgres.md has it.
-    const resilient = { fetch_types: false, backoff: () => 0.2 }
-    const sql = postgresJs(url, { connection: { application_name }, max: 2, ...resilient })
+    const sql = postgresJs(url, { connection: { application_name }, max: 2 })
     return { client: sql, close: () => sql.end({ timeout: 1 }) }
   },
 }

@@ -6,9 +6,7 @@ import { CLIENTS, openStore } from './clients.ts'
 const OURS = `application_name LIKE 'test-%' OR application_name = 'holdfast'`
 
 // Two connections of the pool, and one that listens.
-// Not with `postgres`: after connections were cut at random, its pool sometimes stops answering for more than seven seconds. That is
-// a known defect, told in docs/postgres.md, and not something that these tests have shown to work.
-survive(['pg'], 3, async () => {
+survive(Object.keys(CLIENTS), 3, async () => {
   const server = await startPostgres()
   /** A connection of its own each time: the server comes and goes. */
   const ask = async (text: string, values: unknown[] = []) => {

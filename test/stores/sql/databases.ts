@@ -38,7 +38,7 @@ export interface Databases {
 export async function startDatabases(): Promise<Databases> {
   const [postgresServer, mariadbServer] = await Promise.all([startPostgres(), startMariadb()])
   const pgPool = new pg.Pool({ connectionString: postgresServer.url })
-  const sql = postgresJs(postgresServer.url, { fetch_types: false, onnotice: () => {} })
+  const sql = postgresJs(postgresServer.url, { onnotice: () => {} })
   const mysqlPool = mysql2.createPool(mariadbServer.url)
   const mariadbPool = mariadb.createPool(mariadbServer.url.replace('mysql:', 'mariadb:'))
   const libraries: Library[] = [

@@ -1,73 +1,84 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
-import type { Hearing, Subscription } from './clients/client.ts'
-import type { PgConnection } from './clients/pg.ts'
+import type { PostgresClient, PostgresSession } from './clients/client.ts'
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2000
 /** A connection that says nothing for that long is asked whether it is still there. */
 const CHECK_MS = 15_000
 
+export interface Hearing {
+  message(payload: string): void
+  /** It listens, from now on or again. */
+  up(): void
+  down(): void
+}
+
 /** One connection that listens to one channel, and is made again when it breaks. */
-export class Hearer implements Subscription {
-  private readonly open: () => PgConnection
+export class Hearer {
+  private readonly client: PostgresClient
   private readonly channel: string
   private readonly hearing: Hearing
   private readonly runtime: Runtime
-  private connection: PgConnection | null = null
+  private session: PostgresSession | null = null
   private timer: Timer | null = null
   private pauseMs = FIRST_PAUSE_MS
   private closed = false
 
-  constructor(open: () => PgConnection, channel: string, hearing: Hearing, runtime: Runtime) {
-    this.open = open
+  constructor(client: PostgresClient, channel: string, hearing: Hearing, runtime: Runtime) {
+    this.client = client
     this.channel = channel
     this.hearing = hearing
     this.runtime = runtime
     void this.connect()
   }
 
+  /** One that is being opened is closed later: a server that is not there would keep us waiting. */
   async close(): Promise<void> {
     this.closed = true
     this.timer?.clear()
-    const { connection } = this
-    this.connection = null
-    await connection?.end().catch(ignore)
+    const { session } = this
+    this.session = null
+    await session?.close().catch(ignore)
   }
 
   private async connect(): Promise<void> {
-    const connection = this.open()
-    this.connection = connection
-    connection.on('error', () => this.lost(connection))
-    connection.on('end', () => this.lost(connection))
-    connection.on('notification', ({ channel, payload }: { channel: string; payload?: string }) => {
-      if (channel === this.channel) this.hearing.message(payload ?? '')
-    })
+    let session: PostgresSession | null = null
     try {
-      await connection.connect()
+      session = await this.client.session({
+        lost: () => this.lost(session),
+        heard: (channel, payload) => {
+          if (channel === this.channel) this.hearing.message(payload)
+        },
+      })
       // The name is ours: letters, digits, and a colon that has to be quoted.
-      await connection.query(`LISTEN "${this.channel}"`)
+      if (!this.closed) await session.query(`LISTEN "${this.channel}"`, [])
     } catch {
-      this.lost(connection)
+      session?.close().catch(ignore)
+      if (!this.closed) this.again()
       return
     }
-    if (this.connection !== connection) return
+    if (this.closed) {
+      session.close().catch(ignore)
+      return
+    }
+    this.session = session
     this.pauseMs = FIRST_PAUSE_MS
-    this.check(connection)
+    this.check(session)
     this.hearing.up()
   }
 
   /** Nobody tells of a connection whose other end has gone without a word. */
-  private check(connection: PgConnection): void {
+  private check(session: PostgresSession): void {
     this.timer = this.runtime.setTimer(
       () => {
-        this.timer = this.runtime.setTimer(() => this.lost(connection), CHECK_MS, true)
-        connection.query('SELECT 1').then(
+        this.timer = this.runtime.setTimer(() => this.lost(session), CHECK_MS, true)
+        session.query('SELECT 1', []).then(
           () => {
-            if (this.connection !== connection) return
+            if (this.session !== session) return
             this.timer?.clear()
-            this.check(connection)
+            this.check(session)
           },
-          () => this.lost(connection),
+          () => this.lost(session),
         )
       },
       CHECK_MS,
@@ -75,13 +86,16 @@ export class Hearer implements Subscription {
     )
   }
 
-  private lost(connection: PgConnection): void {
-    if (this.connection !== connection) return
-    this.connection = null
+  private lost(session: PostgresSession | null): void {
+    if (session === null || this.session !== session) return
+    this.session = null
     this.timer?.clear()
-    connection.end().catch(ignore)
-    if (this.closed) return
+    session.close().catch(ignore)
     this.hearing.down()
+    this.again()
+  }
+
+  private again(): void {
     const delayMs = this.pauseMs * (0.5 + this.runtime.random())
     this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS)
     this.timer = this.runtime.setTimer(() => void this.connect(), delayMs, true)

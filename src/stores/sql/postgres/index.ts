@@ -38,18 +38,18 @@ export interface PostgresOptions {
 
 /**
  * A store in a PostgreSQL database, through the pool you already have: a `Pool` of `pg` or the function of `postgres`. It
- * stays yours; the store opens one more connection like it, on which it listens, and closes that one.
+ * stays yours. The store opens one more connection like it, on which it listens, and closes that one; with `postgres` also those
+ * for its statements, at most as many as the pool may have, because the library's own may stand still after they broke.
  *
  * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
  */
 export function postgres(client: AnyPostgresClient, options: PostgresOptions = {}): Store {
-  const { listen, advisory = false, runtime = nodeRuntime } = options
-  const sender = adapterOf(client, runtime, 'client')
+  const { listen, advisory = false } = options
+  const sender = adapterOf(client, 'client')
   if (typeof advisory !== 'boolean')
     throw new InvalidArgumentError('advisory', `must be true or false, not ${show(advisory)}`)
   if (advisory) return advisoryOver(sender, options)
-  const listener =
-    listen === false ? null : listen === undefined ? sender : adapterOf(listen, runtime, 'listen')
+  const listener = listen === false ? null : listen === undefined ? sender : adapterOf(listen, 'listen')
   return storeOver(sender, listener, options)
 }
 

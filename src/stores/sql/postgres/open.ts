@@ -1,4 +1,3 @@
-import { nodeRuntime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
 import { LockError, StoreError, UnsupportedError } from '../../../errors.ts'
 import type { PostgresClient } from './clients/client.ts'
@@ -41,10 +40,8 @@ async function openPg(url: string): Promise<PostgresClient | null> {
     keepAlive: true,
     allowExitOnIdle: true,
   })
-  return new PgClient(pool as unknown as PgPool, true, nodeRuntime)
+  return new PgClient(pool as unknown as PgPool, true)
 }
-
-const RECONNECT_SECONDS = 0.2
 
 async function openPostgresJs(url: string): Promise<PostgresClient | null> {
   const library = await optional(() => import('postgres'))
@@ -52,13 +49,8 @@ async function openPostgresJs(url: string): Promise<PostgresClient | null> {
   const sql = library.default(url, {
     connection: { application_name: 'holdfast' },
     connect_timeout: CONNECT_MS / 1000,
-    onnotice: () => {},
-    // What it asks a new connection about types is not caught if the connection breaks just then.
-    fetch_types: false,
-    // By itself it waits for up to 20 s after some broken connections, longer than most leases live.
-    backoff: () => RECONNECT_SECONDS,
   })
-  return new PostgresJsClient(sql as unknown as PostgresJs, true)
+  return new PostgresJsClient(sql as unknown as PostgresJs)
 }
 
 /** Null when the library is not installed; any other failure to load it is the user's to see. */

@@ -2,7 +2,8 @@ import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { StoreNotice } from '../../../core/store.ts'
 import { decodeLetter } from '../letters.ts'
 import type { Push } from '../server/store.ts'
-import type { PostgresClient, Subscription } from './clients/client.ts'
+import type { PostgresClient } from './clients/client.ts'
+import { Hearer } from './hearer.ts'
 
 const ECHO = 'echo'
 /** A claim's first answer is not held back for longer, and an echo that has not come by then never will. */
@@ -23,7 +24,7 @@ export class PostgresPush implements Push {
   private readonly sender: PostgresClient
   private readonly listener: PostgresClient
   private readonly runtime: Runtime
-  private subscription: Subscription | null = null
+  private hearer: Hearer | null = null
   private heard: (on: boolean) => void = () => {}
   private begun: () => void = () => {}
   private timer: Timer | null = null
@@ -53,17 +54,14 @@ export class PostgresPush implements Push {
       }
     }
     const down = () => this.heard(false)
-    this.subscription = this.listener.listen(channelOf(this.address), {
-      message,
-      up: () => this.call(),
-      down,
-    })
+    const hearing = { message, up: () => this.call(), down }
+    this.hearer = new Hearer(this.listener, channelOf(this.address), hearing, this.runtime)
   }
 
   async close(): Promise<void> {
     this.begun()
     this.heard = () => {}
-    await this.subscription?.close()
+    await this.hearer?.close()
     if (this.listener !== this.sender) await this.listener.close()
   }
 

@@ -1,34 +1,35 @@
 export type Row = Readonly<Record<string, unknown>>
 
-/** A connection that hears what is sent to one channel. */
-export interface Subscription {
-  close(): Promise<void>
-}
-
-export interface Hearing {
-  message(payload: string): void
-  /** It listens, from now on or again. */
-  up(): void
-  down(): void
-}
-
 /** A connection of its own, for what belongs to a session. */
 export interface PostgresSession {
   /** What the server said to be the number of the process that serves it; null when the client does not tell. */
   readonly pid: number | null
-  /** One statement after the other; `often` for one that is worth preparing. */
+  /** One statement after the other; `often` for one that is worth preparing. Rejects when the connection ends. */
   query(text: string, values: readonly unknown[], often?: boolean): Promise<readonly Row[]>
   close(): Promise<void>
 }
 
-/** What the store needs of a client library: a pool of connections, and one that listens. */
+/** What a session tells by itself. */
+export interface SessionEvents {
+  /** It ended other than by `close`; told once. */
+  lost(): void
+  /** Something was sent to a channel that it listens to. */
+  heard?(channel: string, payload: string): void
+}
+
+/** What the store needs of a client library: connections for single statements, and such as are kept. */
 export interface PostgresClient {
-  /** One statement, which is a transaction of its own, on any connection of the pool. */
+  /** One statement, which is a transaction of its own, on any connection. */
   run(text: string, values: readonly unknown[]): Promise<readonly Row[]>
   /** Several statements without values, in one transaction. */
   script(text: string): Promise<void>
-  listen(channel: string, hearing: Hearing): Subscription
-  /** Opens a connection like those of the pool; `lost` is called once when it ends other than by `close`. */
-  session(lost: () => void): Promise<PostgresSession>
+  session(events: SessionEvents): Promise<PostgresSession>
   close(): Promise<void>
+}
+
+/** A pooler gave us a connection on which the statement was never prepared, or was by somebody else. */
+const UNPREPARED = new Set(['26000', '42P05'])
+
+export function isUnprepared(error: unknown): boolean {
+  return UNPREPARED.has((error as { code?: string } | null)?.code ?? '')
 }

@@ -1,4 +1,3 @@
-import type { Runtime } from '../../../../core/runtime.ts'
 import { InvalidArgumentError } from '../../../../errors.ts'
 import type { PostgresClient } from './client.ts'
 import { PgClient, type PgPool } from './pg.ts'
@@ -12,11 +11,11 @@ export type AnyPostgresClient =
   | { readonly unsafe: Method; readonly listen: Method; readonly begin: Method }
 
 /** The adapter for a client, which stays the caller's. */
-export function adapterOf(client: AnyPostgresClient, runtime: Runtime, argument: string): PostgresClient {
+export function adapterOf(client: AnyPostgresClient, argument: string): PostgresClient {
   const shape = client as unknown as Partial<Record<string, unknown>> | null
   if (typeof shape === 'object' && shape !== null && typeof shape.totalCount === 'number')
-    return new PgClient(client as unknown as PgPool, false, runtime)
+    return new PgClient(client as unknown as PgPool, false)
   if (typeof shape === 'function' && typeof (shape as { unsafe?: unknown }).unsafe === 'function')
-    return new PostgresJsClient(client as unknown as PostgresJs, false)
+    return new PostgresJsClient(client as unknown as PostgresJs)
   throw new InvalidArgumentError(argument, 'must be a Pool of pg, or what the package postgres makes')
 }

@@ -1,7 +1,11 @@
-import type { Runtime } from '../../../../core/runtime.ts'
-import { Hearer } from '../hearer.ts'
 import { statementName } from '../statement-name.ts'
-import type { Hearing, PostgresClient, PostgresSession, Row, Subscription } from './client.ts'
+import {
+  isUnprepared,
+  type PostgresClient,
+  type PostgresSession,
+  type Row,
+  type SessionEvents,
+} from './client.ts'
 
 interface Answer {
   readonly rows: readonly Row[]
@@ -26,20 +30,15 @@ export interface PgPool {
   end(): Promise<void>
 }
 
-/** A pooler gave us a connection on which the statement was never prepared, or was by somebody else. */
-const UNPREPARED = new Set(['26000', '42P05'])
-
 export class PgClient implements PostgresClient {
   private readonly pool: PgPool
   private readonly own: boolean
-  private readonly runtime: Runtime
   /** Statements keep their plans on their connection; behind a pooler in transaction mode that is nobody's. */
   private prepares = true
 
-  constructor(pool: PgPool, own: boolean, runtime: Runtime) {
+  constructor(pool: PgPool, own: boolean) {
     this.pool = pool
     this.own = own
-    this.runtime = runtime
     hush(pool, 1)
   }
 
@@ -49,7 +48,7 @@ export class PgClient implements PostgresClient {
     try {
       return ((await this.pool.query({ ...statement, name: statementName(text) })) as Answer).rows
     } catch (error) {
-      if (!UNPREPARED.has((error as { code?: string }).code ?? '')) throw error
+      if (!isUnprepared(error)) throw error
       this.prepares = false
       return ((await this.pool.query(statement)) as Answer).rows
     }
@@ -59,12 +58,7 @@ export class PgClient implements PostgresClient {
     await this.pool.query({ text })
   }
 
-  listen(channel: string, hearing: Hearing): Subscription {
-    const open = () => new this.pool.Client({ ...this.pool.options, keepAlive: true })
-    return new Hearer(open, channel, hearing, this.runtime)
-  }
-
-  async session(lost: () => void): Promise<PostgresSession> {
+  async session({ lost, heard }: SessionEvents): Promise<PostgresSession> {
     const connection = new this.pool.Client({ ...this.pool.options, keepAlive: true })
     let open = true
     const end = (): void => {
@@ -73,6 +67,10 @@ export class PgClient implements PostgresClient {
     }
     connection.on('error', end)
     connection.on('end', end)
+    if (heard !== undefined)
+      connection.on('notification', (said: { channel: string; payload?: string }) =>
+        heard(said.channel, said.payload ?? ''),
+      )
     const close = async (): Promise<void> => {
       open = false
       await connection.end()

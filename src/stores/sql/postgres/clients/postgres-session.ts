@@ -1,11 +1,7 @@
-import type { PostgresSession, Row } from './client.ts'
-
-interface Pending extends Promise<readonly Row[]> {
-  simple(): Promise<unknown>
-}
+import type { PostgresSession, Row, SessionEvents } from './client.ts'
 
 interface OneConnection {
-  unsafe(text: string, values?: unknown[], options?: { prepare: boolean }): Pending
+  unsafe(text: string, values?: unknown[], options?: { prepare: boolean }): Promise<readonly Row[]>
   end(options?: { timeout: number }): Promise<void>
 }
 
@@ -16,10 +12,12 @@ const FAREWELL_SECONDS = 1
 
 /**
  * A pool of one, made by the library from the options of another, as it makes the connection that it listens on. Whoever has
- * such a pool has installed the library.
+ * such a pool has installed the library. It is never connected again: what the library had left to write to a connection that
+ * broke stands before the first words to the next one, and keeps them back.
  */
-export async function openSession(options: object, lost: () => void): Promise<PostgresSession> {
+export async function openSession(options: object, events: SessionEvents): Promise<PostgresSession> {
   const library = await import('postgres')
+  const pending = new Set<(error: Error) => void>()
   let open = true
   const sql = (library.default as unknown as Make)({
     ...options,
@@ -30,20 +28,27 @@ export async function openSession(options: object, lost: () => void): Promise<Po
     fetch_types: false,
     no_subscribe: true,
     onnotice: () => {},
+    onnotify: (channel: string, payload: string) => events.heard?.(channel, payload),
     onclose: () => {
-      if (open) lost()
+      if (open) events.lost()
       open = false
+      // The library forgets what it was given between an error of a connection and its end.
+      for (const reject of pending) reject(ended())
     },
   })
   const close = async (): Promise<void> => {
     open = false
     await sql.end({ timeout: FAREWELL_SECONDS })
   }
-  const query = async (text: string, values: readonly unknown[], often = false): Promise<readonly Row[]> => {
+  const query = (text: string, values: readonly unknown[], often = false): Promise<readonly Row[]> => {
     // By itself it would open another connection, without the locks of this one.
-    if (!open) throw new Error('the connection ended')
-    const sent = values.map((value) => (Array.isArray(value) ? `{${value.join(',')}}` : value))
-    return await sql.unsafe(text, sent, { prepare: often })
+    if (!open) return Promise.reject(ended())
+    const sent = values.map((value) => (Array.isArray(value) ? literalOf(value) : value))
+    return new Promise((resolve, reject) => {
+      pending.add(reject)
+      const answer = sql.unsafe(text, sent, { prepare: often })
+      answer.then(resolve, reject).finally(() => pending.delete(reject))
+    })
   }
   try {
     const { state } = (await query('SELECT 1', [], false)) as unknown as { state: { pid: number } | null }
@@ -52,4 +57,16 @@ export async function openSession(options: object, lost: () => void): Promise<Po
     await close()
     throw error
   }
+}
+
+function ended(): Error {
+  return new Error('the connection ended')
+}
+
+/** An array as PostgreSQL writes it. The library knows arrays only when it was left to ask the server for their types. */
+function literalOf(values: readonly unknown[]): string {
+  const items = values.map((value) =>
+    typeof value === 'string' ? `"${value.replace(/["\\]/g, '\\$&')}"` : String(value ?? 'NULL'),
+  )
+  return `{${items.join(',')}}`
 }
