@@ -87,10 +87,14 @@ export interface Records {
 
 /** Locks that live in a transaction of the caller, beside the data that they protect. */
 export interface Transactions {
-  /** Takes the key for as long as `tx`, which has begun a transaction of the caller's client library, goes on. */
+  /**
+   * Takes the key for as long as `tx`, which has begun a transaction of the caller's client library, goes on. For another
+   * transaction that has it, the database itself may be let wait for so long; a circle of such waits is a `ConflictError`.
+   */
   take(
     tx: object,
     key: string,
+    insideMs: number,
   ): Soon<
     | { readonly kind: 'granted'; readonly seq: number }
     | { readonly kind: 'blocked'; readonly holder: string | null; readonly heldMs: number | null }

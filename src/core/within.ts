@@ -16,6 +16,10 @@ export type WithinRest<T> = [WithinWork<T>] | [Pick<AcquireOptions, 'wait' | 'si
 
 const FIRST_PAUSE_MS = 4
 const LONGEST_PAUSE_MS = 50
+/** Who has waited for longer may be in a circle of transactions, which only the database sees, and only while they wait in it. */
+const SUSPECT_MS = 100
+/** Databases look for a circle after a second at the latest, as they are delivered. */
+const LONGEST_INSIDE_MS = 2000
 
 /**
  * Takes the key's row inside the caller's transaction. Nothing is written that would have to be released: until the
@@ -27,7 +31,7 @@ export async function within<T>(
   request: Request,
   work: WithinWork<T>,
 ): Promise<T> {
-  const { store, runtime, caller } = engine
+  const { store, runtime, caller, settings } = engine
   const { transactions } = store
   if (transactions === undefined)
     throw new UnsupportedError(
@@ -35,16 +39,19 @@ export async function within<T>(
     )
   if (typeof work !== 'function') throw new InvalidArgumentError('work', 'must be a function')
   const { key, storeKey, waitMs } = request
+  const longestInsideMs = Math.min(LONGEST_INSIDE_MS, settings.callTimeoutMs / 2)
   const startedAtMs = runtime.nowMs()
+  let insideMs = 0
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     request.signal?.throwIfAborted()
-    const answer = await caller.call('attempt', 1, () => transactions.take(tx, storeKey))
+    const answer = await caller.call('attempt', 1, () => transactions.take(tx, storeKey, insideMs))
     const waitedMs = runtime.nowMs() - startedAtMs
     if (answer.kind === 'granted') return work({ key, token: tokenOf(answer.seq), waitedMs })
     if (waitedMs >= waitMs) {
       const { holder, heldMs } = answer
       throw new LockTimeoutError({ key, waitedMs, holder, heldMs, position: 0 })
     }
+    if (waitedMs >= SUSPECT_MS) insideMs = Math.min(longestInsideMs, waitMs - waitedMs)
     const delayMs = Math.min(pauseMs * (0.5 + runtime.random()), waitMs - waitedMs)
     await new Promise<void>((resolve) => {
       runtime.setTimer(resolve, delayMs, false)

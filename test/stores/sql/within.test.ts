@@ -3,6 +3,11 @@ import { memory } from 'holdfast/memory'
 import { afterAll, describe, expect, it } from 'vitest'
 import { type Library, startDatabases } from './databases.ts'
 
+interface Gate {
+  readonly open: () => void
+  readonly opened: Promise<void>
+}
+
 const databases = await startDatabases()
 afterAll(() => databases.close())
 
@@ -70,6 +75,38 @@ for (const library of databases.libraries) {
       })
       await Promise.all(workers)
       expect(await amountOf(2)).toBe(20)
+    })
+
+    it('ends one of two transactions that wait for each other as a ConflictError, and lets the other commit', async () => {
+      const both = async (first: string, second: string, met: Promise<unknown>, here: () => void) => {
+        const tx = await begin()
+        try {
+          await locks.within(tx.handle, first, async () => {
+            here()
+            await met
+            await locks.within(tx.handle, second, { wait: 20_000 }, () => {})
+          })
+          await tx.commit()
+          return 'committed'
+        } catch (error) {
+          await tx.rollback()
+          expect(error).toMatchObject({ code: 'CONFLICT', message: expect.stringContaining('circle') })
+          return 'refused'
+        }
+      }
+      const gates = [0, 1].map(() => {
+        let open = (): void => {}
+        const opened = new Promise<void>((resolve) => {
+          open = resolve
+        })
+        return { open, opened }
+      }) as [Gate, Gate]
+      const met = Promise.all(gates.map(({ opened }) => opened))
+      const ends = await Promise.all([
+        both('left', 'right', met, gates[0].open),
+        both('right', 'left', met, gates[1].open),
+      ])
+      expect(ends.sort()).toEqual(['committed', 'refused'])
     })
 
     it('stays locked when only a part of the transaction is taken back', async () => {

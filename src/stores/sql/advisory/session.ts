@@ -1,5 +1,6 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
+import { orConflict } from '../circle.ts'
 import type { Connection, Seen, SessionServer, Step } from './connection.ts'
 
 /** A server hears of us at least this often in the time after which it would end the session. */
@@ -46,7 +47,7 @@ export class Session {
       throw ended()
     } catch (error) {
       if (this.connection === connection) await this.undo(connection, steps)
-      throw error
+      throw orConflict(error)
     }
   }
 

@@ -1,7 +1,8 @@
 import { ConflictError, InvalidArgumentError } from '../../../errors.ts'
+import { orConflict } from '../circle.ts'
 import type { TableNames } from '../server/names.ts'
 import { FORGET_SLACK_MS, RULES } from '../server/rules.ts'
-import type { KeyRow } from '../server/tables.ts'
+import type { JointClaim } from '../server/tables.ts'
 import type { Result, Value } from './clients/client.ts'
 import { resultOf } from './clients/mysql2.ts'
 import { bytes } from './keys.ts'
@@ -17,33 +18,54 @@ interface Shape {
 }
 
 /** The row, unless somebody has it: as it was read, or free all the same. */
-export function claimIn({ keys }: TableNames, tx: object) {
+export function claimIn({ keys }: TableNames, tx: object): JointClaim {
   const run = runnerOf(tx as Shape)
-  const lock = `SELECT revision, state FROM ${keys} WHERE \`key\` = ? FOR UPDATE SKIP LOCKED`
-  const take = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = LAST_INSERT_ID(GREATEST(k.seq + 1, ${US})),
+  const lock = `SELECT revision, state FROM ${keys} WHERE \`key\` = ? FOR UPDATE`
+  const claim = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = LAST_INSERT_ID(GREATEST(k.seq + 1, ${US})),
     k.holder = NULL, k.expires_at = 0, k.state = NULL,
     k.forget_at = GREATEST(k.forget_at, ${US} DIV 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
     WHERE k.\`key\` = ?`
-  return async (key: string, { revision }: KeyRow): Promise<number | null> => {
+  const take: JointClaim['take'] = async (key, { revision }) => {
     await requireTransaction(run)
-    const [row] = (await run(lock, [bytes(key)])).rows
+    const [row] = (await run(`${lock} SKIP LOCKED`, [bytes(key)])).rows
     if (row === undefined) return null
-    if (row.state !== null && Number(row.revision) !== revision)
-      throw new ConflictError(
-        `${JSON.stringify(key)} was taken at the same moment, and the transaction keeps its row locked now: roll it back and try again`,
-      )
-    return (await run(take, [bytes(key)])).insertId
+    if (row.state !== null && Number(row.revision) !== revision) throw overtaken(key)
+    return (await run(claim, [bytes(key)])).insertId
   }
+  /** MySQL cannot bound one statement's wait for a row: there a circle ends with the wait of the caller. */
+  const wait: JointClaim['wait'] = async (key, insideMs) => {
+    if (!(await requireTransaction(run))) return
+    const bound = `SET STATEMENT innodb_lock_wait_timeout = ${Math.ceil(insideMs / 1000)} FOR `
+    const locked = await run(bound + lock, [bytes(key)]).catch((error) => {
+      if (error?.errno === WAITED_TOO_LONG) return null
+      throw orConflict(error)
+    })
+    if (locked?.rows[0] !== undefined && locked.rows[0].state !== null) throw overtaken(key)
+  }
+  return { take, wait }
 }
 
-/** Outside of a transaction the lock would be over before the work begins. MySQL has no way to tell; MariaDB has. */
-async function requireTransaction(run: Run): Promise<void> {
+const WAITED_TOO_LONG = 1205
+
+/** What was locked stays locked until the transaction ends, whatever is done to it. */
+function overtaken(key: string): ConflictError {
+  return new ConflictError(
+    `${JSON.stringify(key)} was taken at the same moment, and the transaction keeps its row locked now: roll it back and try again`,
+  )
+}
+
+/**
+ * Outside of a transaction the lock would be over before the work begins. MySQL has no way to tell; MariaDB has. Says whether it is
+ * MariaDB.
+ */
+async function requireTransaction(run: Run): Promise<boolean> {
   const open = await run('SELECT @@in_transaction AS open', []).catch((error) => {
     if (error?.errno === 1193) return null
     throw error
   })
   if (open !== null && Number(open.rows[0]?.open) !== 1)
     throw new InvalidArgumentError('tx', 'must have begun a transaction')
+  return open !== null
 }
 
 function runnerOf(tx: Shape): Run {

@@ -55,7 +55,7 @@ export class PostgresSessions implements SessionServer {
   }
 
   async open(lost: () => void): Promise<Connection> {
-    const session = await this.client.session(lost)
+    const session = await this.client.session({ lost })
     try {
       const pid = await pidOf(session)
       // A server tells a client the number of its process; a pooler makes one up.
@@ -77,7 +77,7 @@ export class PostgresSessions implements SessionServer {
 
   /** In transaction mode a second connection, as soon as it needs one, gets the backend that the first had just now. */
   private async refusePooler(session: PostgresSession, pid: number): Promise<void> {
-    const second = await this.client.session(() => {})
+    const second = await this.client.session({ lost: () => {} })
     try {
       for (let probe = 0; probe < PROBES; probe++) {
         await second.query('BEGIN', [])

@@ -1,7 +1,8 @@
 import { ConflictError, InvalidArgumentError } from '../../../errors.ts'
+import { orConflict } from '../circle.ts'
 import type { TableNames } from '../server/names.ts'
 import { FORGET_SLACK_MS, RULES } from '../server/rules.ts'
-import type { KeyRow } from '../server/tables.ts'
+import type { JointClaim } from '../server/tables.ts'
 import type { Row } from './clients/client.ts'
 
 type Run = (text: string, values: readonly unknown[]) => Promise<readonly Row[]>
@@ -15,9 +16,9 @@ interface Shape {
 }
 
 /** The row that was read, unless somebody has it or has changed it. */
-export function claimIn({ keys }: TableNames, tx: object) {
+export function claimIn({ keys }: TableNames, tx: object): JointClaim {
   const run = runnerOf(tx as Shape)
-  const take = `WITH t AS MATERIALIZED (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us)
+  const claim = `WITH t AS MATERIALIZED (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us)
     UPDATE ${keys} k SET revision = k.revision + 1, seq = greatest(k.seq + 1, t.us), holder = NULL, expires_at = 0,
       state = NULL, forget_at = greatest(k.forget_at, t.us / 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
     FROM t WHERE k.key = (SELECT key FROM ${keys} WHERE key = $1 AND revision = $2 FOR UPDATE SKIP LOCKED)
@@ -25,9 +26,9 @@ export function claimIn({ keys }: TableNames, tx: object) {
   // Above READ COMMITTED a transaction sees everything as it was at its first statement, also this row.
   const look = `SELECT current_setting('transaction_isolation') IN ('repeatable read', 'serializable') AS frozen,
     (SELECT revision FROM ${keys} WHERE key = $1) AS revision`
-  return async (key: string, { revision }: KeyRow): Promise<number | null> => {
-    const [row] = await run(take, [key, revision]).catch((error) => {
-      throw error?.code === '40001' ? outdated(key) : error
+  const take: JointClaim['take'] = async (key, { revision }) => {
+    const [row] = await run(claim, [key, revision]).catch((error) => {
+      throw error?.code === '40001' ? outdated(key) : orConflict(error)
     })
     if (row === undefined) {
       const [seen] = await run(look, [key])
@@ -37,6 +38,26 @@ export function claimIn({ keys }: TableNames, tx: object) {
     await requireTransaction(run)
     return Number(row.seq)
   }
+  const wait: JointClaim['wait'] = async (key, insideMs) => {
+    await run(waitFor(keys, key, insideMs), []).catch((error) => {
+      throw orConflict(error)
+    })
+  }
+  return { take, wait }
+}
+
+/**
+ * Locks the row and takes that back at once, with every setting: what a block of PL/pgSQL did before its error is undone. So nothing is left
+ * in the transaction, and a wait that was too long does not end it. A block takes no values, so the key goes as digits.
+ */
+function waitFor(keys: string, key: string, insideMs: number): string {
+  const hex = Buffer.from(key).toString('hex')
+  return `DO $holdfast$ BEGIN
+    PERFORM set_config('lock_timeout', '${Math.ceil(insideMs)}', true);
+    PERFORM 1 FROM ${keys} WHERE key = convert_from(decode('${hex}', 'hex'), 'UTF8') FOR UPDATE;
+    RAISE division_by_zero;
+    EXCEPTION WHEN division_by_zero OR lock_not_available OR serialization_failure THEN NULL;
+    END $holdfast$`
 }
 
 function outdated(key: string): ConflictError {

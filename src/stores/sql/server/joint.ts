@@ -8,7 +8,7 @@ type Taken = Awaited<ReturnType<Transactions['take']>>
 
 /**
  * Takes a key's row inside a transaction that is not ours. The row is read on a connection of the pool, so that a key that is
- * held leaves no lock behind in the transaction, and nobody waits there for a row that others have.
+ * held leaves no lock behind in the transaction, and whoever has the row is waited for outside of it at first.
  */
 export class JointTransactions implements Transactions {
   private readonly database: Database
@@ -19,15 +19,17 @@ export class JointTransactions implements Transactions {
     this.ready = ready
   }
 
-  async take(tx: object, key: string): Promise<Taken> {
+  async take(tx: object, key: string, insideMs: number): Promise<Taken> {
     const claim = this.database.claimIn(tx)
     await this.ready()
     const { clock, row } = await this.find(key)
     const { state } = step(stateOf(key, row), { kind: 'tick' }, clock, RULES)
     const blocked = blockedBy(state, clock)
     if (blocked !== null || row === undefined) return blocked ?? BUSY
-    const seq = await claim(key, row)
-    return seq === null ? BUSY : { kind: 'granted', seq }
+    const seq = await claim.take(key, row)
+    if (seq !== null) return { kind: 'granted', seq }
+    if (insideMs > 0) await claim.wait(key, insideMs)
+    return BUSY
   }
 
   /** A row that is made by the transaction itself would be waited for by everybody else who makes it. */

@@ -92,17 +92,22 @@ export interface RecordTable extends Ledger<RecordRow, Found> {
   saveHeld(change: Change<RecordRow, Found>, clock: Clock, proof: Proof): Promise<boolean>
 }
 
+/** Both reject with a `ConflictError` when the transaction has to be rolled back. */
+export interface JointClaim {
+  /** The sequence number, or null when the row is not as it was read, or somebody has it. */
+  take(key: string, row: KeyRow): Promise<number | null>
+  /** Waits in the database for whoever has the row, for so long at most, so that a circle of transactions is found. */
+  wait(key: string, insideMs: number): Promise<void>
+}
+
 /** A database as the store uses it. */
 export interface Database {
   readonly keys: KeyTable
   readonly records: RecordTable
   /** Makes the tables if they are missing, and refuses those of a newer format. */
   prepare(): Promise<void>
-  /**
-   * A way to take a row inside a transaction of the caller's: the sequence number, or null when the row is not as it was
-   * read, or somebody has it. Throws for anything that is no transaction.
-   */
-  claimIn(tx: object): (key: string, row: KeyRow) => Promise<number | null>
+  /** Ways to take a row inside a transaction of the caller's. Throws for anything that is no transaction. */
+  claimIn(tx: object): JointClaim
   /** Removes a few rows that need not be remembered any more, by an index. Resolves to how many. */
   clean(): Promise<number>
   /** How many rows should have been removed that long ago, by table. */
