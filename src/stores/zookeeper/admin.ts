@@ -35,8 +35,8 @@ export class ZooKeeperAdmin implements Admin {
   }
 
   async *list(prefix: string): AsyncIterable<KeyView> {
-    const { client } = await this.desk.sessions.any()
-    const { paths } = this.desk
+    const { paths, sessions } = this.desk
+    const { client } = await sessions.any()
     const [, { names }] = await both(client.sync(paths.root), client.getChildren(paths.locks))
     const wanted = names
       .map(textOf)
@@ -44,9 +44,10 @@ export class ZooKeeperAdmin implements Admin {
       .sort()
     for (let first = 0; first < wanted.length; first += KEYS_AT_ONCE) {
       const page = wanted.slice(first, first + KEYS_AT_ONCE)
-      for (const view of await Promise.all(page.map((key) => this.viewOf(client, key)))) {
-        if (isInUse(view)) yield view
-      }
+      // Whoever reads the list may take its time: the session may have ended meanwhile.
+      const { client: reader } = await sessions.any()
+      const seen = page.map((key) => this.viewOf(reader, key))
+      for (const view of await Promise.all(seen)) if (isInUse(view)) yield view
     }
   }
 

@@ -25,18 +25,32 @@ export function spareOf(owner: string | null): number {
   return owner === null ? SPARE_TOKENS : 0
 }
 
-/** Only a push can change the answer: also a session that expires deletes its nodes. */
+/**
+ * Only a push can change the answer: also a session that expires deletes its nodes. Who is not next will hardly have to do
+ * with the present holder, so that one is looked for only when the wait lasts; the answer tells it from then on.
+ */
 export async function blockedBy(desk: Desk, entry: Entry, line: Line, position: number): Promise<Blocked> {
-  await meetHolder(entry, line)
-  const { holder } = entry
-  const heldMs = holder === null ? 0 : Math.max(0, Math.round(desk.clock.nowMs() - holder.sinceMs))
+  if (position <= 1) await meetHolder(entry, line)
+  const answeredAtMs = desk.clock.nowMs()
   return {
     kind: 'blocked',
     position,
     retryAfterMs: null,
     storeTimeMs: desk.runtime.nowMs(),
-    holder: holder === null ? null : { label: holder.label, heldMs },
+    get holder() {
+      if (entry.holder === null) return null
+      const nowMs = desk.clock.nowMs()
+      const heldMs = Math.max(0, nowMs - entry.holder.sinceMs)
+      return { label: entry.holder.label, heldMs: Math.round(heldMs - (nowMs - answeredAtMs)) }
+    },
   }
+}
+
+/** The wait lasts: learns who holds the key by now. */
+export async function lookForHolder(desk: Desk, entry: Entry): Promise<void> {
+  const { client } = entry.session as LockSession
+  const line = await desk.lineAt(client, entry.keyPath)
+  if (line !== null) await meetHolder(entry, line)
 }
 
 /** Learns who holds the key, once for each holder. */

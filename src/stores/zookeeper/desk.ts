@@ -15,6 +15,8 @@ import type { Watcher } from './wire/watches.ts'
 
 /** A hold that lasts is watched over from then on; one that is over sooner costs nothing more. */
 const GUARD_AFTER_MS = 50
+/** The same where nothing is left to be told but the wish of an operator; and who waits so long wants to know for whom. */
+const LASTS_MS = 250
 
 /** What happens to a claim by itself. */
 export interface DeskEvents extends SessionsListener {
@@ -63,6 +65,7 @@ export class Desk {
     entry.session?.entries.delete(entry)
     entry.session = session
     session.usedAtMs = this.runtime.nowMs()
+    session.hasServed = true
     session.entries.add(entry)
   }
 
@@ -91,18 +94,24 @@ export class Desk {
     entry.deadlineMs = phase === 'offered' ? untilMs : Math.max(entry.deadlineMs, untilMs)
     const begins = !entry.holds
     entry.phase = phase
-    if (begins) this.alarms.set(entry, Math.min(entry.deadlineMs, this.runtime.nowMs() + GUARD_AFTER_MS))
+    if (begins) this.wakeWithin(entry, entry.contended ? LASTS_MS : GUARD_AFTER_MS)
     else this.alarms.set(entry, Math.min(entry.dueMs, entry.deadlineMs))
   }
 
   /** A place in the line is kept until then. */
   wait(entry: Entry, untilMs: number): void {
+    const begins = entry.phase !== 'waiting'
     entry.phase = 'waiting'
     entry.deadlineMs = Math.max(entry.deadlineMs, untilMs)
+    if (begins) this.wakeWithin(entry, LASTS_MS)
   }
 
   wakeAt(entry: Entry, dueMs: number): void {
     this.alarms.set(entry, dueMs)
+  }
+
+  private wakeWithin(entry: Entry, delayMs: number): void {
+    this.alarms.set(entry, Math.min(entry.deadlineMs, this.runtime.nowMs() + delayMs))
   }
 
   /** Ended by somebody else: an operator, or the ensemble together with the session. */

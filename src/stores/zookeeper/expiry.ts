@@ -1,3 +1,4 @@
+import { lookForHolder } from './answers.ts'
 import type { Desk } from './desk.ts'
 import type { Entry, OwnNode } from './entry.ts'
 import { nodeData } from './format.ts'
@@ -8,7 +9,7 @@ import { isWire } from './wire/errors.ts'
 
 type Client = LockSession['client']
 
-/** A claim's alarm: its deadline, or the time from which a hold is watched over. */
+/** A claim's alarm: its deadline, or the time from which a hold is watched over and a wait wants to know for whom. */
 export function ring(desk: Desk, entry: Entry, nowMs: number): void {
   if (nowMs >= entry.deadlineMs) {
     entry.inTurn(() => expire(desk, entry)).catch(() => {})
@@ -16,6 +17,8 @@ export function ring(desk: Desk, entry: Entry, nowMs: number): void {
   }
   desk.wakeAt(entry, entry.deadlineMs)
   if (entry.holds) guard(desk, entry)
+  // To name the holder is a courtesy, which an outage may prevent.
+  else if (entry.phase === 'waiting' && entry.session?.isUsable) lookForHolder(desk, entry).catch(() => {})
 }
 
 /**

@@ -1,4 +1,4 @@
-import type { Runtime } from '../../core/runtime.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
 import type { Soon } from '../../core/store.ts'
 import { UnsupportedError } from '../../errors.ts'
 import type { Entry } from './entry.ts'
@@ -27,12 +27,16 @@ const PATIENCE_MS = 1000
 /** A session that is asked for may be longer than needed by an eighth, so that there are few of them. */
 const STEPS_PER_DOUBLING = 8
 const IDLE_MS = 60_000
+/** More than whoever has just got a session takes until it uses it, and from one request to the next. */
+const FAREWELL_MS = 500
 
 /** A session and the claims whose nodes live as long as it does. */
 export class LockSession {
   readonly client: ZooKeeperClient
   readonly entries = new Set<Entry>()
   usedAtMs = 0
+  /** Whether a claim was ever made through it. */
+  hasServed = false
   /** Whether what everything stands on was there when it connected. */
   isPrepared = false
   private readonly runtime: Runtime
@@ -83,6 +87,8 @@ export class Sessions {
   private readonly listener: SessionsListener
   private readonly byTimeoutMs = new Map<number, LockSession>()
   private prepared: Promise<void> | null = null
+  /** On its way out: nobody gets it any more, and who has it may end what it is at. */
+  private leaving: { readonly session: LockSession; readonly timer: Timer } | null = null
   private mostMs = Number.POSITIVE_INFINITY
 
   constructor(options: EnsembleOptions, root: string, listener: SessionsListener) {
@@ -125,6 +131,8 @@ export class Sessions {
 
   /** Those that keep a key closed end by their time-out only, all others at once. */
   async close(): Promise<void> {
+    this.leaving?.timer.clear()
+    await this.leaving?.session.client.session.close()
     const closing = [...this.byTimeoutMs.values()].map(({ client, entries }) => {
       return client.session.close([...entries].some(({ phase }) => phase === 'closed'))
     })
@@ -138,7 +146,10 @@ export class Sessions {
     const session = await this.connect(timeoutMs)
     const agreedMs = session.client.session.timeoutMs
     if (agreedMs < timeoutMs) this.mostMs = agreedMs
-    if (agreedMs >= neededMs) return session
+    if (agreedMs >= neededMs) {
+      if (timeoutMs !== LEAST_MS) this.dropProbe()
+      return session
+    }
     this.byTimeoutMs.delete(timeoutMs)
     await session.client.session.close()
     throw this.tooLong(lifeMs)
@@ -200,6 +211,22 @@ export class Sessions {
     if (neededMs <= this.leastMs) return LEAST_MS
     const step = 2 ** Math.floor(Math.log2(neededMs)) / STEPS_PER_DOUBLING
     return Math.min(Math.ceil(Math.ceil(neededMs / step) * step), this.mostMs)
+  }
+
+  /** What was opened to learn the least time-out pings more often than any other, and no claim has come to need it. */
+  private dropProbe(): void {
+    const session = this.byTimeoutMs.get(LEAST_MS)
+    if (session === undefined || session.hasServed || this.leaving !== null) return
+    this.byTimeoutMs.delete(LEAST_MS)
+    this.sayGoodbye(session)
+  }
+
+  private sayGoodbye(session: LockSession): void {
+    const end = (): void => {
+      if (session.client.session.isBusy) this.sayGoodbye(session)
+      else void session.client.session.close()
+    }
+    this.leaving = { session, timer: this.options.runtime.setTimer(end, FAREWELL_MS, true) }
   }
 
   private dropIdle(): void {

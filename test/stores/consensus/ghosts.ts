@@ -43,6 +43,8 @@ export function leaveNoGhosts(worldOf: () => World): void {
       apart(worldOf(), async ({ locks, other, proxy }) => {
         const held = await other.acquire('line')
         await locks.using('warm', () => {})
+        // What else it talks about would be counted as an answer to the claim.
+        await expect.poll(() => proxy.connections, SOON).toBe(worldOf().connections)
         const answered = proxy.passed.replies + worldOf().answersBeforeLine
         const acquired = locks.acquire('line', { wait: 20_000 })
         acquired.catch(() => {})

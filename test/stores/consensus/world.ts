@@ -6,6 +6,8 @@ export interface World {
   urlBy(port: number): string
   /** How many answers a claim waits for before it joins a line. */
   readonly answersBeforeLine: number
+  /** How many connections a client keeps, once it knows what it has to know. */
+  readonly connections: number
   /** Where the members are. */
   readonly ports: readonly number[]
   /** Ends the leader as a crash would. */

@@ -12,6 +12,7 @@ surviveFaults(async (): Promise<World> => {
     url: cluster.url,
     urlBy: (port) => `etcd://127.0.0.1:${port}`,
     answersBeforeLine: 0,
+    connections: 1,
     ports: members.map(({ port }) => port),
     async killLeader() {
       const leader = await cluster.leader()

@@ -18,6 +18,7 @@ surviveFaults(async (): Promise<World> => {
     urlBy: (port) => `zookeeper://127.0.0.1:${port}`,
     // That the key is in use.
     answersBeforeLine: 1,
+    connections: 1,
     ports: ensemble.ports,
     async killLeader() {
       const leader = await ensemble.leader()

@@ -45,6 +45,10 @@ export class Pipeline {
     this.wire = wire
   }
 
+  get isBusy(): boolean {
+    return this.pending.length > this.answered
+  }
+
   request<T>({ operation, about, write, read, excuse }: Request<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       // Numbers below zero are those of packets that answer no request.
@@ -65,7 +69,7 @@ export class Pipeline {
         if (value === undefined) reject(error)
         else resolve(value)
       }
-      if (this.pending.length === this.answered) this.wire.keepAlive(true)
+      if (!this.isBusy) this.wire.keepAlive(true)
       this.pending.push({ xid: this.xid, about, answer, reject })
       this.post(this.xid, operation, write)
     })

@@ -94,6 +94,11 @@ export class Session implements ConnectionListener {
     return this.state === 'expired' || this.state === 'closed'
   }
 
+  /** Whether requests are under way. */
+  get isBusy(): boolean {
+    return this.pipeline.isBusy
+  }
+
   /** Null when a request can be sent now; else settles when it can, and rejects when it cannot in time. */
   ready(patienceMs: number): Promise<void> | null {
     if (this.state === 'connected') return null

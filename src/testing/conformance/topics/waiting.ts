@@ -50,6 +50,18 @@ export const waiting: readonly Check[] = [
     }
   }),
 
+  check('a waiter learns who holds the key, wherever it stands in the line', ordered, async (scene) => {
+    const [a, b, c] = [await scene.party('holder'), await scene.party('first'), await scene.party('second')]
+    const key = scene.key()
+    await a.take(key)
+    for (const party of [b, c]) {
+      const answer = await party.attempt(party.claim(key, { queue: true }))
+      assert.ok(answer.kind === 'blocked')
+      const holder = await scene.eventually('who waits must learn for whom', SOON_MS, () => answer.holder)
+      assert.equal(holder.label, 'holder')
+    }
+  }),
+
   check('a waiting claim that asks again keeps its place', ordered, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
