@@ -94,13 +94,17 @@ export class Courier {
   }
 
   private partsOf<A>(load: Load<A>): readonly Load<A>[] {
-    if (load.claims.length === 0) return []
+    const { length } = load.claims
+    if (length === 0) return NONE
+    // One alone is the usual case, and needs no more than this.
+    if (length === 1) return [load]
     const parts = this.byPart(load.claims, itself)?.map((places) => load.only(places)) ?? [load]
     const { claimsPerCall } = this.store
     return claimsPerCall === undefined ? parts : parts.flatMap((part) => part.cut(claimsPerCall))
   }
 }
 
+const NONE: readonly never[] = []
 const itself = (claim: Claim): Claim => claim
 
 /** The claims of one call, and who is told about each. */

@@ -6,6 +6,7 @@ import { slotOf } from '../../../src/stores/redis/cluster/slots.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
 import { CLUSTER_CLIENTS, openClusterStore } from './cluster-clients.ts'
 import { Overlaps, sleep, Workers } from './load.ts'
+import { conformsThroughout } from './throughout.ts'
 
 const CLIENTS = ['ioredis 5', 'redis 6'] as const
 const TTL_MS = 1000
@@ -120,6 +121,25 @@ it('gives a higher token after a failover that lost the key', async () => {
   await before.server.start()
   await cluster.settle()
 })
+
+for (const client of CLIENTS) {
+  const opening = () => openClusterStore(CLUSTER_CLIENTS[client], cluster)
+
+  conformsThroughout(`forced failovers of all masters with ${client}`, opening, async () => {
+    for (const master of await cluster.masters()) await cluster.failOver(master)
+    await cluster.settle()
+  })
+
+  conformsThroughout(`moves of every slot in use with ${client}`, opening, async () => {
+    const masters = await cluster.masters()
+    const moves = masters.map(async ({ operator }, place) => {
+      const slots = new Set((await operator.keys('*')).map(slotOf))
+      return { slots, to: masters[(place + 1) % masters.length] as (typeof masters)[number] }
+    })
+    for (const { slots, to } of await Promise.all(moves))
+      for (const slot of slots) await cluster.migrate(slot, to)
+  })
+}
 
 it('is found by its URL', async () => {
   const [locks, other] = [await connect(cluster.url), await connect(`${cluster.url}?check=off&replicas=1`)]

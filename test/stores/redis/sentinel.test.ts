@@ -6,6 +6,7 @@ import type { RedisServer } from '../../../scripts/servers/redis.ts'
 import { type SentinelGroup, startSentinels } from '../../../scripts/servers/sentinel.ts'
 import { Overlaps, sleep, Workers } from './load.ts'
 import { openSentinelStore, SENTINEL_CLIENTS } from './sentinel-clients.ts'
+import { conformsThroughout } from './throughout.ts'
 
 const CLIENTS = ['ioredis 5', 'redis 6'] as const
 const TTL_MS = 1000
@@ -117,6 +118,18 @@ it('prints nothing about a sentinel that is gone', async () => {
   expect(printed.mock.calls).toEqual([])
   printed.mockRestore()
 })
+
+for (const client of CLIENTS)
+  conformsThroughout(
+    `forced failovers with ${client}`,
+    () => openSentinelStore(SENTINEL_CLIENTS[client], group),
+    async () => {
+      const before = await group.master()
+      await group.operator(before).wait(2, 1000)
+      await group.failOver()
+      await demote(before)
+    },
+  )
 
 it('is found by its URL, also with passwords', async () => {
   const [locks, other] = [await connect(group.url), await connect(`${group.url}/0?check=off`)]
