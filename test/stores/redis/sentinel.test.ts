@@ -1,5 +1,5 @@
 import { connect, createLocks, type Locks } from 'holdfast'
-import type { RedisOptions } from 'holdfast/redis'
+import { type RedisOptions, redis } from 'holdfast/redis'
 import { afterAll, afterEach, expect, it, vi } from 'vitest'
 import { freePort } from '../../../scripts/servers/ports.ts'
 import type { RedisServer } from '../../../scripts/servers/redis.ts'
@@ -21,6 +21,15 @@ afterEach(async () => {
   opened = []
 })
 afterAll(() => group.stop())
+
+/** A connection of the store, with what its detector of failovers does to it. */
+interface Searching {
+  readonly status: string
+  readonly connector: { disconnect(): void }
+  once(event: string, listener: (value?: unknown) => void): unknown
+  disconnect(reconnect: boolean): void
+  duplicate(options: object): Searching
+}
 
 type Name = keyof typeof SENTINEL_CLIENTS
 
@@ -117,6 +126,39 @@ it('prints nothing about a sentinel that is gone', async () => {
   await sleep(100)
   expect(printed.mock.calls).toEqual([])
   printed.mockRestore()
+})
+
+it('comes back when a failover is told while ioredis asks the sentinels', async () => {
+  const { client, close } = await SENTINEL_CLIENTS['ioredis 5'](group, 'told')
+  const made: Searching[] = []
+  const watch = (original: Searching) => {
+    const duplicate = original.duplicate.bind(original)
+    original.duplicate = (options) => {
+      const copy = watch(duplicate(options))
+      made.push(copy)
+      return copy
+    }
+    return original
+  }
+  watch(client as unknown as Searching)
+  const locks = createLocks({ store: redis(client, { check: false }), ttl: TTL_MS, callTimeout: 500 })
+  opened.push(locks)
+  await locks.using('told', () => {})
+  expect(made).toHaveLength(2)
+  const ended = made.map(
+    (copy) =>
+      new Promise((resolve) => {
+        copy.once('connecting', () => copy.connector.disconnect())
+        copy.once('end', resolve)
+        copy.disconnect(true)
+      }),
+  )
+  await Promise.all(ended)
+  await expect
+    .poll(() => made.map(({ status }) => status), { timeout: FAILOVER_MS })
+    .toEqual(['ready', 'ready'])
+  await locks.using('told', () => {})
+  await close()
 })
 
 for (const client of CLIENTS)

@@ -54,14 +54,14 @@ export class IoredisClient implements RedisClient {
   readonly keyPrefix: string
   private readonly client: Ioredis
   private readonly Command: CommandClass
-  private readonly owned: boolean
+  private readonly end: () => void
   private first: Promise<unknown> | null = null
   private wasReady = false
 
   constructor(client: Ioredis, owned: boolean) {
     this.client = client
     this.Command = commandClassOf(client)
-    this.owned = owned
+    this.end = owned ? lasting(client) : ignore
     this.topology = client.options.sentinels ? 'sentinel' : 'single'
     this.keyPrefix = client.options.keyPrefix ?? ''
   }
@@ -119,15 +119,13 @@ export class IoredisClient implements RedisClient {
       })
       subscriber.on('close', resolve)
     })
+    const end = lasting(subscriber)
     subscriber.connect().catch(ignore)
-    return {
-      begun,
-      close: async () => subscriber.disconnect(),
-    }
+    return { begun, close: async () => end() }
   }
 
   async close(): Promise<void> {
-    if (this.owned) this.client.disconnect()
+    this.end()
   }
 
   private connecting(): Promise<unknown> | null {
@@ -142,6 +140,21 @@ export class IoredisClient implements RedisClient {
 
 function notConnected(cause: unknown): never {
   throw disconnected(cause instanceof Error ? cause.message : 'the first connection failed', cause)
+}
+
+/**
+ * Keeps a connection of our own from ending by itself, and returns the way to end it. A failover that is told while the
+ * client asks its sentinels stops that search, and the client takes it for the end of all.
+ */
+function lasting(client: Ioredis): () => void {
+  let ended = false
+  client.on('end', () => {
+    if (!ended) client.connect().catch(ignore)
+  })
+  return () => {
+    ended = true
+    client.disconnect()
+  }
 }
 
 /**
