@@ -1,10 +1,10 @@
 import { startEtcd } from '../../scripts/servers/etcd.ts'
 import { startZooKeeper } from '../../scripts/servers/zookeeper.ts'
 import type { Size } from '../result.ts'
+import { Worker } from '../worker.ts'
 import { CATALOGUES } from './catalogues.ts'
-import type { StoreName } from './orders.ts'
+import type { Orders, StoreName } from './orders.ts'
 import type { Role } from './subject.ts'
-import { Worker } from './worker.ts'
 
 interface Ensemble {
   /** A follower first, which whoever works alone is connected to: its writes go over the leader, as most do. */
@@ -42,7 +42,7 @@ export interface SessionOptions {
 export class Session {
   readonly options: SessionOptions
   private readonly ensemble: Ensemble
-  private readonly workers = new Map<string, Worker>()
+  private readonly workers = new Map<string, Worker<Orders>>()
 
   private constructor(options: SessionOptions, ensemble: Ensemble) {
     this.options = options
@@ -65,10 +65,10 @@ export class Session {
   }
 
   /** A process of that name with the subject opened in it, at the member whose turn it is by `place`. */
-  async worker(name: string, subject: string, place = 0): Promise<Worker> {
+  async worker(name: string, subject: string, place = 0): Promise<Worker<Orders>> {
     const { store, program, execArgv } = this.options
     const endpoint = this.ensemble.endpoints[place % this.ensemble.endpoints.length] as string
-    const worker = this.workers.get(name) ?? new Worker(program, { store, endpoint }, execArgv)
+    const worker = this.workers.get(name) ?? new Worker<Orders>(program, { store, endpoint }, execArgv)
     this.workers.set(name, worker)
     await worker.tell('open', { subject })
     return worker

@@ -3,10 +3,11 @@ import { once } from 'node:events'
 import { freePort } from '../../scripts/servers/ports.ts'
 import { type RedisServer, startRedis } from '../../scripts/servers/redis.ts'
 import type { Size } from '../result.ts'
+import { Worker } from '../worker.ts'
 import { BASE, CATALOGUE, entryOf, OURS } from './catalogue.ts'
 import { Counters } from './counters.ts'
+import type { Orders } from './orders.ts'
 import type { Addresses, Part } from './subject.ts'
-import { Worker } from './worker.ts'
 
 export interface SessionOptions {
   /** The program of the workers, and that of the broker when the other libraries are measured, too. */
@@ -27,7 +28,7 @@ export class Session {
   private readonly server: RedisServer
   private readonly broker: ChildProcess | null
   private readonly options: SessionOptions
-  private readonly workers = new Map<string, Worker>()
+  private readonly workers = new Map<string, Worker<Orders>>()
 
   private constructor(
     server: RedisServer,
@@ -66,9 +67,10 @@ export class Session {
   }
 
   /** A process of that name, with the subject opened in it. */
-  async worker(name: string, subject: string): Promise<Worker> {
+  async worker(name: string, subject: string): Promise<Worker<Orders>> {
     const worker =
-      this.workers.get(name) ?? new Worker(this.options.program, this.addresses, this.options.execArgv)
+      this.workers.get(name) ??
+      new Worker<Orders>(this.options.program, this.addresses, this.options.execArgv)
     this.workers.set(name, worker)
     await worker.tell('open', { subject })
     return worker

@@ -1,23 +1,26 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import type { Kind, Message, Orders } from './orders.ts'
-import type { Addresses } from './subject.ts'
 
 const END_MS = 2_000
 
+/** What a process can be told to do, and what it answers to that. */
+type Exchange<Orders> = {
+  readonly [K in keyof Orders]: { readonly order: unknown; readonly answer: unknown }
+}
+
 /** The process that a subject lives in. */
-export class Worker {
+export class Worker<Orders extends Exchange<Orders>> {
   private readonly child: ChildProcess
 
-  constructor(program: string, addresses: Addresses, execArgv: readonly string[]) {
-    this.child = fork(program, [JSON.stringify(addresses)], {
+  constructor(program: string, startedWith: object, execArgv: readonly string[]) {
+    this.child = fork(program, [JSON.stringify(startedWith)], {
       execArgv: [...execArgv],
       serialization: 'advanced',
     })
   }
 
-  tell<K extends Kind>(kind: K, order: Orders[K]['order']): Promise<Orders[K]['answer']> {
-    const message: Message<K> = { kind, order }
+  tell<K extends keyof Orders>(kind: K, order: Orders[K]['order']): Promise<Orders[K]['answer']> {
+    const message = { kind, order }
     const { child } = this
     return new Promise((resolve, reject) => {
       const settle = (answer: unknown): void => {
