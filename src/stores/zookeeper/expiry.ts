@@ -26,6 +26,8 @@ export function ring(desk: Desk, entry: Entry, nowMs: number): void {
  * deleted now is deleted when the connection is back, or by the ensemble together with the session.
  */
 export async function expire(desk: Desk, entry: Entry): Promise<void> {
+  // What was forgotten has no node: one that bears its id belongs to the same claim, made anew.
+  if (desk.find(entry.claim) !== entry) return
   if (desk.runtime.nowMs() < entry.deadlineMs && entry.phase !== 'over') return
   const { key, id, lockDelayMs } = entry.claim
   if (entry.holds) desk.tell({ kind: 'lost', key, id, cause: 'expired' })

@@ -11,7 +11,10 @@ const ABSENT: ReleaseAnswer = { kind: 'absent' }
 
 export function releaseOne(desk: Desk, claim: Claim): Promise<ReleaseAnswer> {
   const entry = desk.find(claim)
-  return entry === undefined ? releaseStrange(desk, claim) : entry.inTurn(() => release(desk, entry))
+  if (entry === undefined) return releaseStrange(desk, claim)
+  // While this had to wait, the claim may have expired and been made anew.
+  const isReplaced = () => ![entry, undefined].includes(desk.find(claim))
+  return entry.inTurn(() => (isReplaced() ? releaseOne(desk, claim) : release(desk, entry)))
 }
 
 async function release(desk: Desk, entry: Entry): Promise<ReleaseAnswer> {

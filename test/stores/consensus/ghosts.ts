@@ -1,5 +1,5 @@
-import { setImmediate as turn } from 'node:timers/promises'
-import { connect, type Locks } from 'holdfast'
+import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
+import { type ConnectOptions, connect, type Locks } from 'holdfast'
 import { describe, expect, it } from 'vitest'
 import { startProxy, type TcpProxy } from '../../../scripts/servers/proxy.ts'
 import type { World } from './world.ts'
@@ -61,6 +61,29 @@ export function leaveNoGhosts(worldOf: () => World): void {
         await lease.release()
         expect(await presentAt(other, 'line')).toBe(0)
       }))
+
+    it('takes nothing away from the same claim when that is made anew after its ttl', () => {
+      const ttl = 1500
+      return apart(
+        worldOf(),
+        async ({ locks, other, proxy }) => {
+          await locks.using('warm', () => {})
+          proxy.drop('requests')
+          const acquired = locks.acquire('late', { wait: 20_000, renew: false })
+          await sleep(200)
+          proxy.cut()
+          await sleep(ttl - 100)
+          proxy.heal()
+          const lease = await acquired
+          // By then, what was left to do about the first claim is done.
+          await locks.using('afterwards', () => {})
+          await sleep(200)
+          expect(await presentAt(other, 'late')).toBe(1)
+          expect(await lease.release()).toBe('released')
+        },
+        { ttl, callTimeout: 1000 },
+      )
+    })
   })
 }
 
@@ -71,9 +94,13 @@ interface Parties {
   readonly proxy: TcpProxy
 }
 
-async function apart(world: World, play: (parties: Parties) => Promise<void>): Promise<void> {
+async function apart(
+  world: World,
+  play: (parties: Parties) => Promise<void>,
+  options: ConnectOptions = {},
+): Promise<void> {
   const proxy = await startProxy(world.ports[0] as number)
-  const locks = await connect(world.urlBy(proxy.port), { ttl: TTL_MS })
+  const locks = await connect(world.urlBy(proxy.port), { ttl: TTL_MS, ...options })
   const other = await connect(world.url, { ttl: TTL_MS })
   try {
     await play({ locks, other, proxy })
