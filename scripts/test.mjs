@@ -28,6 +28,8 @@ const steps = [
   Object.keys(versions).map((major) =>
     vitest(`node${major}`, () => nodeBinary(major), '--maxWorkers', '1', ...coreSuites),
   ),
+  // Every store under real faults for some seconds, and the broken locks that the checks must flag.
+  command('faults', '--import', 'tsx', 'lab/faults/main.ts', '--short'),
   command('simulate', '--import', 'tsx', 'lab/simulation/main.ts', '--seeds', '2000'),
   command('mutants', '--import', 'tsx', 'lab/simulation/main.ts', '--mutants'),
   command('quorum', '--import', 'tsx', 'lab/simulation/main.ts', '--quorum', '--seeds', '200'),

@@ -3,11 +3,11 @@ import { once } from 'node:events'
 import type { HistoryWriter } from './history.ts'
 import type { WorkerOrder } from './order.ts'
 
-export interface CrewOrder extends Omit<WorkerOrder, 'name' | 'url'> {
+export interface CrewOrder extends Omit<WorkerOrder, 'name' | 'url' | 'addresses'> {
   /** The program of a worker. */
   readonly program: string
   /** How the worker at that place reaches the store. */
-  readonly urlOf: (place: number) => string
+  readonly wayOf: (place: number) => Pick<WorkerOrder, 'url' | 'addresses'>
   readonly size: number
   readonly environment?: Readonly<Record<string, string>>
 }
@@ -84,9 +84,9 @@ export class Crew {
   }
 
   private hire(place: number): void {
-    const { program, urlOf, size: _, environment, ...rest } = this.order
+    const { program, wayOf, size: _, environment, ...rest } = this.order
     const name = `${this.nameOf(place)}.${++this.hired}`
-    const order: WorkerOrder = { ...rest, name, url: urlOf(place) }
+    const order: WorkerOrder = { ...rest, name, ...wayOf(place) }
     const child = spawn(process.execPath, [program, JSON.stringify(order)], {
       stdio: ['pipe', 'ignore', 'pipe'],
       env: { ...process.env, ...environment, NODE_NO_WARNINGS: '1' },

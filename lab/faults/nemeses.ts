@@ -26,13 +26,17 @@ export interface PlannedFault {
 }
 
 export interface Pace {
+  /** How many processes want the keys. */
+  readonly workers: number
   readonly calmMs: readonly [number, number]
   /** In how many of a thousand cases two faults come together. */
   readonly pairsPerMille: number
+  /** How much of its usual time a fault lasts. */
+  readonly lastingPart: number
 }
 
-export const LONG: Pace = { calmMs: [2500, 5500], pairsPerMille: 200 }
-export const SHORT: Pace = { calmMs: [150, 500], pairsPerMille: 0 }
+export const LONG: Pace = { workers: 4, calmMs: [2500, 5500], pairsPerMille: 200, lastingPart: 1 }
+export const SHORT: Pace = { workers: 3, calmMs: [100, 300], pairsPerMille: 0, lastingPart: 0.6 }
 
 /** The faults of a seed, without end. Each kind comes once in every round, in an order of chance. */
 export function* planOf(seed: number, nemeses: readonly Nemesis[], pace: Pace): Generator<PlannedFault> {
@@ -45,7 +49,7 @@ export function* planOf(seed: number, nemeses: readonly Nemesis[], pace: Pace): 
       yield {
         nemesis,
         calmMs: random.whole(...pace.calmMs),
-        lastsMs: random.whole(...nemesis.lastsMs),
+        lastsMs: Math.round(random.whole(...nemesis.lastsMs) * pace.lastingPart),
         beside: random.chance(pace.pairsPerMille) && others.length > 0 ? random.pick(others) : null,
       }
     }

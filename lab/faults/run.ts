@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect } from 'holdfast'
@@ -11,7 +11,7 @@ import { HistoryWriter, readHistory } from './history.ts'
 import { networkNemeses } from './nemeses/network.ts'
 import { workerNemeses } from './nemeses/workers.ts'
 import { type Pace, suffer } from './nemeses.ts'
-import { RECOVERY_SLACK_MS, TTL_MS, WORKERS } from './settings.ts'
+import { RECOVERY_SLACK_MS, TTL_MS } from './settings.ts'
 import { StallMeter } from './stall-meter.ts'
 import { WORLDS } from './stores/index.ts'
 import type { World } from './stores/world.ts'
@@ -72,12 +72,15 @@ async function withCrew(world: World, options: RunOptions): Promise<void> {
   // A path of a socket has to be short.
   const socket = join(tmpdir(), `holdfast-${process.pid}-${store}.sock`)
   await witness.listen(socket)
-  const wires = await Wires.start(WORKERS, world.ports)
+  const wires = await Wires.start(pace.workers, world.ports)
   const meter = new StallMeter(history)
-  const urlOf = (place: number) => world.urlBy(wires.portsOf(place))
-  const crew = new Crew({ program, folder, socket, seed, size: WORKERS, urlOf }, history)
+  const wayOf = (place: number) => ({
+    url: world.urlBy(wires.portsOf(place)),
+    addresses: world.tells === true ? wires.addressesOf(place) : null,
+  })
+  const crew = new Crew({ program, folder, socket, seed, size: pace.workers, wayOf }, history)
   try {
-    await untilBegun(folder, stop)
+    await untilBegun(folder, pace.workers, stop)
     const nemeses = [...workerNemeses(crew), ...networkNemeses(wires, crew), ...world.nemeses]
     let faults = 0
     await suffer(nemeses, {
@@ -99,10 +102,12 @@ async function withCrew(world: World, options: RunOptions): Promise<void> {
   }
 }
 
-/** Until every worker has written a line. */
-async function untilBegun(folder: string, stop: AbortSignal): Promise<void> {
+/** Until every worker has had a key: faults that come before that happen to nobody. */
+async function untilBegun(folder: string, workers: number, stop: AbortSignal): Promise<void> {
   const giveUpAtMs = clockMs() + BEGIN_MS
-  while (!stop.aborted && readdirSync(folder).filter((name) => name.startsWith('w')).length < WORKERS + 1) {
+  const hasBegun = (name: string): boolean =>
+    /^w\d/.test(name) && readFileSync(join(folder, name), 'utf8').includes('"granted"')
+  while (!stop.aborted && readdirSync(folder).filter(hasBegun).length < workers) {
     if (clockMs() > giveUpAtMs) throw new Error(`the workers did not begin within ${BEGIN_MS} ms`)
     await sleep(50)
   }

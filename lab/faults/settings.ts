@@ -2,8 +2,6 @@
 export const TTL_MS = 2000
 export const WAIT_MS = 6000
 export const CALL_TIMEOUT_MS = 1000
-/** How many processes want the keys. */
-export const WORKERS = 4
 /** Beyond the ttl, and beyond what the store needs to fail over, nobody waits longer than this for a key that is wanted. */
 export const RECOVERY_SLACK_MS = 2000
 /** A waiter that missed its wake-up looks again after a second; whoever is served later than this was forgotten. */

@@ -1,18 +1,19 @@
 // A process that wants keys, again and again, whatever happens to it or to the servers. It writes down what it knows, and ends when
 // its input does.
 import { createInterface } from 'node:readline'
-import { connect, type Locks } from 'holdfast'
+import type { Locks } from 'holdfast'
 import { Random } from '../simulation/random.ts'
 import { HistoryWriter } from './history.ts'
 import type { WorkerOrder } from './order.ts'
 import { Resource } from './resource.ts'
+import { open } from './roads.ts'
 import { CALL_TIMEOUT_MS, TTL_MS } from './settings.ts'
 import { sleep, Visitor } from './visitor.ts'
 import type { Kit } from './workloads/kit.ts'
 import { exclusive, handOver, permits, shared } from './workloads/locks.ts'
 import { register, stock } from './workloads/resources.ts'
 
-const { name, url, folder, socket, seed } = JSON.parse(process.argv[2] as string) as WorkerOrder
+const { name, url, addresses, folder, socket, seed } = JSON.parse(process.argv[2] as string) as WorkerOrder
 const history = new HistoryWriter(folder, name)
 const visitor = new Visitor(name, history)
 const over = new AbortController()
@@ -23,8 +24,8 @@ orders.on('line', (line) => {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, Number(line.split(' ')[1]))
 })
 
-const locks = await open(false)
-const handing = await open(true)
+const locks = await enter(false)
+const handing = await enter(true)
 if (locks !== null && handing !== null) {
   visitor.listen(locks)
   history.write({ f: 'begun', worker: name })
@@ -43,10 +44,11 @@ await handing?.close()
 history.close()
 
 /** Whoever comes while the servers are gone tries again; null when the run is over first. */
-async function open(handover: boolean): Promise<Locks | null> {
+async function enter(handover: boolean): Promise<Locks | null> {
   while (!over.signal.aborted) {
     try {
-      const made = await connect(url, { ttl: TTL_MS, callTimeout: CALL_TIMEOUT_MS, handover, label: name })
+      const options = { ttl: TTL_MS, callTimeout: CALL_TIMEOUT_MS, handover, label: name }
+      const made = await open(url, addresses, options)
       made.on('warning', () => {})
       return made
     } catch (error) {

@@ -9,6 +9,11 @@ interface Link {
   readonly waiting: Record<Direction, Buffer[]>
   /** What the client said first: who it is, if its protocol tells. */
   opening: Buffer | null
+  /** How late its chunks are, beyond those of all. */
+  lagMs: number
+  /** How many of them are on their way; what ends the connection comes after them. */
+  late: number
+  readonly afterwards: (() => void)[]
   /** Bytes of the stream are missing, so that it can only be cut. */
   torn: boolean
   /** The next reply is thrown away, and the connection with it. */
@@ -48,6 +53,7 @@ export class TcpProxy {
   private readonly server: Server
   private refusing = false
   private delayMs = 0
+  private lagOf: (() => number) | null = null
   /** Chunks that went through, in each direction. */
   readonly passed: Record<Direction, number> = { requests: 0, replies: 0 }
 
@@ -115,6 +121,16 @@ export class TcpProxy {
   }
 
   /**
+   * Each connection is late by a time of its own, so that they overtake each other; what was sent on one that has ended since
+   * still arrives. Within a connection the order stays: a stream of bytes has no other.
+   */
+  scatter(lagOf: () => number): void {
+    this.hurry()
+    this.lagOf = lagOf
+    for (const link of this.links) link.lagMs = lagOf()
+  }
+
+  /**
    * Lets the next request that contains `part` through and loses what the server answers, and the connection with it.
    * Resolves when that has happened. The part must not be cut by the transport: an id or a path in plain text.
    */
@@ -129,6 +145,8 @@ export class TcpProxy {
     this.banned.clear()
     this.hurry()
     this.delayMs = 0
+    this.lagOf = null
+    for (const link of this.links) link.lagMs = 0
     this.held.clear()
     this.dropped.clear()
     this.traps.length = 0
@@ -179,13 +197,15 @@ export class TcpProxy {
   }
 
   private link(client: Socket, server: Socket): void {
-    const waiting = { requests: [], replies: [] }
-    const link: Link = { client, server, waiting, opening: null, torn: false, doomed: null }
+    const link: Link = {
+      ...{ client, server, waiting: { requests: [], replies: [] }, opening: null },
+      ...{ lagMs: this.lagOf?.() ?? 0, late: 0, afterwards: [], torn: false, doomed: null },
+    }
     this.links.add(link)
     for (const socket of [client, server]) {
       socket.setNoDelay(true)
       socket.on('error', ignore)
-      socket.on('close', () => this.ended(link))
+      socket.on('close', () => afterLate(link, () => this.ended(link)))
     }
     client.once('data', (chunk) => {
       link.opening = chunk
@@ -193,30 +213,33 @@ export class TcpProxy {
     })
     client.on('data', (chunk) => this.receive(link, 'requests', chunk))
     server.on('data', (chunk) => this.receive(link, 'replies', chunk))
-    client.on('end', () => server.end())
-    server.on('end', () => client.end())
+    client.on('end', () => afterLate(link, () => server.end()))
+    server.on('end', () => afterLate(link, () => client.end()))
   }
 
   private receive(link: Link, direction: Direction, chunk: Buffer): void {
     if (!this.links.has(link)) return
-    if (this.delayMs === 0) {
+    const lateMs = this.delayMs + link.lagMs
+    if (lateMs === 0) {
       this.pass(link, direction, chunk)
       return
     }
-    const timer = setTimeout(() => {
+    link.late++
+    const arrive = (): void => {
       this.delayed.delete(timer)
       this.pass(link, direction, chunk)
-    }, this.delayMs)
-    this.delayed.set(timer, () => this.pass(link, direction, chunk))
+      if (--link.late === 0) for (const act of link.afterwards.splice(0)) act()
+    }
+    const timer = setTimeout(arrive, lateMs)
+    this.delayed.set(timer, arrive)
   }
 
   /** What is late arrives now: what comes after it must not overtake it on the same connection. */
   private hurry(): void {
-    for (const [timer, pass] of this.delayed) {
+    for (const [timer, arrive] of this.delayed) {
       clearTimeout(timer)
-      pass()
+      arrive()
     }
-    this.delayed.clear()
   }
 
   private pass(link: Link, direction: Direction, chunk: Buffer): void {
@@ -264,6 +287,12 @@ export class TcpProxy {
 export function sever(socket: Socket): void {
   if (socket.connecting || socket.writableEnded) socket.destroy()
   else socket.resetAndDestroy()
+}
+
+/** Does it when nothing of that connection is on its way any more. */
+function afterLate(link: Link, act: () => void): void {
+  if (link.late === 0) act()
+  else link.afterwards.push(act)
 }
 
 const BOTH: readonly Direction[] = ['requests', 'replies']

@@ -133,6 +133,21 @@ test('what is late is not overtaken when it heals', async () => {
   await expect.poll(() => client.heard).toBe('first second')
 })
 
+test('scattered connections overtake each other, and what was sent on one that has ended arrives', async () => {
+  const first = await dial()
+  const second = await call()
+  await expect.poll(() => proxy.connections).toBe(2)
+  const lagsMs = [100, 0]
+  proxy.scatter(() => lagsMs.shift() ?? 0)
+  first.socket.write('first,')
+  first.socket.write('and then,')
+  first.socket.end()
+  await expect.poll(() => proxy.late).toBeGreaterThan(0)
+  second.socket.write('second,')
+  await expect.poll(() => received).toBe('second,first,and then,')
+  await first.closed
+})
+
 test('a connection that is about to end can be severed', async () => {
   const { socket, closed } = await dial()
   socket.end()

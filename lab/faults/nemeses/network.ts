@@ -2,9 +2,11 @@ import type { TcpProxy } from '../../../scripts/servers/proxy.ts'
 import type { Random } from '../../simulation/random.ts'
 import type { Crew } from '../crew.ts'
 import type { Nemesis, Strike } from '../nemeses.ts'
-import { TTL_MS } from '../settings.ts'
+import { CALL_TIMEOUT_MS, TTL_MS } from '../settings.ts'
 import type { Wires } from '../wires.ts'
 
+/** Beyond what a call to a store may take: who has given it up may be overtaken by what comes next. */
+const LONGEST_LAG_MS = CALL_TIMEOUT_MS * 1.2
 const LASTS_MS = [TTL_MS * 0.2, TTL_MS * 1.6] as const
 
 /** What happens on the way between workers and servers. */
@@ -21,6 +23,10 @@ export function networkNemeses(wires: Wires, crew: Crew): Nemesis[] {
     // What one side says is lost: a partition in one direction.
     faulty(wires, crew, 'network drop', (proxy, random) => proxy.drop(random.pick(['requests', 'replies']))),
     faulty(wires, crew, 'network delay', (proxy, random) => proxy.delay(random.whole(20, 500))),
+    // Connections of one process overtake each other, also those that it has given up.
+    faulty(wires, crew, 'network reorder', (proxy, random) =>
+      proxy.scatter(() => random.whole(0, LONGEST_LAG_MS)),
+    ),
     { ...faulty(wires, crew, 'network reset', (proxy) => proxy.reset()), lastsMs: [0, 0] },
   ]
 }

@@ -5,14 +5,15 @@ import { operation } from './process.ts'
 import { KINDS_OF_CONNECTIONS, killConnections } from './redis.ts'
 import type { StartWorld } from './world.ts'
 
-/** Three masters with a replica each. Clients learn the addresses from them, so no proxy stands in between. */
+/** Three masters with a replica each. */
 export const cluster: StartWorld = async () => {
   const nodes = await startCluster(['--appendonly', 'yes'])
   const nameOf = (node: ClusterNode): string => `node ${nodes.nodes.indexOf(node) + 1}`
   const master = async (random: Random): Promise<ClusterNode> => random.pick(await nodes.masters())
   return {
-    ports: [],
-    urlBy: () => nodes.url,
+    ports: nodes.ports,
+    tells: true,
+    urlBy: (ports) => `redis+cluster://${ports.map((port) => `127.0.0.1:${port}`).join(',')}`,
     nemeses: [
       {
         kind: 'server kill',

@@ -5,13 +5,17 @@ import { operation } from './process.ts'
 import { KINDS_OF_CONNECTIONS, killConnections } from './redis.ts'
 import type { StartWorld } from './world.ts'
 
-/** One master, two replicas and three sentinels. Clients learn the addresses from them, so no proxy stands in between. */
+/** One master, two replicas and three sentinels. */
 export const sentinel: StartWorld = async () => {
   const group = await startSentinels()
   const nameOf = (server: RedisServer): string => `server ${group.servers.indexOf(server) + 1}`
   return {
-    ports: [],
-    urlBy: () => group.url,
+    ports: [...group.ports, ...group.servers.map(({ port }) => port)],
+    tells: true,
+    urlBy(ports) {
+      const sentinels = ports.slice(0, group.ports.length).map((port) => `127.0.0.1:${port}`)
+      return `redis+sentinel://${sentinels.join(',')}/${group.service}`
+    },
     nemeses: [
       {
         kind: 'server kill',

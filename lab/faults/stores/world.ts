@@ -2,8 +2,10 @@ import type { Nemesis } from '../nemeses.ts'
 
 /** The servers of a store, and what can happen to them. */
 export interface World {
-  /** Where clients connect, each by a proxy of every worker; empty where clients find their own way. */
+  /** Where clients connect, each by a proxy of every worker; empty where there is no network. */
   readonly ports: readonly number[]
+  /** Whether servers tell their clients where others are, by addresses of their own. */
+  readonly tells?: boolean
   /** The URL of a client whose way to the servers is by these ports. */
   urlBy(ports: readonly number[]): string
   readonly nemeses: readonly Nemesis[]

@@ -1,5 +1,5 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
-import { type ConnectOptions, connect, type Locks } from 'holdfast'
+import { connect, type Locks, type LocksOptions } from 'holdfast'
 import { describe, expect, it } from 'vitest'
 import { startProxy, type TcpProxy } from '../../../scripts/servers/proxy.ts'
 import type { World } from './world.ts'
@@ -97,7 +97,7 @@ interface Parties {
 async function apart(
   world: World,
   play: (parties: Parties) => Promise<void>,
-  options: ConnectOptions = {},
+  options: LocksOptions = {},
 ): Promise<void> {
   const proxy = await startProxy(world.ports[0] as number)
   const locks = await connect(world.urlBy(proxy.port), { ttl: TTL_MS, ...options })
