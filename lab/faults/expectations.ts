@@ -19,7 +19,7 @@ export const EXPECTATIONS = {
   redis: { weaknesses: { flush: FORGETS, 'clock jump': CLOCK }, failoverMs: 0, fifo: true },
   sqlite: { weaknesses: {}, failoverMs: 0, fifo: true },
   postgres: { weaknesses: { 'clock jump': CLOCK }, failoverMs: 0, fifo: true },
-  mysql: { weaknesses: {}, failoverMs: 0, fifo: true },
+  mysql: { weaknesses: { 'clock jump': CLOCK }, failoverMs: 0, fifo: true },
   etcd: { weaknesses: {}, failoverMs: 2000, fifo: true },
   zookeeper: { weaknesses: {}, failoverMs: 3000, fifo: true },
   quorum: {

@@ -8,6 +8,15 @@ import { readFileSync } from 'node:fs'
  */
 const GUARD = '"$@" >/dev/null 2>&1 & server=$!; cat >/dev/null; kill -9 $server 2>/dev/null; wait $server'
 
+/** A program and its arguments, with further variables in its environment. */
+export function withVariables(
+  variables: Readonly<Record<string, string>>,
+  program: string,
+  args: readonly string[],
+): [string, string[]] {
+  return ['env', [...Object.entries(variables).map(([name, value]) => `${name}=${value}`), program, ...args]]
+}
+
 /** A program that ends with this process. */
 export class Guarded {
   private readonly shell: ChildProcess

@@ -17,8 +17,10 @@ const PACKAGES = {
   pgbouncer: 'pgbouncer',
   promtool: 'prometheus',
 }
+const MACHINE = process.arch === 'arm64' ? 'aarch64' : 'x86_64'
 /** What is in no folder of programs: ZooKeeper is a library that Java starts, and PostgreSQL keeps its servers by version. */
 const FILES = {
+  [`/usr/lib/${MACHINE}-linux-gnu/faketime/libfaketimeMT.so.1`]: 'libfaketime',
   '/usr/share/java/zookeeper.jar': 'libzookeeper-java',
   '/usr/lib/postgresql/15/bin/postgres': 'postgresql-15',
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Guarded, hasEnded } from './guarded.ts'
+import { Guarded, hasEnded, withVariables } from './guarded.ts'
 import { freePort } from './ports.ts'
 import { give } from './unprivileged.ts'
 
@@ -14,6 +14,8 @@ export interface MariadbServerOptions {
   readonly durable?: boolean
   /** Further settings: `['--max-connections=300']`. */
   readonly settings?: readonly string[]
+  /** Variables of the server's environment. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 const USER = 'mysql'
@@ -62,15 +64,16 @@ export class MariadbServer {
   }
 
   async start(): Promise<void> {
-    const { durable = false, settings = [] } = this.options
-    this.guarded = new Guarded('mariadbd', [
+    const { durable = false, settings = [], environment = {} } = this.options
+    const args = [
       ...['--no-defaults', `--user=${USER}`, `--datadir=${this.data}`, `--tmpdir=${this.temporary}`],
       `--port=${this.port}`,
       ...['--bind-address=127.0.0.1', `--socket=${this.socket}`, `--log-error=${join(this.folder, 'log')}`],
       ...['--skip-name-resolve', '--max-connections=300', '--innodb-log-file-size=8M'],
       `--innodb-flush-log-at-trx-commit=${durable ? 1 : 2}`,
       ...settings,
-    ])
+    ]
+    this.guarded = new Guarded(...withVariables(environment, 'mariadbd', args))
     await this.ready()
   }
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-import { Guarded, hasEnded } from './guarded.ts'
+import { Guarded, hasEnded, withVariables } from './guarded.ts'
 import { freePort } from './ports.ts'
 import { as, give } from './unprivileged.ts'
 
@@ -14,6 +14,8 @@ export interface PostgresServerOptions {
   readonly durable?: boolean
   /** Further settings: `['max_connections=300']`. */
   readonly settings?: readonly string[]
+  /** Variables of the server's environment. */
+  readonly environment?: Readonly<Record<string, string>>
 }
 
 const PROGRAMS = '/usr/lib/postgresql/15/bin'
@@ -58,7 +60,7 @@ export class PostgresServer {
   }
 
   async start(): Promise<void> {
-    const { durable = false, settings = [] } = this.options
+    const { durable = false, settings = [], environment = {} } = this.options
     const own = [
       `port=${this.port}`,
       'listen_addresses=127.0.0.1',
@@ -72,8 +74,12 @@ export class PostgresServer {
     // After a crash the last processes of the old server may still be going; a new one refuses to start until then.
     do {
       const start = 'cd "$0" && exec "$@" >>"$0/log" 2>&1'
-      const server = [join(PROGRAMS, 'postgres'), '-D', this.data, ...set]
-      this.guarded = new Guarded(...as(USER, '/bin/sh', ['-c', start, this.folder, ...server]))
+      const [program, args] = withVariables(environment, join(PROGRAMS, 'postgres'), [
+        '-D',
+        this.data,
+        ...set,
+      ])
+      this.guarded = new Guarded(...as(USER, '/bin/sh', ['-c', start, this.folder, program, ...args]))
       if (await this.serves(giveUpAtMs)) return
       await this.kill()
     } while (performance.now() < giveUpAtMs)

@@ -3,7 +3,7 @@ import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Guarded } from './guarded.ts'
+import { Guarded, withVariables } from './guarded.ts'
 import { freePort } from './ports.ts'
 
 export interface RedisServerOptions {
@@ -51,15 +51,14 @@ export class RedisServer {
     const { persistent = false, args = [], config, program = 'redis-server', environment = {} } = this.options
     const file = join(this.folder, 'server.conf')
     if (config !== undefined && !existsSync(file)) writeFileSync(file, `${config.join('\n')}\n`)
-    this.guarded = new Guarded('env', [
-      ...Object.entries(environment).map(([name, value]) => `${name}=${value}`),
-      program,
+    const all = [
       ...(config === undefined ? [] : [file]),
       ...['--port', String(this.port), '--bind', '127.0.0.1', '--dir', this.folder],
       ...['--pidfile', join(this.folder, 'pid'), '--logfile', join(this.folder, 'log'), '--save', '3600 1'],
       ...['--appendonly', persistent ? 'yes' : 'no', '--appendfsync', 'always'],
       ...['--enable-debug-command', 'yes', ...args],
-    ])
+    ]
+    this.guarded = new Guarded(...withVariables(environment, program, all))
     await this.untilReady()
   }
 

@@ -1,11 +1,13 @@
 import mysql2 from 'mysql2/promise'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
+import { FakeClock } from './fake-clock.ts'
 import { operation, serverKill, serverPause } from './process.ts'
 import type { StartWorld } from './world.ts'
 
 /** One MariaDB server that waits for the disk. */
-export const mysql: StartWorld = async () => {
-  const server = await startMariadb({ durable: true })
+export const mysql: StartWorld = async (seed) => {
+  const clock = FakeClock.of(seed)
+  const server = await startMariadb({ durable: true, ...(clock && { environment: clock.environment }) })
   const ask = async (work: (operator: mysql2.Connection) => Promise<void>): Promise<void> => {
     const operator = await mysql2.createConnection(server.url)
     operator.on('error', () => {})
@@ -36,7 +38,11 @@ export const mysql: StartWorld = async () => {
       operation('connections killed', (random) => ask(end('CONNECTION', random.pick([1, 3])))),
       operation('statements cancelled', () => ask(end('QUERY', 1))),
       operation('tables flushed', () => ask(async (operator) => void (await operator.query('FLUSH TABLES')))),
+      ...(clock === null ? [] : [clock.nemesis()]),
     ],
-    stop: () => server.stop(),
+    async stop() {
+      await server.stop()
+      clock?.remove()
+    },
   }
 }

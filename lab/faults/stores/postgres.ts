@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs'
 import pg from 'pg'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
+import { FakeClock } from './fake-clock.ts'
 import { operation, serverKill, serverPause } from './process.ts'
 import type { StartWorld } from './world.ts'
 
 /** One server that waits for the disk. */
-export const postgres: StartWorld = async () => {
-  const server = await startPostgres({ durable: true })
+export const postgres: StartWorld = async (seed) => {
+  const clock = FakeClock.of(seed)
+  const server = await startPostgres({ durable: true, ...(clock && { environment: clock.environment }) })
   /** A connection of its own each time: the server comes and goes. */
   const ask = async (text: string, values: unknown[] = []): Promise<void> => {
     const client = new pg.Client({ connectionString: server.url, application_name: 'operator' })
@@ -36,8 +38,12 @@ export const postgres: StartWorld = async () => {
       ),
       operation('statements cancelled', () => ask(`SELECT pg_cancel_backend(pid) ${others}`, [1])),
       operation('checkpoint', () => ask('CHECKPOINT')),
+      ...(clock === null ? [] : [clock.nemesis()]),
     ],
-    stop: () => server.stop(),
+    async stop() {
+      await server.stop()
+      clock?.remove()
+    },
   }
 }
 

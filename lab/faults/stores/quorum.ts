@@ -10,7 +10,7 @@ const SERVERS = 5
 
 /** Five servers that know nothing of each other, each with its own clock where clocks can be set. */
 export const quorum: StartWorld = async (seed) => {
-  const clocks = Array.from({ length: SERVERS }, () => (seed % 2 === 0 ? FakeClock.forRedis() : null))
+  const clocks = Array.from({ length: SERVERS }, () => FakeClock.of(seed))
   const servers = await Promise.all(
     clocks.map((clock) => startRedis({ persistent: true, ...(clock && { environment: clock.environment }) })),
   )

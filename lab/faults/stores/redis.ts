@@ -6,8 +6,7 @@ import type { StartWorld } from './world.ts'
 
 /** One server that writes through. */
 export const redis: StartWorld = async (seed) => {
-  // Half of the runs are of a server as it is.
-  const clock = seed % 2 === 0 ? FakeClock.forRedis() : null
+  const clock = FakeClock.of(seed)
   const server = await startRedis({ persistent: true, ...(clock && { environment: clock.environment }) })
   const operator = operatorOf(server.port)
   const name = 'server'
