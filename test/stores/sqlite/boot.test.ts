@@ -85,3 +85,18 @@ test('every process reads the same clock, whenever it began to count', () => {
   expect(Math.abs(apartMs)).toBeLessThan(1000)
   if (process.platform === 'linux') expect(one.id).toMatch(/^[0-9a-f-]{36}$/)
 })
+
+test('a process that stands still while it compares the clocks is not behind the others', () => {
+  const stillMs = 30
+  let looks = 0
+  const halting = {
+    ...nodeRuntime,
+    nowMs() {
+      const untilMs = nodeRuntime.nowMs() + (looks++ < 3 ? stillMs : 0)
+      while (nodeRuntime.nowMs() < untilMs);
+      return nodeRuntime.nowMs()
+    },
+  }
+  const apartMs = thisBoot(halting).originMs - thisBoot(nodeRuntime).originMs
+  expect(Math.abs(apartMs)).toBeLessThan(stillMs / 4)
+})
