@@ -22,7 +22,7 @@ const USAGE = `Real faults against real servers, and a check of everything that 
   --keep          adds the result to docs/results
   --out DIR       where histories and reports go (.cache/faults)`
 
-const SHORT_MINUTES = 0.08
+const SHORT_MINUTES = 0.07
 const SHORT_SEED = 184
 const AT_ONCE = 2
 const END_MS = 3000

@@ -2,30 +2,13 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { connect, LeaseLostError, type Locks, StaleTokenError } from '../../index.ts'
-import type { Command } from '../command.ts'
-import { EXIT } from '../exit.ts'
-import { messageOf } from '../output.ts'
+import { childCommand, teller } from '../child.ts'
 import { type FromWorker, type Order, SALE, type ToWorker } from './messages.ts'
 import { nextUnit, StockFile, withoutOne } from './stock.ts'
 
-export const demoWorker: Command = {
-  help: { usage: 'holdfast demo', about: 'One process of the demo.', examples: [], options: [] },
-  async run([order]) {
-    try {
-      await new Seller(JSON.parse(order ?? '{}') as Order).work()
-      return EXIT.ok
-    } catch (error) {
-      tell({ kind: 'failed', message: messageOf(error) })
-      return EXIT.failed
-    } finally {
-      process.disconnect?.()
-    }
-  },
-}
+export const demoWorker = childCommand<Order>('demo', (order) => new Seller(order).work())
 
-function tell(message: FromWorker): void {
-  process.send?.(message)
-}
+const tell = teller<FromWorker>()
 
 /** One process that serves its share of the buyers, one after the other. */
 class Seller {
@@ -38,8 +21,6 @@ class Seller {
     this.order = order
     this.stock = new StockFile(order.folder)
     process.on('message', (message: ToWorker) => this.receive(message))
-    // Without its parent a worker has no audience.
-    process.once('disconnect', () => process.exit())
   }
 
   async work(): Promise<void> {

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Command } from '../../command.ts'
-import { EXIT } from '../../exit.ts'
+import { childCommand, teller } from '../../child.ts'
 import { messageOf } from '../../output.ts'
 import { nowMs } from '../clock.ts'
 import { fenced, handMade } from '../generations/index.ts'
@@ -8,24 +7,9 @@ import type { Held, Lock } from '../generations/lock.ts'
 import { Connection } from '../wire/connection.ts'
 import type { FromActor, Order, ToActor } from './messages.ts'
 
-export const labWorker: Command = {
-  help: { usage: 'holdfast lab', about: 'One process of the lab.', examples: [], options: [] },
-  async run([order]) {
-    try {
-      await new Seller(JSON.parse(order ?? '{}') as Order).work()
-      return EXIT.ok
-    } catch (error) {
-      tell({ kind: 'failed', message: messageOf(error) })
-      return EXIT.failed
-    } finally {
-      process.disconnect?.()
-    }
-  },
-}
+export const labWorker = childCommand<Order>('lab', (order) => new Seller(order).work())
 
-function tell(message: FromActor): void {
-  process.send?.(message)
-}
+const tell = teller<FromActor>()
 
 /** One process that sells one unit: take the lock, read the stock, work, write the stock, give the lock back. */
 class Seller {
@@ -39,8 +23,6 @@ class Seller {
       this.heard.push(message)
       this.wake?.()
     })
-    // Without its parent nobody watches.
-    process.once('disconnect', () => process.exit())
   }
 
   async work(): Promise<void> {

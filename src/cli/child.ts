@@ -1,0 +1,30 @@
+import type { Command } from './command.ts'
+import { EXIT } from './exit.ts'
+import { messageOf } from './output.ts'
+
+/** A command that our own processes are started with: it works by an order, and tells its parent how that went. */
+export function childCommand<Order>(of: string, work: (order: Order) => Promise<void>): Command {
+  return {
+    help: { usage: `holdfast ${of}`, about: `One process of the ${of}.`, examples: [], options: [] },
+    async run([order]) {
+      // Without its parent it has no audience.
+      process.once('disconnect', () => process.exit())
+      try {
+        await work(JSON.parse(order ?? '{}') as Order)
+        return EXIT.ok
+      } catch (error) {
+        process.send?.({ kind: 'failed', message: messageOf(error) })
+        return EXIT.failed
+      } finally {
+        process.disconnect?.()
+      }
+    },
+  }
+}
+
+/** Tells the parent things of one kind of messages. */
+export function teller<Message>(): (message: Message) => void {
+  return (message) => {
+    process.send?.(message)
+  }
+}
