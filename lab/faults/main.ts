@@ -55,7 +55,8 @@ async function main(): Promise<void> {
   if (values.control !== undefined || flagged === null) return
   const bundle = await Bundle.of(WORKER)
   try {
-    const waiting = [...chosenStores()]
+    // Those that need longest come last in the list; begun first, they leave no core idle at the end.
+    const waiting = [...chosenStores()].reverse()
     const next = async (): Promise<void> => {
       for (let store = waiting.shift(); store !== undefined && !stop.signal.aborted; store = waiting.shift())
         await one(store, flagged, bundle.path(WORKER))

@@ -314,6 +314,19 @@ describe('the session', () => {
     expect(await client.exists(path), 'the session goes on').not.toBe(null)
   })
 
+  it('is introduced anew after half the time-out in which its process stood still, so that the leader hears of it', async () => {
+    const { client, told } = await openByProxy()
+    const { id } = client.session
+    const path = newPath()
+    await make(client, path, '', 'ephemeral')
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, TIMEOUT_MS * 0.55)
+    expect(client.session.isConnected).toBe(false)
+    await client.session.ready(5000)
+    expect(told).toEqual(['connected', 'disconnected', 'connected'])
+    expect(client.session.id).toBe(id)
+    expect(await client.exists(path)).not.toBe(null)
+  })
+
   it('is told apart from a disconnect when it expires', async () => {
     const { client, told } = await openByProxy({ timeoutMs: 1000 })
     const { client: other } = await open()

@@ -39,6 +39,12 @@ const PINGS_PER_TIMEOUT = 10
 const SHORTEST_PING_MS = 20
 /** A server that was silent for so long is given up; the rest of the time-out is for finding another. */
 const READ_TIMEOUT_PART = 2 / 3
+/**
+ * The leader hears of a session by the reports of its server, half a tick late, and not by the transactions that come through it. After a
+ * longer silence the session may end before the next report, although a transaction has just found it alive. Whoever connects
+ * again is told to the leader at once.
+ */
+const LONGEST_SILENCE_PART = 1 / 2
 const CLOSE_MS = 1000
 
 /**
@@ -87,6 +93,7 @@ export class Session implements ConnectionListener {
   }
 
   get isConnected(): boolean {
+    if (this.state === 'connected' && this.wasSilent) this.disconnect()
     return this.state === 'connected'
   }
 
@@ -101,7 +108,7 @@ export class Session implements ConnectionListener {
 
   /** Null when a request can be sent now; else settles when it can, and rejects when it cannot in time. */
   ready(patienceMs: number): Promise<void> | null {
-    if (this.state === 'connected') return null
+    if (this.isConnected) return null
     if (this.isOver) return Promise.reject(sessionOver(this.whyDown))
     return this.waiters.wait(patienceMs, () => connectionLost(this.whyDown))
   }
@@ -129,10 +136,15 @@ export class Session implements ConnectionListener {
   }
 
   packet(packet: Buffer): void {
+    const { wasSilent } = this
     this.heardAtMs = this.runtime.nowMs()
     const reader = new JuteReader(packet)
-    if (this.shaken) this.answer(reader)
-    else this.shake(readHandshake(reader))
+    if (!this.shaken) {
+      this.shake(readHandshake(reader))
+      return
+    }
+    this.answer(reader)
+    if (wasSilent) this.disconnect()
   }
 
   closed(why: string): void {
@@ -208,6 +220,11 @@ export class Session implements ConnectionListener {
     } else if (xid !== XIDS.ping && xid !== XIDS.setWatches) {
       this.pipeline.settle(xid, code, reader)
     }
+  }
+
+  /** Whether the server or this process stood still for so long that the connection is not to be used any more. */
+  private get wasSilent(): boolean {
+    return this.runtime.nowMs() - this.heardAtMs > this.timeoutMs * LONGEST_SILENCE_PART
   }
 
   /** Pings when nothing else was said, and gives up a server that says nothing. */
