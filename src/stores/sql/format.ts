@@ -132,7 +132,7 @@ function readMember(written: WrittenMember): Member {
   }
 }
 
-function writeWaiter({ claim, inbox, joinedAtMs, expiresAtMs }: Waiter): WrittenWaiter {
+export function writeWaiter({ claim, inbox, joinedAtMs, expiresAtMs }: Waiter): WrittenWaiter {
   const { id, mode, ttlMs, owner, actor, label, meta, lockDelayMs } = claim
   return [id, writeMode(mode), ttlMs, owner, actor, label, meta, lockDelayMs, inbox, joinedAtMs, expiresAtMs]
 }

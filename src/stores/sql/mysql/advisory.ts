@@ -16,7 +16,7 @@ export const ADVISORY_TRAITS: Traits = {
   groups: false,
   records: false,
   wakeUp: 'poll',
-  immediate: false,
+  immediate: true,
   session: true,
   scope:
     'every process that reaches the same MariaDB or MySQL server, whatever its database, and whoever takes the same lock with GET_LOCK',

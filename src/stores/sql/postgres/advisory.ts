@@ -16,7 +16,7 @@ export const ADVISORY_TRAITS: Traits = {
   groups: false,
   records: false,
   wakeUp: 'poll',
-  immediate: false,
+  immediate: true,
   session: true,
   scope: 'every process that reaches the same PostgreSQL database, and whoever takes the same advisory lock',
   failover:

@@ -17,6 +17,9 @@ const SETBACKS: Readonly<Record<string, Setback>> = {
   '40P01': 'conflict',
   // The division by which a group of changes is taken back.
   '22012': 'conflict',
+  // A state that the server cannot take apart by itself, because a text in it has U+0000 or half a character.
+  '22P05': 'conflict',
+  '22P02': 'conflict',
   '55P03': 'locked',
   '42P01': 'missing',
 }

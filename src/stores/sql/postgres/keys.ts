@@ -1,23 +1,26 @@
 import type { Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
 import { encodeLetter } from '../letters.ts'
 import type { TableNames } from '../server/names.ts'
-import { neededMs, rowOf, soleState } from '../server/rows.ts'
+import { neededMs, rowOf, soleState, waiterText } from '../server/rows.ts'
 import type { Change, KeyRow, KeyTable, Look, Sending, Served } from '../server/tables.ts'
 import type { PostgresClient, Row } from './clients/client.ts'
 import { channelOf } from './push.ts'
-import { keyStatements } from './statements.ts'
+import { FLUSH, keyStatements } from './statements.ts'
 
 export class PostgresKeys implements KeyTable {
   private readonly client: PostgresClient
+  private readonly relaxed: boolean
   private readonly text: ReturnType<typeof keyStatements>
 
   constructor(client: PostgresClient, names: TableNames, relaxed: boolean) {
     this.client = client
+    this.relaxed = relaxed
     this.text = keyStatements(names, relaxed)
   }
 
   async look(keys: readonly string[]): Promise<Look<KeyRow>> {
-    return lookOf(await this.client.run(this.text.look, [keys]))
+    const many = keys.length > 1
+    return lookOf(await this.client.run(this.text.look(many), [many ? keys : keys[0]]))
   }
 
   async page(prefix: string, after: string | null, count: number) {
@@ -28,7 +31,7 @@ export class PostgresKeys implements KeyTable {
 
   async claimFree(claims: readonly Claim[], inbox: string | null): Promise<Served> {
     const states = claims.map((claim) => soleState(claim, inbox))
-    return this.serve(this.text.claimFree, [
+    return this.serve(claims, this.text.claimFree, [
       claims.map(({ key }) => key),
       claims.map(({ id }) => id),
       claims.map(({ ttlMs }) => ttlMs),
@@ -39,7 +42,7 @@ export class PostgresKeys implements KeyTable {
   }
 
   async renewSole(claims: readonly Claim[]): Promise<Served> {
-    return this.serve(this.text.renewSole(claims.length > 1), [
+    return this.serve(claims, this.text.renewSole, [
       claims.map(({ key }) => key),
       claims.map(({ id }) => id),
       claims.map(({ ttlMs }) => ttlMs),
@@ -48,8 +51,23 @@ export class PostgresKeys implements KeyTable {
   }
 
   async releaseSole(claims: readonly Claim[]): Promise<Served> {
-    const keys = claims.map(({ key }) => key)
-    return this.serve(this.text.releaseSole(claims.length > 1), [keys, claims.map(({ id }) => id)])
+    const { releaseOne, releaseSole } = this.text
+    return this.serve(claims, (many) => (many ? releaseSole : releaseOne), [
+      claims.map(({ key }) => key),
+      claims.map(({ id }) => id),
+    ])
+  }
+
+  /**
+   * The place is on the disk before it counts. Whoever is given the key without it (by a hand-on that a crash took back, while the old
+   * holder came back and ran out) would hold what the server does not know of.
+   */
+  async joinLine(claim: Claim, inbox: string | null): Promise<Served> {
+    const { key, id, ttlMs } = claim
+    const found = await this.client.run(this.text.joinLine, [key, id, ttlMs, waiterText(claim, inbox)])
+    const joined = found[0]?.done != null
+    if (joined && !this.relaxed) await this.client.run(FLUSH, [])
+    return { done: new Map(joined ? [[key, Number(found[0]?.done)]] : []), look: lookOf(found) }
   }
 
   async save(
@@ -80,8 +98,13 @@ export class PostgresKeys implements KeyTable {
     await this.client.run(this.text.tell, sent(letters))
   }
 
-  private async serve(text: string, values: readonly unknown[]): Promise<Served> {
-    const found = await this.client.run(text, values)
+  private async serve(
+    claims: readonly Claim[],
+    text: (many: boolean) => string,
+    columns: readonly (readonly unknown[])[],
+  ): Promise<Served> {
+    const many = claims.length > 1
+    const found = await this.client.run(text(many), many ? columns : columns.map(([value]) => value))
     const done = new Map<string, number>()
     const others: Row[] = []
     for (const row of found) {

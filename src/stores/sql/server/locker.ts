@@ -13,13 +13,16 @@ import { stateOf } from './rows.ts'
 import { KEYS_PER_STATEMENT } from './rules.ts'
 import { Swap } from './swap.ts'
 import type { Database, KeyRow, KeyTable, Served } from './tables.ts'
-import { isPlain, type LockTask } from './tasks.ts'
+import { isPatient, isPlain, type LockTask } from './tasks.ts'
 
 /** A task with its keys at hand, for the rounds. */
 interface Entry {
   readonly keys: readonly string[]
   readonly lock: LockTask
 }
+
+/** The statement that may serve a task by itself; `model` for none. */
+type Way = 'claim' | 'join' | 'renew' | 'release' | 'model'
 
 type Fast = (claims: readonly Claim[]) => Promise<Served>
 
@@ -61,7 +64,7 @@ export class Locker {
   private start(entries: readonly Entry[]): readonly Promise<readonly Entry[]>[] {
     const uses = new Map<string, number>()
     for (const { keys } of entries) for (const key of keys) uses.set(key, (uses.get(key) ?? 0) + 1)
-    const parts = { claim: [] as Entry[], renew: [] as Entry[], release: [] as Entry[], model: [] as Entry[] }
+    const parts: Record<Way, Entry[]> = { claim: [], join: [], renew: [], release: [], model: [] }
     for (const entry of entries) {
       const alone = entry.keys.length === 1 && uses.get(entry.keys[0] as string) === 1
       parts[alone ? this.fastest(entry.lock) : 'model'].push(entry)
@@ -72,15 +75,18 @@ export class Locker {
       ...this.inParts(parts.renew, (claims) => table.renewSole(claims)),
       ...this.inParts(parts.release, (claims) => table.releaseSole(claims)),
     ]
+    for (const entry of parts.join)
+      running.push(this.serve([entry], ([claim]) => table.joinLine!(claim as Claim, this.inbox()), stand))
     if (parts.model.length > 0) running.push(this.model(parts.model, null))
     return running
   }
 
-  private fastest({ kind, claims }: LockTask): 'claim' | 'renew' | 'release' | 'model' {
+  private fastest({ kind, claims }: LockTask): Way {
     if (kind === 'evict') return 'model'
     if (kind !== 'claim') return kind
     const claim = claims[0] as Claim
-    return isPlain(claim) && !this.crowd.has(claim.key) ? 'claim' : 'model'
+    if (this.crowd.has(claim.key)) return this.table.joinLine && isPatient(claim) ? 'join' : 'model'
+    return isPlain(claim) ? 'claim' : 'model'
   }
 
   private inParts(entries: readonly Entry[], fast: Fast): Promise<readonly Entry[]>[] {
@@ -90,7 +96,11 @@ export class Locker {
     return running
   }
 
-  private async serve(entries: readonly Entry[], fast: Fast): Promise<readonly Entry[]> {
+  private async serve(
+    entries: readonly Entry[],
+    fast: Fast,
+    settle: (lock: LockTask, seq: number, served: Served) => void = answer,
+  ): Promise<readonly Entry[]> {
     let served: Served
     try {
       served = await fast(entries.map(({ lock }) => lock.claims[0] as Claim))
@@ -104,7 +114,7 @@ export class Locker {
     }
     const others = entries.filter(({ keys, lock }) => {
       const seq = served.done.get(keys[0] as string)
-      if (seq !== undefined) answer(lock, seq)
+      if (seq !== undefined) settle(lock, seq, served)
       return seq === undefined
     })
     if (others.length > 0) await this.model(others, served.look)
@@ -140,4 +150,12 @@ function answer({ kind, task, claims }: LockTask, seq: number): void {
   } else if (kind === 'release') {
     task.served([{ kind: 'released' }])
   }
+}
+
+/** The model finds the claim in its place, and answers from there; nothing has to be written any more. */
+function stand({ task, claims }: LockTask, _: number, { look }: Served): void {
+  const { key } = claims[0] as Claim
+  const { rows, clock } = look as NonNullable<Served['look']>
+  task.play({ get: () => stateOf(key, rows.get(key)), put: () => {} }, clock)
+  task.done()
 }

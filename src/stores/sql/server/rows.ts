@@ -6,7 +6,7 @@ import {
   type KeyState,
   type Member,
 } from '../../../model/index.ts'
-import { decodeState, encodeState } from '../format.ts'
+import { decodeState, encodeState, writeWaiter } from '../format.ts'
 import { FORGET_SLACK_MS, RULES } from './rules.ts'
 import type { Found, KeyRow, RecordRow } from './tables.ts'
 
@@ -41,6 +41,11 @@ export function soleState(claim: Claim, inbox: string | null): { head: string; t
   const cut = `${JSON.stringify(id)},0,`
   const at = text.indexOf(cut) + cut.length
   return { head: text.slice(0, at), tail: text.slice(at + 1) }
+}
+
+/** A place in the line, without the times at its end. */
+export function waiterText(claim: Claim, inbox: string | null): string {
+  return JSON.stringify(writeWaiter({ claim, inbox, joinedAtMs: 0, expiresAtMs: 0 }).slice(0, -2))
 }
 
 /** How long after the grant the row is needed. */

@@ -64,8 +64,13 @@ export interface KeyTable extends Ledger<KeyRow, KeyState> {
   claimFree(claims: readonly Claim[], inbox: string | null): Promise<Served>
   /** Renews holds that stand alone. */
   renewSole(claims: readonly Claim[]): Promise<Served>
-  /** Ends holds that stand alone. */
+  /** Ends holds that stand alone, or that a statement can give to the next in the line by itself. */
   releaseSole(claims: readonly Claim[]): Promise<Served>
+  /**
+   * Takes a place in the line of a key that is held; `look` shows the row with it. Left out where no statement can do that by
+   * itself.
+   */
+  joinLine?(claim: Claim, inbox: string | null): Promise<Served>
   /** Rows in use, in the order of their keys: those after `after`, or the first ones from `prefix` on. */
   page(
     prefix: string,

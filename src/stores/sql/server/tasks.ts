@@ -89,6 +89,11 @@ export function isPlain({ group, replaces, mode }: Claim): boolean {
   return group === null && replaces === null && fits(mode, [])
 }
 
+/** Whether one statement can put the claim in a line behind an exclusive hold. */
+export function isPatient({ group, replaces, owner, queue, mode }: Claim): boolean {
+  return group === null && replaces === null && owner === null && queue && mode.kind === 'exclusive'
+}
+
 function stepTask<E extends Event>(
   claim: Pick<Claim, 'key' | 'id' | 'ttlMs'>,
   eventOf: (claim: Pick<Claim, 'key' | 'id' | 'ttlMs'>) => E,
