@@ -48,6 +48,7 @@ npm run bench -- --stores [--only STORE,…]    all stores side by side
   --only     some parts of redis, measured or written alone: ${REDIS_PARTS.join(', ')}
              or of etcd and zookeeper: sequential, keys, waiters, processes
              or of advisory: alone, waiters, processes
+             or of quorum: sequential, keys, stopped, killed
   --profile  keep a CPU profile of every process of redis, etcd and zookeeper in that folder`
 
 /** A process of its own, so that no workload meets the heap and the compiled code of another. */

@@ -1,12 +1,20 @@
-import { OURS, openSubject, PEERS, type QuorumSubject } from '../quorum/subjects.ts'
-import { targetsOf } from '../quorum/targets.ts'
+import { ALL_WELL, OURS, openSubject, PEERS, type QuorumSubject } from '../quorum/subjects.ts'
+import { targetsOf, WORKLOADS } from '../quorum/targets.ts'
 import { emit, type Row, type Size } from '../result.ts'
 import { median, quantile } from '../statistics.ts'
 
-interface Order {
-  readonly size: Size
+interface Servers {
   readonly urls: readonly string[]
   readonly pids: readonly number[]
+}
+
+interface Order {
+  readonly size: Size
+  /** The parts that are wanted. */
+  readonly parts: readonly string[]
+  readonly well: Servers
+  /** Those of which one will fail. */
+  readonly ill: Servers
 }
 
 interface Round {
@@ -21,33 +29,61 @@ interface Shape {
   readonly roundMs: number
 }
 
-const { size, urls, pids } = JSON.parse(process.argv[2] as string) as Order
+const { size, parts, well, ill } = JSON.parse(process.argv[2] as string) as Order
 const tiny = size === 'tiny'
 const names = tiny ? [OURS] : [OURS, ...PEERS]
 const WELL: Shape = { tasks: 1, rounds: tiny ? 1 : 9, roundMs: tiny ? 50 : 250 }
 const MANY: Shape = { ...WELL, tasks: 100 }
 /** Some take seconds for one lock when a server does not answer: fewer rounds, or it would never end. */
-const ILL: Shape = { ...WELL, rounds: tiny ? 1 : 3 }
+const ILL: Shape = { ...WELL, rounds: tiny ? 1 : 5 }
+/** Before anything is measured: connections, and code that is compiled while it runs. */
+const WARM_UP: Shape = { tasks: 100, rounds: 1, roundMs: tiny ? 50 : 1000 }
 const inside = new Set<string>()
+const rows: Row[] = []
 let overlaps = 0
 
-const subjects = new Map<string, QuorumSubject>()
-for (const name of names) subjects.set(name, await openSubject(name, urls))
-const rows: Row[] = []
-await compare('five servers, one lock after the other', WELL)
-await compare('five servers, 100 keys at once', MANY)
-const last = pids.at(-1) as number
-process.kill(last, 'SIGSTOP')
-await compare('one of five servers stopped, one lock after the other', ILL)
-process.kill(last, 'SIGKILL')
-await compare('one of five servers killed, one lock after the other', ILL)
-for (const subject of subjects.values()) await subject.close()
+if (parts.includes('sequential') || parts.includes('keys')) {
+  const subjects = await opened(names, well)
+  if (parts.includes('sequential')) await compare(WORKLOADS.sequential, subjects, WELL)
+  if (parts.includes('keys')) await compare(WORKLOADS.keys, subjects, MANY)
+  await closed(subjects)
+}
+if (parts.includes('stopped') || parts.includes('killed')) {
+  const subjects = await opened(names, ill)
+  // Beside those that lost a server: the same without a loss, in the same moments of the machine.
+  for (const [, whole] of await opened([OURS], well)) subjects.set(ALL_WELL, whole)
+  const last = ill.pids.at(-1) as number
+  process.kill(last, 'SIGSTOP')
+  if (parts.includes('stopped')) await compare(WORKLOADS.stopped, subjects, ILL)
+  process.kill(last, 'SIGKILL')
+  if (parts.includes('killed')) await compare(WORKLOADS.killed, subjects, ILL)
+  await closed(subjects)
+}
 emit({ rows, targets: targetsOf(rows), overlaps })
 
-async function compare(workload: string, shape: Shape): Promise<void> {
-  const rounds = new Map<string, Round[]>(names.map((name) => [name, []]))
+async function opened(all: readonly string[], { urls }: Servers): Promise<Map<string, QuorumSubject>> {
+  const subjects = new Map<string, QuorumSubject>()
+  for (const name of all) {
+    const subject = await openSubject(name, urls)
+    await measure(subject, WARM_UP)
+    subjects.set(name, subject)
+  }
+  return subjects
+}
+
+async function closed(subjects: ReadonlyMap<string, QuorumSubject>): Promise<void> {
+  for (const subject of subjects.values()) await subject.close()
+}
+
+async function compare(
+  workload: string,
+  subjects: ReadonlyMap<string, QuorumSubject>,
+  shape: Shape,
+): Promise<void> {
+  const order = [...subjects.keys()]
+  const rounds = new Map<string, Round[]>(order.map((name) => [name, []]))
   for (let round = 0; round <= shape.rounds; round++) {
-    for (const name of round % 2 === 0 ? names : names.toReversed()) {
+    for (const name of round % 2 === 0 ? order : order.toReversed()) {
       const measured = await measure(subjects.get(name) as QuorumSubject, shape)
       // The first round warms up.
       if (round > 0) rounds.get(name)?.push(measured)

@@ -32,6 +32,8 @@ interface UniversalModule {
 }
 
 export const OURS = 'holdfast'
+/** Ours over servers of which none is away. */
+export const ALL_WELL = 'holdfast, all five well'
 /** Without it most of the others would wait for a stopped server for ever. */
 const COMMAND_TIMEOUT_MS = 200
 

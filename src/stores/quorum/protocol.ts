@@ -10,7 +10,12 @@ export const FIRST_PROPOSAL = 1_000_000_000_000
  * What a node is asked about one claim. A ballot is the number of a round and at the same time the sequence number that
  * the round proposes; ballots of one store rise.
  */
-export type Question =
+export type Question = Asked & {
+  /** The question as it is sent, once somebody has written it down. */
+  text?: string
+}
+
+type Asked =
   | {
       readonly kind: 'claim'
       readonly claim: Claim

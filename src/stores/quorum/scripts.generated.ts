@@ -166,10 +166,10 @@ const clock = `local call, byte, sub, format = redis.call, string.byte, string.s
 local time = call('TIME')
 local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
 `
-const state = `local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+const state = `local stamp, now = tonumber(stampText), tonumber(nowText)
+local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
 return sub(text, from, from + #id) == id .. '\\0'
@@ -177,28 +177,28 @@ end
 local function load(value)
 if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
 local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local voter = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), tonumber(sub(value, 45, 60)),
-sub(value, 61) }
+if form == '2f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+if form == '2x' then
+local seq, expires = tonumber(sub(value, 3, 18)), sub(value, 48, 60) + sub(value, 61, 70)
+local voter = { expires, tonumber(sub(value, 35, 47)), tonumber(sub(value, 19, 34)), sub(value, 71) }
 return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { voter } } }, line = {} }
 end
-if form ~= '1s' then return nil end
+if form ~= '2s' then return nil end
 local all = cmsgpack.unpack(sub(value, 3))
 return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
 end
 local function write(state)
 local seq, holds = state.seq, state.holds
 if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
+if #holds == 0 then return format('2f%016.0f', seq) end
 local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local voter = hold[6][1]
-return format('1x%016.0f%013.0f%013.0f%016.0f', seq, voter[1], voter[2], voter[3]) .. voter[4]
+local ttl = voter[1] - now
+return format('2x%016.0f%016.0f%013.0f%013.0f%010.0f', seq, voter[3], voter[2], now, ttl) .. voter[4]
 end
 end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+return '2s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
 end
 local function lifeOf(state)
 local until_ = math.max(now + KEEP, state.closed)
@@ -216,10 +216,10 @@ call('SET', key, write(state), 'PX', lifeOf(state))
 end
 local function claimOf(argument)
 local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 44)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), ballot = tonumber(sub(argument, 12, 27)),
-ticket = tonumber(sub(argument, 28, 43)), tail = sub(argument, 44, after - 1),
+local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 34, 43)), ballot = tonumber(sub(argument, 2, 17)),
+ticket = tonumber(sub(argument, 18, 33)), tail = sub(argument, 44, after - 1),
 kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if after <= #argument then
+if sub(argument, 1, 1) == 'f' then
 local queue, kind, limit, weight, owner, replaces = string.match(argument, MORE, after)
 claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
 claim.replaces = replaces ~= ''
@@ -337,46 +337,49 @@ end
 
 export const SCRIPTS = {
   ask: {
-    sha: '0ddf1f7aa93110f889531f09f6a359ee92830393',
+    sha: '8d72664f62c3bd4e1acf7783a1a1e27c53e695a4',
     source: `${clock}local CLAIM, CLAIM_ONCE, RENEW, RAISE, RELEASE = 120, 121, 110, 112, 114
-local answers, other = { stamp }, nil
-local lastHead, head, life, latest = nil, nil, nil, format('%016.0f', stamp + KEEP * 1000)
+local answers, other = nil, nil
 for index = 1, #KEYS do
 local key, argument = KEYS[index], ARGV[index]
 local letter, value = byte(argument), call('GET', key)
 local form, answer = value and sub(value, 1, 2), nil
 if letter == CLAIM or letter == CLAIM_ONCE then
-local ballot = sub(argument, 12, 27)
-if (not value or form == '1f') and ballot <= latest and ballot >= '0001000000000000' then
+local ballot = sub(argument, 2, 17)
+if (not value or form == '2f') and ballot >= '0001000000000000'
+and (ballot <= stampText or ballot <= format('%016.0f', stampText + KEEP * 1000)) then
 local seq = ballot
-if value and sub(value, 3) >= ballot then seq = format('%016.0f', sub(value, 3) + 1) end
-if sub(argument, 2, 27) ~= lastHead then
-local ttl = sub(argument, 2, 11)
-lastHead = sub(argument, 2, 27)
-head, life = format('%013.0f', now + ttl) .. nowText .. ballot, format('%.0f', ttl + KEEP)
-end
-call('SET', key, '1x' .. seq .. head .. sub(argument, 44), 'PX', life)
+answer = 1
+if value and sub(value, 3) >= ballot then
+seq = format('%016.0f', sub(value, 3) + 1)
 answer = tonumber(seq)
+end
+call('SET', key, '2x' .. seq .. ballot .. nowText .. nowText .. sub(argument, 34, -9), 'PX', sub(argument, -8))
 end
 elseif letter ~= RENEW and letter ~= RELEASE then
 answer = nil
-elseif not value or form == '1f' then
+elseif not value or form == '2f' then
 answer = 0
-elseif form == '1x' and sub(value, 19, 31) > nowText then
-if letter == RELEASE then
+elseif form == '2x' then
+local second, ttl = sub(value, 48, 57), sub(value, 61, 70)
+local isAlive = second == sub(nowText, 1, 10) and ttl >= '0000001000'
+or nowText - sub(value, 48, 60) < tonumber(ttl)
+if not isAlive then
+answer = nil
+elseif letter == RELEASE then
 local id = sub(argument, 18)
-if sub(value, 61, 60 + #id) == id and byte(value, 61 + #id) == 0 and sub(value, 45, 60) <= sub(argument, 2, 17) then
-call('SET', key, '1f' .. sub(value, 3, 18), 'PX', '86400000')
+if sub(value, 71, 70 + #id) == id and byte(value, 71 + #id) == 0 and sub(value, 19, 34) <= sub(argument, 2, 17) then
+call('SET', key, '2f' .. sub(value, 3, 18), 'PX', '86400000')
 answer = 1
 end
 elseif sub(argument, 28, 28) == 'e' then
-local ttl, seq, id = sub(argument, 2, 11), sub(argument, 12, 27), sub(argument, 29)
-local held = sub(value, 3, 18)
+local life, seq, id, held = sub(argument, 2, 11), sub(argument, 12, 27), sub(argument, 29), sub(value, 3, 18)
 if seq == '0000000000000000' then seq = held end
-if sub(value, 61, 60 + #id) == id and byte(value, 61 + #id) == 0 and seq >= held then
-local expires = math.max(now + ttl, sub(value, 19, 31))
-call('SET', key, '1x' .. seq .. format('%013.0f', expires) .. sub(value, 32), 'PX',
-format('%.0f', expires - now + KEEP))
+if sub(value, 71, 70 + #id) == id and byte(value, 71 + #id) == 0 and seq >= held then
+local left = sub(value, 48, 60) + ttl - nowText
+if left > tonumber(life) then life = format('%010.0f', left) end
+call('SET', key, '2x' .. seq .. sub(value, 19, 47) .. nowText .. life .. sub(value, 71), 'PX',
+format('%.0f', life + KEEP))
 answer = tonumber(seq)
 end
 end
@@ -405,13 +408,15 @@ end
 end
 answer = other(key, letter, argument, value)
 end
+if answer == 1 and #KEYS == 1 then return stampText end
+answers = answers or { stampText }
 answers[index + 1] = answer
 end
-return answers
+return answers or { stampText }
 `,
   },
   evict: {
-    sha: '83ff84478c0bea2211eeb8f32b9c830b65f8de66',
+    sha: '756e15662a3d029211773a1b13a39a28e4bc9f70',
     source: `${clock}${state}${step}local key, ask, found = KEYS[1], ARGV[1] == 'ask', 0
 local state = load(call('GET', key))
 if not state then return -1 end
@@ -432,7 +437,7 @@ return found
 `,
   },
   read: {
-    sha: '02fbe464e04e4a17ed898553b49fce133e0eac7c',
+    sha: 'ae64b99d89b9f3fe744cfd165e8608bfc4f0bfae',
     source: `${clock}${state}local answers = { stamp }
 for index = 1, #KEYS do
 local state = load(call('GET', KEYS[index]))

@@ -115,7 +115,7 @@ async function enterLine(desk: Desk, entry: Entry, sentAtMs: number): Promise<Cl
   const path = `${keyPath}/${nodeStem(claim, null)}`
   const creating = client.create(path, nodeData(claim), 'ephemeral sequential', desk.acl)
   try {
-    const [made, { names }] = await both(creating, client.getChildren(keyPath))
+    const [made, names] = await both(creating, client.list(keyPath))
     desk.learn(made)
     const name = made.path.slice(keyPath.length + 1)
     const place = { seq: parseName(name).seq, founder: made.stat.czxid }

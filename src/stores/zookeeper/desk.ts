@@ -144,7 +144,7 @@ export class Desk {
   /** The same as this session's server knows it: no older than what the session has seen or done. */
   async lineAt(client: LockSession['client'], keyPath: string, watcher?: Watcher): Promise<Line | null> {
     try {
-      return lineOf((await client.getChildren(keyPath, watcher)).names)
+      return lineOf(await client.list(keyPath, watcher))
     } catch (error) {
       if (isWire(error, 'NoNode')) return null
       throw error

@@ -141,7 +141,7 @@ export async function watch(desk: Desk, entry: Entry, line: Line, place: Place):
   const fresh = watchedBy(line, place).filter((name) => !entry.watched.has(name))
   // The children of a node that has none: their watch tells of its end, and of nothing else.
   const watching = fresh.map((name) =>
-    client.getChildren(`${entry.keyPath}/${name}`, () => {
+    client.list(`${entry.keyPath}/${name}`, () => {
       entry.watched.delete(name)
       desk.events.left(entry)
     }),

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis'
 import type { Clock } from '../../../src/model/index.ts'
 import { CALL_MS, type NodeLetter, type NodeState } from '../../../src/stores/quorum/meaning/state.ts'
 import type { Question, Vote } from '../../../src/stores/quorum/protocol.ts'
-import { callOf, questionText, voteOf } from '../../../src/stores/quorum/redis/codec.ts'
+import { ballotsOf, callOf, questionText } from '../../../src/stores/quorum/redis/codec.ts'
 import { quorumName } from '../../../src/stores/quorum/redis/names.ts'
 import { type RawState, stateOf } from '../../../src/stores/quorum/redis/state.ts'
 import { SCRIPTS } from '../../../src/stores/quorum/scripts.generated.ts'
@@ -79,8 +79,7 @@ function commandOf(happening: Happening): { script: 'ask' | 'evict'; names: stri
 
 function votesOf(happening: Happening, answered: unknown): Vote[] {
   if (happening.kind === 'evict') return []
-  const [, ...votes] = answered as unknown[]
-  return happening.questions.map((question, index) => voteOf(question, votes[index]))
+  return [...ballotsOf(happening.questions, answered).votes]
 }
 
 function letterOf(text: string): NodeLetter {

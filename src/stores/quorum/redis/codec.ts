@@ -1,22 +1,24 @@
 import { UnsupportedError } from '../../../errors.ts'
 import type { Claim, Refused } from '../../../model/index.ts'
-import type { Call, Question, Vote } from '../protocol.ts'
+import { KEEP_SEQ_MS } from '../meaning/state.ts'
+import type { Ballots, Call, Question, Vote } from '../protocol.ts'
 import { keyOf } from './names.ts'
 
 const KINDS = { exclusive: 'e', shared: 's', permits: 'p' } as const
-const LONGEST_SHORT_DELAY_MS = 86_400_000
+const LONGEST_SHORT_DELAY_MS = KEEP_SEQ_MS
+/** The life of a key is told in 8 digits. */
+const LONGEST_SHORT_TTL_MS = 99_999_999 - KEEP_SEQ_MS
 
-/** The same question goes to every node, so its text is made once. */
-const texts = new WeakMap<Question, string>()
+const RELEASED: Vote = { kind: 'released' }
+const ABSENT: Vote = { kind: 'absent' }
 
-/** A question as ask.lua reads it. Fields are ended by U+0000, which no text of a claim can contain. */
+/**
+ * A question as ask.lua reads it. Fields are ended by U+0000, which no text of a claim can contain. The same question goes
+ * to every node, so its text is made once.
+ */
 export function questionText(question: Question): string {
-  let text = texts.get(question)
-  if (text === undefined) {
-    text = textOf(question)
-    texts.set(question, text)
-  }
-  return text
+  question.text ??= textOf(question)
+  return question.text
 }
 
 function textOf(question: Question): string {
@@ -36,9 +38,9 @@ function textOf(question: Question): string {
 
 function claimText({ claim, inbox, ballot, ticket }: Question & { kind: 'claim' }): string {
   const { id, label, actor, meta, lockDelayMs, ttlMs } = claim
-  const numbers = digits(ttlMs, 10) + digits(ballot, 16) + digits(ticket, 16)
+  const numbers = digits(ballot, 16) + digits(ticket, 16) + digits(ttlMs, 10)
   const tail = `${id}\0${inbox}\0${label}\0${actor ?? ''}\0${meta ?? ''}\0${lockDelayMs}\0`
-  if (isPlain(claim)) return (claim.queue ? 'x' : 'y') + numbers + tail
+  if (isPlain(claim)) return (claim.queue ? 'x' : 'y') + numbers + tail + (ttlMs + KEEP_SEQ_MS)
   const { queue, mode, owner, replaces } = claim
   const { limit, weight } = mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
   const first = `${queue ? 1 : 0}\0${KINDS[mode.kind]}\0${limit}\0${weight}\0`
@@ -46,18 +48,26 @@ function claimText({ claim, inbox, ballot, ticket }: Question & { kind: 'claim' 
 }
 
 /** What the short way of the script understands. */
-function isPlain({ mode, owner, replaces, lockDelayMs }: Claim): boolean {
-  return (
-    mode.kind === 'exclusive' && owner === null && replaces === null && lockDelayMs <= LONGEST_SHORT_DELAY_MS
-  )
+function isPlain({ mode, owner, replaces, lockDelayMs, ttlMs }: Claim): boolean {
+  const isShort = ttlMs <= LONGEST_SHORT_TTL_MS && lockDelayMs <= LONGEST_SHORT_DELAY_MS
+  return isShort && mode.kind === 'exclusive' && owner === null && replaces === null
 }
 
-/** What a vote of ask.lua means. */
-export function voteOf({ kind }: Question, raw: unknown): Vote {
+/** What ask.lua answers. */
+export function ballotsOf(questions: readonly Question[], raw: unknown): Ballots {
+  if (!Array.isArray(raw)) return { stampUs: Number(raw), votes: [voteOf(questions[0] as Question, 1)] }
+  const votes = questions.map((question, index) => voteOf(question, raw[index + 1]))
+  return { stampUs: Number(raw[0]), votes }
+}
+
+function voteOf(question: Question, raw: unknown): Vote {
   if (Array.isArray(raw)) return wordyVote(raw)
   const number = Number(raw)
-  if (kind === 'release') return number === 1 ? { kind: 'released' } : { kind: 'absent' }
-  if (kind === 'claim') return { kind: 'granted', seq: Math.abs(number), contended: number < 0 }
+  if (question.kind === 'release') return number === 1 ? RELEASED : ABSENT
+  if (question.kind === 'claim') {
+    const seq = number === 1 ? question.ballot : Math.abs(number)
+    return { kind: 'granted', seq, contended: number < 0 }
+  }
   return number === 0 ? { kind: 'lost' } : { kind: 'renewed', seq: Math.abs(number), contended: number < 0 }
 }
 

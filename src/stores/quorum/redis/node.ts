@@ -4,7 +4,7 @@ import { counted } from '../meaning/answer.ts'
 import { nodeView } from '../meaning/view.ts'
 import type { Ballots, Call, NodeView, Question, QuorumNode } from '../protocol.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
-import { callOf, questionText, unknownFormat, voteOf } from './codec.ts'
+import { ballotsOf, callOf, questionText, unknownFormat } from './codec.ts'
 import { inboxChannel, keyOf, quorumName, quorumPattern } from './names.ts'
 import { type RawState, stateOf } from './state.ts'
 
@@ -24,13 +24,9 @@ export class RedisNode implements QuorumNode {
 
   send(questions: readonly Question[]): Promise<Ballots> {
     const names = questions.map(({ claim }) => quorumName(claim.key))
-    return runScript(this.client, SCRIPTS.ask, names, questions.map(questionText), (raw) => {
-      const [stamp, ...votes] = raw as unknown[]
-      return {
-        stampUs: Number(stamp),
-        votes: votes.map((vote, index) => voteOf(questions[index] as Question, vote)),
-      }
-    })
+    return runScript(this.client, SCRIPTS.ask, names, questions.map(questionText), (raw) =>
+      ballotsOf(questions, raw),
+    )
   }
 
   async identify(): Promise<string | null> {

@@ -74,7 +74,7 @@ function claimOf(key: string, text: string): { claim: Claim; inbox: string } {
     key,
     id,
     mode: modeOf(kind, Number(limit), Number(weight)),
-    ttlMs: Number(text.slice(1, 11)),
+    ttlMs: Number(text.slice(33, 43)),
     queue: queue === '1',
     owner: owner || null,
     actor: actor || null,

@@ -60,6 +60,14 @@ export class ZooKeeperClient {
     })
   }
 
+  /** Their names alone: what else is told of the node costs more to read than they do. */
+  list(path: string, watcher?: Watcher): Promise<string[]> {
+    return this.read(OPERATIONS.getChildren, path, watcher, (reader) => {
+      this.watch('children', path, watcher)
+      return reader.list(() => reader.text())
+    })
+  }
+
   getChildren(path: string, watcher?: Watcher): Promise<{ names: string[]; stat: Stat }> {
     return this.read(OPERATIONS.getChildren2, path, watcher, (reader) => {
       this.watch('children', path, watcher)

@@ -9,6 +9,7 @@ export const OPERATIONS = {
   setData: 5,
   sync: 9,
   ping: 11,
+  getChildren: 8,
   getChildren2: 12,
   check: 13,
   multi: 14,

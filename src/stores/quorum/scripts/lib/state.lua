@@ -1,10 +1,12 @@
 -- How the state of a key is written. The first letter is the format, the second the form:
---   1f<seq 16>                                                nobody has the vote or waits for it
---   1x<seq 16><expires 13><since 13><ballot 16><tail>         one exclusive claim without an owner has it, nobody waits
---   1s<msgpack of { seq, closed, holds, line }>               everything else
+--   2f<seq 16>                                                        nobody has the vote or waits for it
+--   2x<seq 16><ballot 16><since 13><renewed 13><ttl 10><tail>         one exclusive claim without an owner has it, for ttl from
+--                                                                     when it was renewed, and nobody waits
+--   2s<msgpack of { seq, closed, holds, line }>                       everything else
 -- A tail says who it is: id, inbox, label, actor, meta, lock delay, each ended by a zero byte; empty means none.
 -- A voter is { expires, since, ballot, tail }, a hold { owner, kind, limit, weight, seq, voters },
 -- a watcher { expires, joined, ticket, calledUntil, argument }, where the argument is the claim as it was sent.
+local stamp, now = tonumber(stampText), tonumber(nowText)
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 
@@ -15,14 +17,13 @@ end
 local function load(value)
   if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
   local form = sub(value, 1, 2)
-  if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-  if form == '1x' then
-    local seq = tonumber(sub(value, 3, 18))
-    local voter = { tonumber(sub(value, 19, 31)), tonumber(sub(value, 32, 44)), tonumber(sub(value, 45, 60)),
-      sub(value, 61) }
+  if form == '2f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
+  if form == '2x' then
+    local seq, expires = tonumber(sub(value, 3, 18)), sub(value, 48, 60) + sub(value, 61, 70)
+    local voter = { expires, tonumber(sub(value, 35, 47)), tonumber(sub(value, 19, 34)), sub(value, 71) }
     return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { voter } } }, line = {} }
   end
-  if form ~= '1s' then return nil end
+  if form ~= '2s' then return nil end
   local all = cmsgpack.unpack(sub(value, 3))
   return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
 end
@@ -30,14 +31,15 @@ end
 local function write(state)
   local seq, holds = state.seq, state.holds
   if #state.line == 0 and state.closed <= now then
-    if #holds == 0 then return format('1f%016.0f', seq) end
+    if #holds == 0 then return format('2f%016.0f', seq) end
     local hold = holds[1]
     if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
       local voter = hold[6][1]
-      return format('1x%016.0f%013.0f%013.0f%016.0f', seq, voter[1], voter[2], voter[3]) .. voter[4]
+      local ttl = voter[1] - now
+      return format('2x%016.0f%016.0f%013.0f%013.0f%010.0f', seq, voter[3], voter[2], now, ttl) .. voter[4]
     end
   end
-  return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+  return '2s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
 end
 
 -- Kept for as long as anything in it matters, and the sequence number for a day.
@@ -59,10 +61,10 @@ end
 
 local function claimOf(argument)
   local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 44)
-  local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), ballot = tonumber(sub(argument, 12, 27)),
-    ticket = tonumber(sub(argument, 28, 43)), tail = sub(argument, 44, after - 1),
+  local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 34, 43)), ballot = tonumber(sub(argument, 2, 17)),
+    ticket = tonumber(sub(argument, 18, 33)), tail = sub(argument, 44, after - 1),
     kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-  if after <= #argument then
+  if sub(argument, 1, 1) == 'f' then
     local queue, kind, limit, weight, owner, replaces = string.match(argument, MORE, after)
     claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
     claim.replaces = replaces ~= ''
