@@ -1,28 +1,15 @@
-import type { Traits } from '../../../core/store.ts'
-import { UnsupportedError } from '../../../errors.ts'
 import type { Connection, Seen, SessionServer, Step } from '../advisory/connection.ts'
 import { digestOf } from '../advisory/digest.ts'
+import { pooled } from '../advisory/pooled.ts'
+import { sessionTraits } from '../advisory/traits.ts'
 import type { MysqlClient, MysqlSession } from './clients/client.ts'
 
-export const ADVISORY_TRAITS: Traits = {
+export const ADVISORY_TRAITS = sessionTraits({
   name: 'mysql+advisory',
   modes: ['exclusive'],
-  order: 'race',
-  fencing: 'none',
-  ttlStepMs: 1,
-  adoption: false,
-  owners: false,
-  lockDelay: false,
-  groups: false,
-  records: false,
-  wakeUp: 'poll',
-  immediate: true,
-  session: true,
   scope:
     'every process that reaches the same MariaDB or MySQL server, whatever its database, and whoever takes the same lock with GET_LOCK',
-  failover:
-    'a lock ends with the connection that holds it, so a restart, a crash or a failover of the server and a connection that is cut end all holds of a process at once, and it learns that a moment after others may have the keys; a process that stands still keeps its locks for the longest ttl that it asked for, at least 5 s',
-}
+})
 
 /** With the prefix at most 64 characters, which is the limit of a name; letters and digits alone, because case does not count. */
 const DIGITS = 48
@@ -72,7 +59,8 @@ class MysqlConnection implements Connection {
       kind === 'lock' ? `GET_LOCK('${name}', 0) AS s${place}` : `RELEASE_LOCK('${name}') AS s${place}`,
     )
     const [row] = await this.session.query(`SELECT ${[...calls, 'CONNECTION_ID() AS id'].join(', ')}`)
-    if (Number(row?.id) !== this.id) throw pooled()
+    if (Number(row?.id) !== this.id)
+      throw pooled('a proxy before the server changes connections between statements')
     return steps.map((_, place) => Number(row?.[`s${place}`]) === 1)
   }
 
@@ -90,10 +78,4 @@ class MysqlConnection implements Connection {
   async close(): Promise<void> {
     this.session.close()
   }
-}
-
-function pooled(): UnsupportedError {
-  return new UnsupportedError(
-    'advisory locks need a connection of their own: a proxy before the server changes connections between statements; go past it, or leave out advisory',
-  )
 }

@@ -11,6 +11,19 @@ const REFUSED = 'k.revision + 9223372036854775807'
 /** The lock wait of the server is fifty seconds; MariaDB lets one statement have its own. */
 const BOUNDED = 'SET STATEMENT innodb_lock_wait_timeout = 1 FOR '
 
+/** Texts are long: each is made once for every count of keys that comes up, of which there are few. */
+function kept(make: (count: number) => string): (count: number) => string {
+  const made = new Map<number, string>()
+  return (count) => {
+    let text = made.get(count)
+    if (text === undefined) {
+      text = make(count)
+      made.set(count, text)
+    }
+    return text
+  }
+}
+
 /** The texts of the statements on keys. Assignments are made from left to right, so what they depend on comes last. */
 export function keyStatements({ keys }: TableNames, mariadb: boolean) {
   const bounded = mariadb ? BOUNDED : ''
@@ -24,13 +37,15 @@ export function keyStatements({ keys }: TableNames, mariadb: boolean) {
   const release = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.holder = NULL, k.expires_at = 0, k.state = NULL
     WHERE k.\`key\` = ? AND k.holder = ? AND k.expires_at > ${MS}`
   return {
-    look: (count: number) =>
-      `SELECT ${US} AS us, ${COLUMNS} FROM (SELECT 1) one LEFT JOIN ${keys} k ON k.\`key\` IN (${list(count, '?')})`,
+    look: kept(
+      (count) =>
+        `SELECT ${US} AS us, ${COLUMNS} FROM (SELECT 1) one LEFT JOIN ${keys} k ON k.\`key\` IN (${list(count, '?')})`,
+    ),
     page: (first: boolean) => `SELECT ${US} AS us, ${COLUMNS} FROM (SELECT 1) one LEFT JOIN
       (SELECT * FROM ${keys} WHERE \`key\` ${first ? '>=' : '>'} ? AND state IS NOT NULL ORDER BY \`key\` LIMIT ?) k
       ON TRUE ORDER BY k.\`key\``,
     /** Where one claim is made, its sequence number travels back as the insert id, and zero says that the key is not free. */
-    claimFree: (count: number) =>
+    claimFree: kept((count) =>
       `${bounded}${into} ${list(count, row)} ON DUPLICATE KEY UPDATE
       revision = ${when('k.revision + 1', 'k.revision')}, holder = ${when('VALUES(holder)', 'k.holder')},
       seq = ${when('LAST_INSERT_ID(GREATEST(k.seq + 1, VALUES(seq)))', 'k.seq + LAST_INSERT_ID(0)')},
@@ -41,8 +56,9 @@ export function keyStatements({ keys }: TableNames, mariadb: boolean) {
         'k.',
         `${keys}.`,
       ),
-    renewSole: (count: number) => (count === 1 ? bounded + renew : together(renew, count)),
-    releaseSole: (count: number) => (count === 1 ? bounded + release : together(release, count)),
+    ),
+    renewSole: kept((count) => (count === 1 ? bounded + renew : together(renew, count))),
+    releaseSole: kept((count) => (count === 1 ? bounded + release : together(release, count))),
     insert: `${bounded}${into} (?, ${US}, ?, ?, ?, ?, ?)`,
     update: `${bounded}UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = ?, k.holder = ?, k.expires_at = ?,
       k.state = ?, k.forget_at = ? WHERE k.\`key\` = ? AND k.revision = ?`,

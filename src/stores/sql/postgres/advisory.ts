@@ -1,27 +1,19 @@
-import type { Traits } from '../../../core/store.ts'
-import { StoreError, UnsupportedError } from '../../../errors.ts'
+import { StoreError } from '../../../errors.ts'
 import type { Connection, Seen, SessionServer, Step } from '../advisory/connection.ts'
 import { digestOf } from '../advisory/digest.ts'
+import { pooled } from '../advisory/pooled.ts'
+import { sessionTraits } from '../advisory/traits.ts'
 import type { PostgresClient, PostgresSession, Row } from './clients/client.ts'
 
-export const ADVISORY_TRAITS: Traits = {
-  name: 'postgres+advisory',
-  modes: ['exclusive', 'shared'],
-  order: 'race',
-  fencing: 'none',
-  ttlStepMs: 1,
-  adoption: false,
-  owners: false,
-  lockDelay: false,
-  groups: false,
-  records: false,
-  wakeUp: 'poll',
-  immediate: true,
-  session: true,
-  scope: 'every process that reaches the same PostgreSQL database, and whoever takes the same advisory lock',
-  failover:
-    'a lock ends with the connection that holds it, so a restart, a crash or a failover of the server and a connection that is cut end all holds of a process at once, and it learns that a moment after others may have the keys; a process that stands still keeps its locks for the longest ttl that it asked for, at least 5 s, and on servers before PostgreSQL 14 until its connection ends',
-}
+export const ADVISORY_TRAITS = sessionTraits(
+  {
+    name: 'postgres+advisory',
+    modes: ['exclusive', 'shared'],
+    scope:
+      'every process that reaches the same PostgreSQL database, and whoever takes the same advisory lock',
+  },
+  ', and on servers before PostgreSQL 14 until its connection ends',
+)
 
 /** 64 bits of the hash of a key, as PostgreSQL takes them. */
 function numberOf(key: string): string {
@@ -84,7 +76,8 @@ export class PostgresSessions implements SessionServer {
         const other = await pidOf(second)
         const again = await pidOf(session)
         await second.query('ROLLBACK', [])
-        if (other === pid || again !== pid) throw pooled()
+        if (other === pid || again !== pid)
+          throw pooled('a pooler in transaction mode stands before the server')
       }
     } finally {
       await second.close()
@@ -114,7 +107,8 @@ class PostgresConnection implements Connection {
               [words.map((word) => WORDS.indexOf(word)), steps.map(({ name }) => name)],
               true,
             )
-    if (rows.some((row) => row.pid !== this.pid)) throw pooled()
+    if (rows.some((row) => row.pid !== this.pid))
+      throw pooled('a pooler in transaction mode stands before the server')
     return steps.map((_, place) => (rows[place] as Row).done === true)
   }
 
@@ -160,10 +154,4 @@ async function pidOf(session: PostgresSession): Promise<number> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid', [])
   if (typeof row?.pid !== 'number') throw new StoreError('the server did not tell which process serves us')
   return row.pid
-}
-
-function pooled(): UnsupportedError {
-  return new UnsupportedError(
-    'advisory locks need a connection of their own: a pooler in transaction mode stands before the server; go past it, or leave out advisory',
-  )
 }
