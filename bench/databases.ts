@@ -23,7 +23,7 @@ interface Subjects {
 }
 
 const NOTES = [
-  'Every commit waits for the disk. "Bare" is a conditional upsert and a conditional update through the same pool, and nothing else.',
+  'Every commit waits for the disk, except that a release on PostgreSQL does not (decision 0046). "Bare" is a conditional upsert and a conditional update through the same pool, both durable, and nothing else.',
   'One after the other: one key of its own, again and again. At once: a hundred keys taken and given back together.',
 ]
 
