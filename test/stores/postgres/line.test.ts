@@ -67,7 +67,14 @@ const RELEASES: Record<string, Case> = {
     claims: [claim('a'), claim('b', { lockDelayMs: 7, actor: 'x' }), claim('c', shared)],
     alone: true,
   },
-  'one waits with less than an offer': { claims: [claim('a'), claim('b', { ttlMs: 500 })], alone: true },
+  'the place of who waits ends before the offer would': {
+    claims: [claim('a'), claim('b', { ttlMs: 500 })],
+    alone: false,
+  },
+  'the place of who waits lasts as long as the offer': {
+    claims: [claim('a'), claim('b', { ttlMs: RULES.offerMs + 60 * AGO_MS })],
+    alone: true,
+  },
   'the holder is not known to hold': { claims: [claim('z'), claim('a'), claim('b')], alone: false },
   'the holder is over': { claims: [claim('a', { ttlMs: 5 }), claim('b')], alone: false },
   'one in the line is dead': { claims: [claim('a'), claim('b'), claim('c', { ttlMs: 5 })], alone: false },

@@ -27,7 +27,8 @@ function later(needed: string): string {
 
 /**
  * Ends one hold, and if others wait gives the key to the first of them in the same statement: so one commit lies between two
- * holders, and nobody can come in between.
+ * holders, and nobody can come in between. A crash may take this back: then its place in the line, which must last as long as
+ * what it was offered, keeps the key for the one who believes to have it.
  */
 export function handOn(keys: string): string {
   const sole = 'k.holder = c.id'
@@ -42,7 +43,8 @@ export function handOn(keys: string): string {
   ]
   const holds = `jsonb_build_array(jsonb_build_array(NULL, 'x', NULL, jsonb_build_array(jsonb_build_array(${member.join(', ')}))))`
   const handed = `k.holder IS NULL AND ${ALONE} AND ${text(held(0))} = c.id AND ${held(1)}::bigint > ${NOW}
-    AND ${next(1)} = '"x"' AND ${next(3)} = 'null' AND (${STATE} -> 3)::bigint <= ${NOW} AND ${ALL_ALIVE}`
+    AND ${next(1)} = '"x"' AND ${next(3)} = 'null' AND (${STATE} -> 3)::bigint <= ${NOW} AND ${ALL_ALIVE}
+    AND ${next(10)}::bigint >= ${NOW} + ${lifeMs}`
   return `done AS (
     UPDATE ${keys} k SET revision = k.revision + 1,
       seq = ${when('k.seq', 'greatest(k.seq + 1, t.us)')},
