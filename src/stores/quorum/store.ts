@@ -49,9 +49,7 @@ export class QuorumStore implements Store {
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    this.listen()
-    if (this.identities.beginning !== null) await this.identities.beginning
-    this.identities.require()
+    await this.ready()
     return Promise.all(claims.map((claim) => this.elections.hold(claim)))
   }
 
