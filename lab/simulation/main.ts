@@ -7,6 +7,7 @@ import { MUTANTS } from './mutants.ts'
 import type { Plan } from './plan.ts'
 import { Runner } from './pool.ts'
 import { QUORUM_MUTANTS } from './quorum/mutants.ts'
+import { keep } from './results.ts'
 import type { Report } from './run.ts'
 import { sweep } from './sweep.ts'
 import { outline, timeline } from './timeline.ts'
@@ -21,6 +22,7 @@ const USAGE = `Deterministic simulation of the core, the model and the quorum.
   --plan FILE    one plan
   --mutants      plant every known bug and see that each is found
   --mutant NAME  only this one
+  --keep         keep the result of the seeds in docs/results
   --workers N    threads (one per core)
   --json         the result as JSON`
 
@@ -33,6 +35,7 @@ const { values } = parseArgs({
     plan: { type: 'string' },
     mutants: { type: 'boolean' },
     mutant: { type: 'string' },
+    keep: { type: 'boolean' },
     workers: { type: 'string' },
     json: { type: 'boolean' },
     help: { type: 'boolean' },
@@ -61,6 +64,10 @@ async function runSeeds(): Promise<void> {
     )
     for (const { seed, violation } of failures.slice(0, 20))
       console.log(`seed ${seed}: ${violation?.invariant}: ${violation?.what}`)
+  }
+  if (values.keep) {
+    const file = keep(values.quorum ? 'quorum-simulation' : 'simulation', from, result)
+    if (!values.json) console.log(`kept in ${file}`)
   }
   if (failures.length > 0 || differing.length > 0) process.exitCode = 1
   const first = failures[0]

@@ -4,12 +4,15 @@ import type { Result, Task } from './worker.ts'
 /** No run takes that long; a promise that loops for ever is stopped by it. */
 const LONGEST_MS = { run: 60_000, shrink: 600_000 }
 
+/** Nearly everything that a run makes is soon forgotten: with more room for it, there is less to look through. */
+const YOUNG_MB = 64
+
 /** A thread that runs plans, one after the other. */
 export class Runner {
   private readonly worker: Worker
 
   constructor(file: string) {
-    this.worker = new Worker(file)
+    this.worker = new Worker(file, { resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB } })
   }
 
   ask<T extends Task>(task: T): Promise<Result<T>> {
