@@ -9,6 +9,7 @@ export interface TraceLine {
 
 /** A run that makes more events than this goes round in circles. */
 const MOST_EVENTS = 250_000
+const TURNS_PER_ROUND = 100
 
 /**
  * Virtual time in whole microseconds and the one queue of everything that happens. An event runs, all promise jobs
@@ -44,15 +45,24 @@ export class World {
   /** Runs what happens up to and including `untilUs`, or until `done` says so. */
   run(untilUs: number, done: () => boolean = () => false): Promise<void> {
     return new Promise((resolve, reject) => {
+      let ended = false
       const turn = (): void => {
+        if (ended) return
         try {
-          if (this.turn(untilUs, done)) setImmediate(turn)
-          else resolve()
+          if (this.turn(untilUs, done)) return
+          resolve()
         } catch (error) {
           reject(error as Error)
         }
+        ended = true
       }
-      setImmediate(turn)
+      // Promise jobs run between two callbacks of one round of the event loop, and a round costs more than a turn.
+      const round = (): void => {
+        if (ended) return
+        for (let count = 0; count < TURNS_PER_ROUND; count++) setImmediate(turn)
+        setImmediate(round)
+      }
+      setImmediate(round)
     })
   }
 
