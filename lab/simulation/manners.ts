@@ -11,13 +11,16 @@ export class Manners {
   private readonly leased = new Set<string>()
   /** Claims with an attempt whose outcome the client does not know. */
   private readonly doubtful = new Set<string>()
+  /** Claims that leave a key closed when they expire. */
+  private readonly delaying = new Set<string>()
 
   constructor(fail: Fail) {
     this.fail = fail
   }
 
   sent(call: Call, claims: readonly Claim[]): void {
-    for (const { id, key } of claims) {
+    for (const { id, key, lockDelayMs } of claims) {
+      if (lockDelayMs > 0) this.delaying.add(id)
       if (call === 'release') {
         this.released.add(id)
         this.doubtful.delete(id)
@@ -40,9 +43,13 @@ export class Manners {
     this.doubtful.delete(id)
   }
 
-  /** The store said that the claim is over, so there is nothing left to release. */
+  /**
+   * The store said that the claim is over, so there is nothing left to release. One with a lock delay that was granted may also be
+   * left to expire, which is what closes the key.
+   */
   told(notice: StoreNotice): void {
-    if (notice.kind === 'lost' && notice.cause !== 'expired') this.doubtful.delete(notice.id)
+    const over = notice.kind === 'lost' && notice.cause !== 'expired'
+    if (over || (notice.kind === 'granted' && this.delaying.has(notice.id))) this.doubtful.delete(notice.id)
   }
 
   /** Called when nothing more will be sent. */
