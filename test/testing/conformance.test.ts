@@ -1,4 +1,4 @@
-import type { Store } from 'holdfast'
+import { type Store, StoreError } from 'holdfast'
 import { memory, memoryWorld } from 'holdfast/memory'
 import {
   type ConformanceTarget,
@@ -90,6 +90,27 @@ describe('the report', () => {
       ({ name }) => name === 'a release with a strange id does not touch the hold',
     )
     expect(failure?.error.message).toContain('only the id proves ownership')
+  })
+
+  test.each([
+    ['once', 'passed', 1],
+    ['ever', 'failed', Number.POSITIVE_INFINITY],
+  ] as const)('a store that does not know whether it renewed, %s, has %s', async (_, verdict, times) => {
+    const { runtime, open, ...rest } = target()
+    const unsure = async () => {
+      const store = await open()
+      let left: number = times
+      const renew: Store['renew'] = async (claims) => {
+        if (left-- > 0) return claims.map(() => ({ kind: 'unknown', error: new StoreError('no answer') }))
+        return store.renew(claims)
+      }
+      return { ...store, renew }
+    }
+    const report = await runtime.until(
+      runConformance({ ...rest, open: unsure, runtime }, { concurrency: 1000 }),
+    )
+    const name = 'the claims of one hold expire one by one'
+    expect(report[verdict].map((result) => result.name)).toContain(name)
   })
 
   test('a failure about time proves nothing when the process stood still, and is shown as such', async () => {

@@ -3,6 +3,9 @@ import type { RenewReply, Store, StoreNotice } from '../../core/store.ts'
 import type { Claim, ClaimAnswer, Granted, ReleaseAnswer } from '../../model/index.ts'
 import type { Scene } from './scene.ts'
 
+/** How long a store may not know whether it renewed. */
+const UNKNOWN_MS = 2000
+
 export type ClaimChanges = Partial<Omit<Claim, 'key'>>
 
 /** A grant with the claim that it answers. */
@@ -64,8 +67,15 @@ export class Party {
     return answers
   }
 
+  /** A store that cannot tell right now, on a busy machine say, has told nothing: it is asked again for a while. */
   async renew(claim: Claim): Promise<RenewReply['kind']> {
-    return ((await this.renewAll([claim]))[0] as RenewReply).kind
+    const { runtime } = this.scene
+    const giveUpAtMs = runtime.nowMs() + UNKNOWN_MS
+    for (;;) {
+      const { kind } = (await this.renewAll([claim]))[0] as RenewReply
+      if (kind !== 'unknown' || runtime.nowMs() >= giveUpAtMs) return kind
+      await this.scene.sleep(20)
+    }
   }
 
   async releaseAll(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
