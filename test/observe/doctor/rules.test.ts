@@ -1,49 +1,25 @@
 import { hostname } from 'node:os'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import {
-  createLocks,
-  type HolderView,
-  type KeyView,
-  type Records,
-  type WaiterView,
-} from '../../../src/index.ts'
-import { type Context, type Glimpse, glimpseOf, type Usual } from '../../../src/observe/doctor/context.ts'
+import type { HolderView, KeyView, WaiterView } from '../../../src/index.ts'
+import { type Context, type Glimpse, glimpseOf } from '../../../src/observe/doctor/context.ts'
 import { examineKey } from '../../../src/observe/doctor/examine.ts'
-import { type Habits, merged, newHabit, readHabits, usuals } from '../../../src/observe/doctor/habits.ts'
-import { addTime, countOf, quantileMs, type Times } from '../../../src/observe/doctor/histogram.ts'
 import { doctorSettings } from '../../../src/observe/doctor/options.ts'
 import { whyGone } from '../../../src/observe/doctor/processes.ts'
 import { examineServer, matches } from '../../../src/observe/doctor/server.ts'
-import { examineTimes } from '../../../src/observe/doctor/times.ts'
 import { argument, span, word } from '../../../src/observe/doctor/words.ts'
-import { memory, memoryWorld } from '../../../src/stores/memory/index.ts'
+import { USUAL } from './usual.ts'
 
 const WALL_MS = Date.UTC(2026, 10, 16)
 const TOKEN = (BigInt(WALL_MS) * 1000n) << 8n
 
+const PLAIN = { owner: null, actor: null, mode: 'exclusive', weight: 1, meta: null } as const
+
 function holder(more: Partial<HolderView> = {}): HolderView {
-  const plain = {
-    label: 'web:1',
-    owner: null,
-    actor: null,
-    mode: 'exclusive',
-    weight: 1,
-    meta: null,
-  } as const
-  return { ...plain, token: TOKEN, heldMs: 500, expiresInMs: 9000, ...more }
+  return { ...PLAIN, label: 'web:1', token: TOKEN, heldMs: 500, expiresInMs: 9000, ...more }
 }
 
 function waiter(more: Partial<WaiterView> = {}): WaiterView {
-  const plain = {
-    label: 'web:2',
-    owner: null,
-    actor: null,
-    mode: 'exclusive',
-    weight: 1,
-    meta: null,
-  } as const
-  return { ...plain, waitedMs: 2000, ttlMs: 9000, expiresInMs: 8000, ...more }
+  return { ...PLAIN, label: 'web:2', waitedMs: 2000, ttlMs: 9000, expiresInMs: 8000, ...more }
 }
 
 function view(holders: HolderView[], line: WaiterView[] = []): KeyView {
@@ -71,15 +47,6 @@ function context(options: Parameters<typeof doctorSettings>[0] = {}, more: Parti
 
 function codes(now: KeyView, before: Glimpse | undefined, with_: Context): string[] {
   return examineKey(now, before, with_).map(({ code, severity }) => `${severity} ${code}`)
-}
-
-const USUAL: Usual = {
-  pattern: 'ok:*',
-  holds: 100,
-  closedP99Ms: 200,
-  workP99Ms: 100,
-  ttlMs: 10_000,
-  expired: 0,
 }
 
 describe('a holder', () => {
@@ -247,74 +214,6 @@ describe('a server', () => {
     ['*:lock', 'order\n:lock', true],
   ])('%s matches %j: %s', (pattern, name, expected) => {
     expect(matches(pattern, name)).toBe(expected)
-  })
-})
-
-describe('habits', () => {
-  const of = (...times: number[]): Times => {
-    const all: Times = {}
-    for (const time of times) addTime(all, time)
-    return all
-  }
-
-  it('a quantile is exact to half a power of two', () => {
-    expect(quantileMs(of(), 0.99)).toBe(0)
-    expect(quantileMs(of(0, 0.4, 1), 0.99)).toBe(1)
-    expect(quantileMs(of(...Array.from({ length: 99 }, () => 100), 5000), 0.99)).toBe(128)
-    expect(quantileMs(of(...Array.from({ length: 98 }, () => 100), 5000, 5000), 0.99)).toBe(5793)
-  })
-
-  it('of several processes add up, fade, and stay bounded', () => {
-    const one: Habits = { 'a:*': { ...newHabit(), work: of(1, 2), ttlMs: 5, expired: 1, atMs: 10 } }
-    const two: Habits = { 'a:*': { ...newHabit(), work: of(4), ttlMs: 3, atMs: 20 } }
-    expect(usuals(merged(one, two))).toEqual([
-      { pattern: 'a:*', holds: 3, closedP99Ms: 0, workP99Ms: 4, ttlMs: 5, expired: 1 },
-    ])
-    expect(Object.keys(one['a:*']?.work ?? {})).toHaveLength(2)
-    const many: Habits = { 'a:*': { ...newHabit(), work: { 0: 10_001, 9: 1 } } }
-    expect(countOf(merged(many, {})['a:*']?.work ?? {})).toBe(10_002)
-    expect(merged(many, two)['a:*']?.work).toEqual({ 0: 5000 })
-    const crowd = Object.fromEntries(
-      Array.from({ length: 150 }, (_, at) => [`p${at}`, { ...newHabit(), atMs: at }]),
-    )
-    expect(Object.keys(merged(crowd, {}))).toHaveLength(100)
-    expect(merged(crowd, {}).p149).toBeDefined()
-  })
-
-  it('a ttl below the work is a note while renewal carries it, and a warning when leases ran out', () => {
-    const short = { ...USUAL, ttlMs: 50 }
-    const judged = (usual: Usual) =>
-      examineTimes([usual], '').map(({ severity, fix }) => [severity, fix.slice(0, 30)])
-    expect(judged(short)).toEqual([['note', "acquire(key, { ttl: '200ms' })"]])
-    expect(judged({ ...short, expired: 1 })).toEqual([['warning', "acquire(key, { ttl: '200ms' })"]])
-    expect(judged(USUAL)).toEqual([])
-    expect(judged({ ...USUAL, expired: 1 })).toHaveLength(1)
-    expect(judged({ ...short, holds: 19 })).toEqual([])
-    expect(examineTimes([short], 'other:')).toEqual([])
-  })
-})
-
-describe('a process with habits', () => {
-  it('publishes how long it worked and how long the key was closed over all hand-overs, when it closes', async () => {
-    const world = memoryWorld()
-    const locks = createLocks({ store: memory({ world }), habits: true, prefix: 'shop:', ttl: '7s' })
-    // All at once, so that one claim of the store is handed from each to the next.
-    await Promise.all(Array.from({ length: 25 }, () => locks.using('order:42', () => sleep(2))))
-    await locks.using('order:43', { ttl: '8s' }, () => {})
-    await locks.close()
-    const reader = createLocks({ store: memory({ world }) })
-    const [usual, ...others] = usuals(await readHabits(reader.records as Records))
-    expect(others).toEqual([])
-    expect(usual).toMatchObject({ pattern: 'shop:order:*', holds: 26, ttlMs: 8000, expired: 0 })
-    expect(usual?.closedP99Ms).toBeGreaterThanOrEqual(25 * 2)
-    expect(usual?.closedP99Ms).toBeGreaterThan(usual?.workP99Ms as number)
-    await reader.close()
-  })
-
-  it('is refused on a store without records', () => {
-    const store = memory()
-    const bare = { ...store, records: null, traits: { ...store.traits, records: false } }
-    expect(() => createLocks({ store: bare, habits: true })).toThrow(/no records to keep habits in/)
   })
 })
 

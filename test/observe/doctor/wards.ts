@@ -3,8 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Redis } from 'ioredis'
+import mysql2 from 'mysql2/promise'
 import pg from 'pg'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
+import { startMariadb } from '../../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
 import { startRedis } from '../../../scripts/servers/redis.ts'
 import { nodeRuntime, type Runtime } from '../../../src/core/runtime.ts'
@@ -13,6 +15,7 @@ import type { FindingCode } from '../../../src/index.ts'
 import { createStore } from '../../../src/stores/etcd/create.ts'
 import { claimName } from '../../../src/stores/etcd/names.ts'
 import { redis } from '../../../src/stores/redis/index.ts'
+import { mysql } from '../../../src/stores/sql/mysql/index.ts'
 import { postgres } from '../../../src/stores/sql/postgres/index.ts'
 import { openSqlite } from '../../../src/stores/sql/sqlite/open.ts'
 
@@ -110,6 +113,38 @@ export async function postgresWard(): Promise<Ward> {
     ],
     stop: async () => {
       await Promise.all([tool.end(), stranger.end()])
+      await server.stop()
+    },
+  }
+}
+
+export async function mysqlWard(): Promise<Ward> {
+  const server = await startMariadb({ durable: true })
+  const tool = await mysql2.createConnection(server.url)
+  return {
+    url: server.url,
+    store: (runtime) =>
+      ended(mysql2.createPool({ uri: server.url, connectionLimit: 4 }), (pool) =>
+        mysql(pool, runtime && { runtime }),
+      ),
+    foreign: null,
+    immune: {
+      FOREIGN_NO_TTL: 'the database does not say who has which GET_LOCK',
+      ORPHAN_BLOCKS: 'a row that is dead blocks nobody: every claim counts its time',
+    },
+    plants: [
+      plant('ORPHAN', /^holdfast_records: 2 times rows/, () =>
+        tool.query(
+          `INSERT INTO holdfast_records (\`key\`, revision, version, value, expires_at, forget_at)
+           VALUES ('old', 1, 1, NULL, NULL, 1), ('older', 1, 1, NULL, NULL, 1)`,
+        ),
+      ),
+      plant('STORE_AT_RISK', /innodb_flush_log_at_trx_commit is not 1/, () =>
+        tool.query('SET GLOBAL innodb_flush_log_at_trx_commit = 2'),
+      ),
+    ],
+    stop: async () => {
+      await tool.end()
       await server.stop()
     },
   }

@@ -7,6 +7,7 @@ import type { Claim, Clock } from '../../../src/model/index.ts'
 import { answer, evict } from '../../../src/stores/quorum/meaning/answer.ts'
 import {
   AHEAD_US,
+  CALL_MS,
   KEEP_SEQ_MS,
   type NodeLetter,
   type NodeState,
@@ -68,6 +69,7 @@ it('a node does with every question what is meant', async () => {
 it('stands on the same numbers as the scripts', () => {
   expect(AHEAD_US).toBe(KEEP_SEQ_MS * 1000)
   for (const { source } of Object.values(SCRIPTS)) expect(source).toContain(`local KEEP = ${KEEP_SEQ_MS}\n`)
+  for (const { source } of [SCRIPTS.ask, SCRIPTS.evict]) expect(source).toContain(`local CALL = ${CALL_MS}\n`)
   expect(SCRIPTS.ask.source).toContain(`'${EVERY_BALLOT}'`)
 })
 

@@ -5,13 +5,16 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../scripts/servers/redis.ts'
 import { CLIENTS } from './clients.ts'
+import { Overseer } from './overseer.ts'
 
 let server: RedisServer
 let operator: Redis
+let overseer: Overseer
 
 beforeAll(async () => {
   server = await startRedis()
   operator = new Redis(server.port)
+  overseer = new Overseer(operator)
 })
 
 afterAll(async () => {
@@ -76,7 +79,7 @@ for (const library of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
       const key = newKey()
       let most = 0
       const meanwhile = async () => {
-        most = Math.max(most, await connections(name))
+        most = Math.max(most, await overseer.connections(name))
       }
       await Promise.all(Array.from({ length: 30 }, () => increment(key, meanwhile)))
       expect(await operator.get(key)).toBe('30')
@@ -117,22 +120,22 @@ for (const library of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
     it('passes on what the function throws, writes nothing and stops watching', async () => {
       const key = newKey()
       await increment(key)
-      const before = await calls('unwatch')
+      const before = await overseer.calls('unwatch')
       const failure = new Error('changed my mind')
       const thrown = transaction(client, [key], (tx) => {
         tx.queue('SET', key, 'never')
         throw failure
       })
       await expect(thrown).rejects.toBe(failure)
-      await expect.poll(() => calls('unwatch')).toBe(before + 1)
+      await expect.poll(() => overseer.calls('unwatch')).toBe(before + 1)
       expect(await operator.get(key)).toBe('1')
-      const count = await connections(name)
+      const count = await overseer.connections(name)
       await operator.set(key, 5)
       expect(await increment(key), 'the connection is used again, and watches nothing old').toMatchObject({
         value: 6,
         tries: 1,
       })
-      expect(await connections(name)).toBe(count)
+      expect(await overseer.connections(name)).toBe(count)
     })
 
     it('reports every command that the server refuses, and that nothing was done', async () => {
@@ -187,8 +190,8 @@ for (const library of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
       const broken = transaction(client, [key], async (tx) => {
         await tx.read('GET', key)
         await operator.set(key, 'theirs')
-        for (const id of await watchers(name)) await operator.call('CLIENT', ['KILL', 'ID', id])
-        await expect.poll(() => watchers(name)).toEqual([])
+        for (const id of await overseer.watchers(name)) await operator.call('CLIENT', ['KILL', 'ID', id])
+        await expect.poll(() => overseer.watchers(name)).toEqual([])
         tx.queue('SET', key, 'ours')
       })
       await expect(broken).rejects.toThrow(StoreError)
@@ -260,15 +263,15 @@ for (const library of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
       await expect(transaction(client, [key], () => 'never run', { signal: controller.signal })).rejects.toBe(
         reason,
       )
-      await expect.poll(() => watchers(name)).toEqual([])
+      await expect.poll(() => overseer.watchers(name)).toEqual([])
     })
 
     it('closes its connections with the client', async () => {
       const own = await (CLIENTS[library] as (typeof CLIENTS)[string])(server.port, `${name}-closed`)
       await transaction(own.client as TransactionClient, ['a'], (tx) => tx.queue('PING'))
-      expect(await connections(`${name}-closed`)).toBe(2)
+      expect(await overseer.connections(`${name}-closed`)).toBe(2)
       await own.close()
-      await expect.poll(() => connections(`${name}-closed`)).toBe(0)
+      await expect.poll(() => overseer.connections(`${name}-closed`)).toBe(0)
       await expect(transaction(own.client as TransactionClient, ['a'], () => {})).rejects.toThrow(
         /not connected/,
       )
@@ -312,24 +315,4 @@ it('refuses what it cannot do', async () => {
 
 function commandAndError({ command, error }: { command: string; error: Error | null }) {
   return [command, error === null ? null : error.message]
-}
-
-async function clientList(name: string): Promise<string[]> {
-  const list = String(await operator.call('CLIENT', ['LIST']))
-  return list.split('\n').filter((line) => line.includes(` name=${name} `))
-}
-
-async function connections(name: string): Promise<number> {
-  return (await clientList(name)).length
-}
-
-/** The connections of that name whose last command was one of a transaction that is still open. */
-async function watchers(name: string): Promise<string[]> {
-  const lines = (await clientList(name)).filter((line) => /cmd=(watch|get) /.test(line))
-  return lines.map((line) => /^id=(\d+) /.exec(line)?.[1] as string)
-}
-
-async function calls(command: string): Promise<number> {
-  const text = await operator.info('commandstats')
-  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(text)?.[1] ?? 0)
 }

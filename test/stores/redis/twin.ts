@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import type { Redis } from 'ioredis'
 import type { StoreNotice } from '../../../src/core/store.ts'
 import type { Claim, Clock, Event, KeyLetter, KeyState, Rules } from '../../../src/model/index.ts'
@@ -16,11 +15,10 @@ import { noticeOf } from '../../../src/stores/redis/letters.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
 import { SCRIPTS } from '../../../src/stores/redis/scripts.generated.ts'
 import { type RawState, stateOf } from '../../../src/stores/redis/state.ts'
+import { type Call, load, perform, staged } from './staged.ts'
 
 /** Short offers, so that plans see them end. Redis itself forgets a sequence number, so here none is forgotten. */
 export const RULES: Rules = { offerMs: 8, keepSeqMs: 86_400_000 }
-
-type ScriptName = 'attempt' | 'renew' | 'release' | 'evict'
 
 /** One thing that happens at one moment, to one key or to several. */
 export type Happening =
@@ -36,15 +34,11 @@ export interface Effect {
   readonly states: readonly KeyState[]
 }
 
-/**
- * The scripts of the store with another clock and another post office: they take the time as their last two arguments
- * and put their letters into a list. Everything else is what users run.
- */
 const TEST_SCRIPTS = {
-  attempt: testScript('attempt'),
-  renew: testScript('renew'),
-  release: testScript('release'),
-  evict: testScript('evict'),
+  attempt: staged('attempt', SCRIPTS.attempt, RULES.offerMs),
+  renew: staged('renew', SCRIPTS.renew, RULES.offerMs),
+  release: staged('release', SCRIPTS.release, RULES.offerMs),
+  evict: staged('evict', SCRIPTS.evict, RULES.offerMs),
 }
 
 /** The server's side of a comparison. Happenings are sent in one pipeline and answered together. */
@@ -55,37 +49,21 @@ export class Twin {
     this.redis = redis
   }
 
-  async load(): Promise<void> {
-    for (const { source } of [...Object.values(TEST_SCRIPTS), SCRIPTS.read])
-      await this.redis.call('SCRIPT', ['LOAD', source])
+  load(): Promise<void> {
+    return load(this.redis, [...Object.values(TEST_SCRIPTS), SCRIPTS.read])
   }
 
   async play(
-    happenings: readonly { happening: Happening; clock: Clock }[],
+    moments: readonly { happening: Happening; clock: Clock }[],
     keys: readonly string[],
   ): Promise<Effect[]> {
-    const pipeline = this.redis.pipeline()
-    for (const { happening, clock } of happenings) {
-      const { script, names, args } = commandOf(happening)
-      const time = [String(clock.nowMs), String(clock.stampUs)]
-      pipeline.call('EVALSHA', [TEST_SCRIPTS[script].sha, String(names.length), ...names, ...args, ...time])
-      pipeline.call('LRANGE', ['letters', '0', '-1'])
-      pipeline.call('DEL', ['letters'])
-      pipeline.call('EVALSHA', [SCRIPTS.read.sha, String(keys.length), ...keys.map(lockName)])
-    }
-    const replies = (await pipeline.exec()) ?? []
-    for (const [error] of replies) if (error !== null) throw error
-    const effects: Effect[] = []
-    for (let index = 0; index < happenings.length; index++) {
-      const [answered, letters, , read] = replies.slice(index * 4, index * 4 + 4).map(([, reply]) => reply)
-      const [, ...states] = read as [number, ...RawState[]]
-      effects.push({
-        answers: answersOf((happenings[index] as { happening: Happening }).happening, answered),
-        letters: (letters as string[]).map(letterOf),
-        states: states.map((raw, place) => stateOf(keys[place] as string, raw)),
-      })
-    }
-    return effects
+    const calls = moments.map(({ happening, clock }) => ({ ...commandOf(happening), clock }))
+    const outcomes = await perform<RawState>(this.redis, calls, SCRIPTS.read, keys.map(lockName))
+    return outcomes.map(({ reply, letters, states }, place) => ({
+      answers: answersOf((moments[place] as { happening: Happening }).happening, reply),
+      letters: letters.map(letterOf),
+      states: states.map((raw, index) => stateOf(keys[index] as string, raw)),
+    }))
   }
 }
 
@@ -115,7 +93,7 @@ export function happeningOf(key: string, event: Event): Happening {
   }
 }
 
-function commandOf(happening: Happening): { script: ScriptName; names: string[]; args: string[] } {
+function commandOf(happening: Happening): Omit<Call, 'clock'> {
   switch (happening.kind) {
     case 'claim': {
       const { claims, inbox } = happening
@@ -127,17 +105,17 @@ function commandOf(happening: Happening): { script: ScriptName; names: string[];
       return command('release', happening.claims, happening.claims.map(idOf))
     case 'tick':
       // To ask a holder that cannot be there is to do nothing but count the time.
-      return { script: 'evict', names: [lockName(happening.key)], args: ['ask', '0'] }
+      return { script: TEST_SCRIPTS.evict, names: [lockName(happening.key)], args: ['ask', '0'] }
     default: {
       const seq = happening.token === null ? '' : String(seqOf(happening.token))
       const args = [happening.kind === 'revoke' ? 'ask' : 'evict', seq]
-      return { script: 'evict', names: [lockName(happening.key)], args }
+      return { script: TEST_SCRIPTS.evict, names: [lockName(happening.key)], args }
     }
   }
 }
 
-function command(script: ScriptName, claims: readonly Claim[], args: string[]) {
-  return { script, names: claims.map(({ key }) => lockName(key)), args }
+function command(script: keyof typeof TEST_SCRIPTS, claims: readonly Claim[], args: string[]) {
+  return { script: TEST_SCRIPTS[script], names: claims.map(({ key }) => lockName(key)), args }
 }
 
 function answersOf(happening: Happening, reply: unknown): readonly unknown[] {
@@ -157,29 +135,8 @@ function answersOf(happening: Happening, reply: unknown): readonly unknown[] {
   }
 }
 
-function letterOf(text: string): StoreNotice & { inbox: string } {
-  const end = text.indexOf('\0')
-  const notice = noticeOf(text.slice(end + 1))
+function letterOf({ inbox, text }: { inbox: string; text: string }): StoreNotice & { inbox: string } {
+  const notice = noticeOf(text)
   assert.ok(notice !== null, `a letter that nobody can read: ${JSON.stringify(text)}`)
-  return { ...notice, inbox: text.slice(0, end) }
-}
-
-function testScript(name: ScriptName): { source: string; sha: string } {
-  let { source }: { source: string } = SCRIPTS[name]
-  const replace = (real: string, test: string) => {
-    assert.equal(source.split(real).length, 2, `${name}.lua must contain once: ${real}`)
-    source = source.replace(real, () => test)
-  }
-  replace("local time = call('TIME')\n", '')
-  replace(
-    "local stampText = time[1] .. sub('00000' .. time[2], -6)",
-    "local stampText = format('%016.0f', ARGV[#ARGV])",
-  )
-  replace('local nowText = sub(stampText, 1, 13)', "local nowText = format('%013.0f', ARGV[#ARGV - 1])")
-  replace('local OFFER = 1000\n', `local OFFER = ${RULES.offerMs}\n`)
-  replace(
-    "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])",
-    "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])",
-  )
-  return { source, sha: createHash('sha1').update(source).digest('hex') }
+  return { ...notice, inbox }
 }

@@ -10,6 +10,7 @@ import { fences } from './fencing.ts'
 import { keys } from './keys.ts'
 import { loss } from './loss.ts'
 import { modes } from './modes.ts'
+import { pushes } from './pushes.ts'
 import { records } from './records.ts'
 import { reentry } from './reentry.ts'
 import { renewal } from './renewal.ts'
@@ -27,7 +28,7 @@ export const CHECKS: Readonly<Record<Topic, readonly Check[]>> = {
   expiry,
   takeover,
   'stale release': staleRelease,
-  'waiting and fairness': waiting,
+  'waiting and fairness': [...waiting, ...pushes],
   'cancel while waiting': cancel,
   renewal,
   loss,

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import type { Clock } from '../../../src/model/index.ts'
+
+interface Script {
+  readonly source: string
+  readonly sha: string
+}
+
+export interface Call {
+  readonly script: Script
+  readonly names: readonly string[]
+  readonly args: readonly string[]
+  readonly clock: Clock
+}
+
+/** What a call did: its reply, the letters that it wrote, and what stands in the server afterwards. */
+export interface Outcome<State> {
+  readonly reply: unknown
+  readonly letters: readonly { readonly inbox: string; readonly text: string }[]
+  readonly states: readonly State[]
+}
+
+/**
+ * A script of users with another clock and another post office: it takes the time as its last two arguments and puts its
+ * letters into a list. Everything else is what users run.
+ */
+export function staged(name: string, { source }: { readonly source: string }, offerMs?: number): Script {
+  let text = source
+  const replace = (real: string, test: string) => {
+    assert.equal(text.split(real).length, 2, `${name}.lua must contain once: ${real}`)
+    text = text.replace(real, () => test)
+  }
+  replace("local time = call('TIME')\n", '')
+  replace(
+    "local stampText = time[1] .. sub('00000' .. time[2], -6)",
+    "local stampText = format('%016.0f', ARGV[#ARGV])",
+  )
+  replace('local nowText = sub(stampText, 1, 13)', "local nowText = format('%013.0f', ARGV[#ARGV - 1])")
+  if (offerMs !== undefined) replace('local OFFER = 1000\n', `local OFFER = ${offerMs}\n`)
+  replace(
+    "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])",
+    "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])",
+  )
+  return { source: text, sha: createHash('sha1').update(text).digest('hex') }
+}
+
+export async function load(redis: Redis, scripts: readonly Script[]): Promise<void> {
+  for (const { source } of scripts) await redis.call('SCRIPT', ['LOAD', source])
+}
+
+/** The calls in one pipeline, each with what it did; `read` shows what stands under `names`. */
+export async function perform<State>(
+  redis: Redis,
+  calls: readonly Call[],
+  read: { readonly sha: string },
+  names: readonly string[],
+): Promise<Outcome<State>[]> {
+  const pipeline = redis.pipeline()
+  for (const { script, names: touched, args, clock } of calls) {
+    const time = [String(clock.nowMs), String(clock.stampUs)]
+    pipeline.call('EVALSHA', [script.sha, String(touched.length), ...touched, ...args, ...time])
+    pipeline.call('LRANGE', ['letters', '0', '-1'])
+    pipeline.call('DEL', ['letters'])
+    pipeline.call('EVALSHA', [read.sha, String(names.length), ...names])
+  }
+  const replies = (await pipeline.exec()) ?? []
+  for (const [error] of replies) if (error !== null) throw error
+  return calls.map((_, place) => {
+    const [reply, letters, , seen] = replies.slice(place * 4, place * 4 + 4).map(([, value]) => value)
+    const [, ...states] = seen as [number, ...State[]]
+    return { reply, letters: (letters as string[]).map(addressedOf), states }
+  })
+}
+
+function addressedOf(letter: string): { inbox: string; text: string } {
+  const end = letter.indexOf('\0')
+  return { inbox: letter.slice(0, end), text: letter.slice(end + 1) }
+}
