@@ -132,6 +132,20 @@ describe('time', () => {
     expect(found(tale.fault(500, 600, 'network cut').story)).toEqual([])
   })
 
+  it('who asks and is never answered in calm weather is cut off', () => {
+    const unanswered = (at: number, op: string) => (tale: Tale) =>
+      tale.asked(at, op).tell(at + 1, 'b', { f: 'unknown', op, why: 'STORE_UNAVAILABLE' })
+    const tale = new Tale().visit(0, 10, 'a-1', 1)
+    for (let at = 100, op = 0; at < 11_000; at += 100) unanswered(at, `b-${++op}`)(tale)
+    expect(found(tale.story)).toEqual(['cut off'])
+    expect(found(tale.fault(3000, 6000, 'server kill').story), 'a fault is an excuse').toEqual([])
+    const answered = new Tale().visit(0, 10, 'a-1', 1).visit(6000, 6010, 'b-0', 2)
+    for (let at = 100, op = 0; at < 11_000; at += 100) unanswered(at, `b-${++op}`)(answered)
+    expect(found(answered.story), 'one answer is enough').toEqual([])
+    const idle = new Tale().visit(0, 10, 'a-1', 1).visit(30_000, 30_010, 'a-2', 2)
+    expect(found(idle.story), 'who does not ask misses nothing').toEqual([])
+  })
+
   it('who died in the line waits for nothing any more', () => {
     const tale = new Tale().asked(0, 'b-1').waiting(2, 'b-1').visit(1, 100, 'a-1', 1)
     tale.tell(50, 'runner', { f: 'crashed', worker: 'b' }).until(5000)

@@ -1,12 +1,14 @@
 import type { Expectations } from '../expectations.ts'
 import {
   CALL_TIMEOUT_MS,
+  CUT_OFF_MS,
   PERMITS,
   RECOVERY_SLACK_MS,
   SETTLE_SLACK_MS,
   TTL_MS,
   WAKE_UP_MS,
 } from '../settings.ts'
+import { cutOff } from './cut-off.ts'
 import { lockModel } from './model.ts'
 import { order } from './order.ts'
 import { overlaps } from './overlaps.ts'
@@ -24,9 +26,15 @@ export interface Bounds {
   readonly ttlMs: number
   readonly recoverySlackMs: number
   readonly wakeUpMs: number
+  readonly cutOffMs: number
 }
 
-export const BOUNDS: Bounds = { ttlMs: TTL_MS, recoverySlackMs: RECOVERY_SLACK_MS, wakeUpMs: WAKE_UP_MS }
+export const BOUNDS: Bounds = {
+  ttlMs: TTL_MS,
+  recoverySlackMs: RECOVERY_SLACK_MS,
+  wakeUpMs: WAKE_UP_MS,
+  cutOffMs: CUT_OFF_MS,
+}
 
 export interface Verdict {
   /** Broken promises: a run with one has failed. */
@@ -45,7 +53,7 @@ export interface Verdict {
 /** Everything that a history is asked. */
 export function examine(story: Story, expected: Expectations, bounds: Bounds = BOUNDS): Verdict {
   const weather = new Weather(story)
-  const { ttlMs, recoverySlackMs, wakeUpMs } = bounds
+  const { ttlMs, recoverySlackMs, wakeUpMs, cutOffMs } = bounds
   const rules = { ttlMs, permits: PERMITS, weaknesses: Object.keys(expected.weaknesses) }
   const found = overlaps(story, rules)
   const classA = found.filter((overlap) => overlap.class === 'A')
@@ -63,6 +71,7 @@ export function examine(story: Story, expected: Expectations, bounds: Bounds = B
       ...stale,
       ...recovered.late,
       ...lostWakeUps,
+      ...cutOff(story, weather, cutOffMs + expected.failoverMs),
       ...inversions,
       ...settled(story, weather, CALL_TIMEOUT_MS + SETTLE_SLACK_MS),
       ...story.left.map((what) => broken('leftovers', story, what)),

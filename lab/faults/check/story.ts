@@ -124,13 +124,23 @@ export function grantedOf(visits: readonly Visit[]): Granted[] {
 
 /** The visits of each key. */
 export function byKey<V extends { readonly key: string }>(visits: readonly V[]): Map<string, V[]> {
-  const keys = new Map<string, V[]>()
+  return grouped(visits, ({ key }) => key)
+}
+
+/** The visits of each process. */
+export function byWorker(visits: readonly Visit[]): Map<string, Visit[]> {
+  return grouped(visits, ({ worker }) => worker)
+}
+
+function grouped<V>(visits: readonly V[], nameOf: (visit: V) => string): Map<string, V[]> {
+  const groups = new Map<string, V[]>()
   for (const visit of visits) {
-    const own = keys.get(visit.key)
-    if (own === undefined) keys.set(visit.key, [visit])
+    const name = nameOf(visit)
+    const own = groups.get(name)
+    if (own === undefined) groups.set(name, [visit])
     else own.push(visit)
   }
-  return keys
+  return groups
 }
 
 function begin(event: Extract<Event, { f: 'asked' }>): Visit {

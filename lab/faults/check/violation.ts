@@ -6,6 +6,7 @@ export type Promised =
   | 'stale write'
   | 'recovery'
   | 'wake-up'
+  | 'cut off'
   | 'order'
   | 'settled'
   | 'leftovers'

@@ -30,6 +30,14 @@ export class Weather {
     return found
   }
 
+  /** For how long of that time there was no fault, and the machine did not stand still. */
+  calmMs(fromMs: number, toMs: number): number {
+    return this.calms({ fromMs, toMs }).reduce(
+      (sum, calm) => sum + calm.toMs - calm.fromMs - this.stalledMs(calm.fromMs, calm.toMs),
+      0,
+    )
+  }
+
   /** For how long of that time the machine stood still. */
   stalledMs(fromMs: number, toMs: number): number {
     return this.stalls.reduce(

@@ -6,7 +6,7 @@ import { type Held, Visitor } from '../visitor.ts'
 import { Witness } from '../witness.ts'
 
 /** Everything is short here, because the scenes are known. */
-export const QUICK: Bounds = { ttlMs: 300, recoverySlackMs: 400, wakeUpMs: 500 }
+export const QUICK: Bounds = { ttlMs: 300, recoverySlackMs: 400, wakeUpMs: 500, cutOffMs: 800 }
 
 /** Where one control plays: real servers, and a history of its own that the same checks read. */
 export class Stage {

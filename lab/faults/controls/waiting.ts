@@ -55,4 +55,29 @@ export const WAITING: readonly Control[] = [
       await waiter.visit(told, async () => {})
     },
   },
+  {
+    name: 'a way that is lost for good',
+    lacks:
+      'gives up its connection when that breaks, and never takes another, while everybody else is served',
+    flaggedBy: 'cut off',
+    async play(stage) {
+      const endMs = clockMs() + 1200
+      const [client, broken] = [await stage.redis(), await stage.redis()]
+      broken.disconnect()
+      const lost = (error: Error) => Promise.reject(Object.assign(error, { code: 'STORE_UNAVAILABLE' }))
+      await Promise.all(
+        [client, broken].map(async (redis, place) => {
+          const actor = stage.actor('ab'[place] as string)
+          const parts = sound(redis, stage.key)
+          while (clockMs() < endMs) {
+            await actor.visit(
+              () => acquire(parts).catch(lost),
+              () => sleep(15),
+            )
+            await sleep(20)
+          }
+        }),
+      )
+    },
+  },
 ]
