@@ -131,6 +131,30 @@ describe('the report', () => {
     expect(reasons[0]).toMatch(/^inconclusive, because this process stood still for 20000 ms: .*must be held/)
   })
 
+  test('a case that proved nothing is played again, also one whose connection failed meanwhile', async () => {
+    const { runtime, open, ...rest } = target()
+    let failures = 0
+    const shaky = async () => {
+      const store = await open()
+      const attempt: Store['attempt'] = async (claims) => {
+        if (failures++ > 1) return store.attempt(claims)
+        runtime.stall(800)
+        throw new StoreError('the connection was lost')
+      }
+      return { ...store, attempt }
+    }
+    const cases = conformanceCases({ ...rest, open: shaky, runtime })
+    const plain = cases.find(({ name }) => name === 'a held key is not granted to another process')
+    const reasons: string[] = []
+    const context = { skip: (reason: string) => reasons.push(reason) }
+    await runtime.until(plain?.run(context) ?? Promise.resolve())
+    expect(failures).toBeGreaterThan(2)
+    expect(reasons).toEqual([])
+    failures = Number.NEGATIVE_INFINITY
+    await runtime.until(plain?.run(context) ?? Promise.resolve())
+    expect(reasons).toEqual([expect.stringMatching(/^inconclusive.*the connection was lost/)])
+  })
+
   test('two holders are a failure, however slow the machine', async () => {
     const { runtime, open, ...rest } = target()
     const generous = async () => {

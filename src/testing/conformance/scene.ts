@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Store, Traits } from '../../core/store.ts'
-import { LeaseLostError } from '../../errors.ts'
+import { LeaseLostError, LockTimeoutError } from '../../errors.ts'
 import { createLocks, type Locks, type LocksOptions } from '../../index.ts'
 import type { KeyView } from '../../model/index.ts'
 import { type FaultyStore, faulty } from '../faulty.ts'
@@ -113,6 +113,12 @@ export class Scene {
     return new Promise((resolve) => {
       this.runtime.setTimer(resolve, ms, false)
     })
+  }
+
+  /** A wait ends while another holds the key: as a time-out, because the store said so in that time. */
+  timesOut(waiting: Promise<unknown>): Promise<void> {
+    this.timed = true
+    return assert.rejects(waiting, LockTimeoutError)
   }
 
   /** For what is begun now and awaited later: should the case fail in between, nobody is left to see it reject. */

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { untilMet } from '../patience.ts'
 
 const SCRIPT = fileURLToPath(new URL('./visitor.ts', import.meta.url))
 
@@ -105,13 +105,8 @@ export class Visitors {
     return this.children[who]?.pid as number
   }
 
-  private async until(met: () => boolean, withinMs: number, problem: () => string): Promise<void> {
-    const giveUpAtMs = performance.now() + withinMs
-    while (!met()) {
-      if (performance.now() > giveUpAtMs)
-        throw new Error(`${problem()} within ${withinMs} ms; ${this.errors.join('')}`)
-      await sleep(10)
-    }
+  private until(met: () => boolean, withinMs: number, problem: () => string): Promise<void> {
+    return untilMet(met, withinMs, () => `${problem()} within ${withinMs} ms; ${this.errors.join('')}`)
   }
 }
 

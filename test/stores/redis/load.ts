@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Lease, Locks } from 'holdfast'
+import { untilMet } from '../patience.ts'
 
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms))
@@ -56,13 +57,10 @@ export class Workers {
   /** From now on every worker has its turn again within that time. */
   async recover(withinMs: number): Promise<void> {
     const before = this.workers.map(({ rounds }) => rounds)
-    const giveUpAtMs = performance.now() + withinMs
     const stuck = () =>
       this.workers.filter(({ rounds }, index) => rounds === before[index]).map(({ key }) => key)
-    while (stuck().length > 0) {
-      assert.ok(performance.now() < giveUpAtMs, `no turn within ${withinMs} ms: ${stuck().join(', ')}`)
-      await sleep(5)
-    }
+    const problem = () => `no turn within ${withinMs} ms: ${stuck().join(', ')}`
+    await untilMet(() => stuck().length === 0, withinMs, problem)
   }
 
   /** Every worker comes to its end; what the work met on its way is told. */

@@ -15,6 +15,8 @@ export interface ClusterOptions {
 
 /** A member that is this slow may be frozen or cut off from the others: what comes next asks another. */
 const SLOW_MS = 1000
+/** A process that stood still finds its timers due before it finds the answers that came meanwhile: they are read first. */
+const GRACE_MS = 1
 /** Below the core's own limit for a call, so that the reason is told. */
 const LONGEST_CALL_MS = 4000
 /** The member gives up, too, when nobody waits any more. */
@@ -102,7 +104,13 @@ export class Cluster {
         if (channel.connected) this.leave(channel)
         else channel.destroy(new GrpcError(UNAVAILABLE, 'the member cannot be reached'))
       }
-      let timer = this.runtime.setTimer(slow, SLOW_MS, false)
+      let timer = this.runtime.setTimer(
+        () => {
+          timer = this.runtime.setTimer(slow, GRACE_MS, false)
+        },
+        SLOW_MS,
+        false,
+      )
       answer.then(resolve, reject).finally(() => timer.clear())
     })
   }

@@ -24,8 +24,9 @@ export interface Trailers {
 export function errorOf(trailers: Trailers): GrpcError | null {
   const status = Number(trailers['grpc-status'] ?? Number.NaN)
   if (status === 0) return null
-  const message = String(trailers['grpc-message'] ?? 'the call ended without a status')
-  return new GrpcError(Number.isNaN(status) ? UNAVAILABLE : status, decoded(message))
+  if (Number.isNaN(status)) return new GrpcError(UNAVAILABLE, 'the call ended without a status')
+  const message = trailers['grpc-message'] ?? `the member gave status ${status} and no reason`
+  return new GrpcError(status, decoded(String(message)))
 }
 
 /** Letters that do not fit a header come in percent signs. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { ClosedError, LockTimeoutError } from '../../../errors.ts'
+import { ClosedError } from '../../../errors.ts'
 import type { Locks } from '../../../index.ts'
 import { type Check, check, ordered } from '../check.ts'
 import { grantedOf } from '../party.ts'
@@ -48,7 +48,7 @@ export const cancel: readonly Check[] = [
     const key = scene.key()
     await a.acquire(key)
     const startedAtMs = scene.runtime.nowMs()
-    await assert.rejects(b.acquire(key, { wait: 1000 }), LockTimeoutError)
+    await scene.timesOut(b.acquire(key, { wait: 1000 }))
     const waitedMs = scene.runtime.nowMs() - startedAtMs
     assert.ok(waitedMs >= 990, `a wait of 1000 ms ended after ${waitedMs} ms`)
     await lineOf(scene, a, key, 0)
