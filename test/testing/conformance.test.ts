@@ -138,7 +138,7 @@ describe('the report', () => {
       const store = await open()
       const attempt: Store['attempt'] = async (claims) => {
         if (failures++ > 1) return store.attempt(claims)
-        runtime.stall(800)
+        runtime.stall(2500)
         throw new StoreError('the connection was lost')
       }
       return { ...store, attempt }

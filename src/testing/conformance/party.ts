@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import type { RenewReply, Store, StoreNotice } from '../../core/store.ts'
+import { LockError, StoreError } from '../../errors.ts'
 import type { Claim, ClaimAnswer, Granted, ReleaseAnswer } from '../../model/index.ts'
 import type { Scene } from './scene.ts'
 
-/** How long a store may not know whether it renewed. */
+/** How long a store may not know what became of a call. */
 const UNKNOWN_MS = 2000
 
 export type ClaimChanges = Partial<Omit<Claim, 'key'>>
@@ -57,8 +58,18 @@ export class Party {
     return answers
   }
 
+  /** A call without an answer, on a busy machine say, has an unknown outcome: the same claim is sent again, for a while. */
   async attempt(claim: Claim): Promise<ClaimAnswer> {
-    return (await this.attemptAll([claim]))[0] as ClaimAnswer
+    const { runtime } = this.scene
+    const giveUpAtMs = runtime.nowMs() + UNKNOWN_MS
+    for (;;) {
+      try {
+        return (await this.attemptAll([claim]))[0] as ClaimAnswer
+      } catch (error) {
+        if (isAnswer(error) || runtime.nowMs() >= giveUpAtMs) throw error
+        await this.scene.sleep(20)
+      }
+    }
   }
 
   async renewAll(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
@@ -118,6 +129,11 @@ export class Party {
       await this.scene.sleep(20)
     }
   }
+}
+
+function isAnswer(error: unknown): boolean {
+  if (error instanceof assert.AssertionError) return true
+  return error instanceof LockError && !(error instanceof StoreError)
 }
 
 export function grantedOf(answer: ClaimAnswer | undefined, why: string): Granted {
