@@ -11,6 +11,7 @@ import { keep } from './keep.ts'
 import { thisMachine } from './machine.ts'
 import { METRICS, METRICS_PROGRAM } from './metrics.ts'
 import { installPeers } from './peers.ts'
+import { PUSHES } from './pushes.ts'
 import { QUORUM, QUORUM_PROGRAM } from './quorum.ts'
 import { REDIS, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
@@ -30,6 +31,7 @@ const BENCHES: Record<string, Bench> = {
   mysql: MYSQL,
   advisory: ADVISORY_BENCH,
   redis: REDIS,
+  pushes: PUSHES,
   quorum: QUORUM,
   inventory: INVENTORY,
   metrics: METRICS,

@@ -48,7 +48,7 @@ export const cancel: readonly Check[] = [
     const key = scene.key()
     await a.acquire(key)
     const startedAtMs = scene.runtime.nowMs()
-    await scene.timesOut(b.acquire(key, { wait: 1000 }))
+    await scene.timesOut(b.acquire(key, { wait: 3000 }))
     const waitedMs = scene.runtime.nowMs() - startedAtMs
     assert.ok(waitedMs >= 990, `a wait of 1000 ms ended after ${waitedMs} ms`)
     await lineOf(scene, a, key, 0)

@@ -99,7 +99,7 @@ export const severalKeys: readonly Check[] = [
     const stem = scene.key()
     const keys = [`${stem}1`, `${stem}2`, `${stem}3`]
     const busy = await a.acquire(keys[2] ?? '')
-    await scene.timesOut(b.all(keys, { wait: 1000 }))
+    await scene.timesOut(b.all(keys, { wait: 3000 }))
     await busy.release()
     await noneInUse(scene, a, stem)
   }),
