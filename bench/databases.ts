@@ -6,6 +6,8 @@ import pg from 'pg'
 import { startMariadb } from '../scripts/servers/mariadb.ts'
 import { startPostgres } from '../scripts/servers/postgres.ts'
 import type { Bench } from './context.ts'
+import { type DatabaseName, LEASE, SUBJECTS, type Subject, VERROU } from './databases/subjects.ts'
+import { peerVersions } from './peers.ts'
 import type { Result, Row, Size, Target } from './result.ts'
 import { median } from './statistics.ts'
 
@@ -15,16 +17,26 @@ const KEYS = 100
 type Pair = (key: string) => Promise<unknown>
 
 interface Subjects {
-  readonly name: string
+  readonly name: DatabaseName
+  readonly url: string
   /** The two durable statements by themselves, through the same pool. */
   readonly bare: Pair
   readonly ours: Locks
   close(): Promise<void>
 }
 
+const BARE = 'bare'
+const RATE = 'pairs per second'
+const PACKAGES = ['@verrou/core', 'knex', 'kysely']
+
+const WORKLOADS = {
+  'one after the other': { measure: oneByOne, timesBare: 0.8 },
+  [`${KEYS} keys at once`]: { measure: together, timesBare: 2 },
+} as const
+
 const NOTES = [
   'Every commit waits for the disk, except that a release on PostgreSQL does not (decision 0046). "Bare" is a conditional upsert and a conditional update through the same pool, both durable, and nothing else.',
-  'One after the other: one key of its own, again and again. At once: a hundred keys taken and given back together.',
+  'One after the other: one key of its own, again and again. At once: a hundred keys taken and given back together. Times are medians over rounds of all in turn.',
 ]
 
 export const POSTGRES: Bench = { run: ({ size }) => benchDatabase(openPostgres, size) }
@@ -32,40 +44,63 @@ export const MYSQL: Bench = { run: ({ size }) => benchDatabase(openMariadb, size
 
 async function benchDatabase(open: () => Promise<Subjects>, size: Size): Promise<Result> {
   const subjects = await open()
-  const { name, bare, ours } = subjects
-  const pairs: Record<string, Pair> = { bare, holdfast: (key) => ours.using(key, nothing) }
+  const { name, url, bare, ours } = subjects
+  // The other libraries are not installed for a look whether everything runs.
+  const peers = size === 'tiny' ? [] : await Promise.all(VERROU.map((peer) => SUBJECTS[name][peer]!(url)))
+  const pairs: Record<string, Pair> = {
+    [BARE]: bare,
+    [LEASE]: (key) => ours.using(key, nothing),
+    ...Object.fromEntries(peers.map((peer, place) => [VERROU[place], pairOf(peer)])),
+  }
   const lastsMs = size === 'tiny' ? 20 : 1000
   const rounds = size === 'tiny' ? 1 : 5
-  const rates = new Map<string, number[]>()
+  const rates: Rates = new Map()
   try {
     for (const pair of Object.values(pairs)) await together(pair, lastsMs / 2)
     for (let round = 0; round < rounds; round++) {
-      for (const subject of round % 2 === 0 ? ['bare', 'holdfast'] : ['holdfast', 'bare']) {
-        const pair = pairs[subject] as Pair
-        note(rates, `one after the other ${subject}`, await oneByOne(pair, lastsMs))
-        note(rates, `${KEYS} keys at once ${subject}`, await together(pair, lastsMs))
-      }
+      const inTurn = Object.entries(pairs)
+      for (const [subject, pair] of round % 2 === 0 ? inTurn : inTurn.reverse())
+        for (const [workload, { measure }] of Object.entries(WORKLOADS))
+          note(rates, workload, subject, await measure(pair, lastsMs))
     }
   } finally {
+    await Promise.all(peers.map((peer) => peer.close()))
     await subjects.close()
   }
+  const versions = Object.entries(peerVersions()).filter(([peer]) => PACKAGES.includes(peer))
+  return { ...judged(name, rates), notes: NOTES, overlaps: 0, versions: Object.fromEntries(versions) }
+}
+
+/** By workload, by subject: what each round brought. */
+type Rates = Map<string, Map<string, number[]>>
+
+function judged(name: DatabaseName, rates: Rates): Pick<Result, 'rows' | 'targets'> {
   const rows: Row[] = []
   const targets: Target[] = []
-  for (const [workload, atLeast] of [
-    ['one after the other', 0.8],
-    [`${KEYS} keys at once`, 2],
-  ] as const) {
-    const [own, others] = [rates.get(`${workload} holdfast`) ?? [], rates.get(`${workload} bare`) ?? []]
-    const times = median(own.map((rate, round) => rate / (others[round] as number)))
-    for (const [subject, all] of Object.entries({ bare: others, holdfast: own }))
-      rows.push({ workload: `${name}, ${workload}`, subject, figures: { 'pairs per second': median(all) } })
+  for (const [workload, { timesBare }] of Object.entries(WORKLOADS)) {
+    const bySubject = rates.get(workload) ?? new Map<string, number[]>()
+    const title = `${name}, ${workload}`
+    for (const [subject, all] of bySubject)
+      rows.push({ workload: title, subject, figures: { [RATE]: median(all) } })
+    const times = (others: readonly number[]) =>
+      median((bySubject.get(LEASE) ?? []).map((rate, round) => rate / (others[round] as number)))
     targets.push({
-      what: `${name}, ${workload}: times the bare statements`,
-      value: times,
-      bound: { atLeast },
+      what: `${title}: times the bare statements`,
+      value: times(bySubject.get(BARE) ?? []),
+      bound: { atLeast: timesBare },
     })
+    if (VERROU.every((peer) => bySubject.has(peer)))
+      targets.push({
+        what: `${title}: times the best of verrou`,
+        value: Math.min(...VERROU.map((peer) => times(bySubject.get(peer) ?? []))),
+        bound: { atLeast: 1 },
+      })
   }
-  return { notes: NOTES, rows, targets, overlaps: 0 }
+  return { rows, targets }
+}
+
+function pairOf(peer: Subject): Pair {
+  return (key) => peer.run(key, async () => {})
 }
 
 async function oneByOne(pair: Pair, lastsMs: number): Promise<number> {
@@ -95,6 +130,7 @@ async function openPostgres(): Promise<Subjects> {
   const ours = createLocks({ store: postgres(pool) })
   return {
     name: 'PostgreSQL',
+    url: server.url,
     ours,
     bare: async (key) => {
       await pool.query({ name: 'take', text: take, values: [key, 'me'] })
@@ -121,6 +157,7 @@ async function openMariadb(): Promise<Subjects> {
   const ours = createLocks({ store: mysql(pool) })
   return {
     name: 'MariaDB',
+    url: server.url,
     ours,
     bare: async (key) => {
       await pool.query(take, [key, 'me'])
@@ -134,8 +171,10 @@ async function openMariadb(): Promise<Subjects> {
   }
 }
 
-function note(rates: Map<string, number[]>, name: string, rate: number): void {
-  rates.set(name, [...(rates.get(name) ?? []), rate])
+function note(rates: Rates, workload: string, subject: string, rate: number): void {
+  const bySubject = rates.get(workload) ?? new Map<string, number[]>()
+  bySubject.set(subject, [...(bySubject.get(subject) ?? []), rate])
+  rates.set(workload, bySubject)
 }
 
 function nothing(): void {}

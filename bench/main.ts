@@ -40,7 +40,7 @@ const BENCHES: Record<string, Bench> = {
 }
 
 /** Those that other libraries are installed for. */
-const BESIDE_PEERS = new Set(['advisory', 'redis', 'quorum', 'etcd', 'zookeeper'])
+const BESIDE_PEERS = new Set(['postgres', 'mysql', 'advisory', 'redis', 'quorum', 'etcd', 'zookeeper'])
 
 const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny] [--only PART,…] [--profile FOLDER]
 npm run bench -- --stores [--only STORE,…]    all stores side by side

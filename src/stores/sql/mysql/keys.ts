@@ -46,7 +46,11 @@ export class MysqlKeys implements KeyTable {
     const values = ordered.flatMap(([claim, { head, tail }]): Value[] => {
       return [bytes(claim.key), bytes(claim.id), claim.ttlMs, bytes(head), bytes(tail), neededMs(claim)]
     })
-    const { rows, insertId } = await this.client.run(this.text.claimFree(claims.length), values)
+    const { rows, insertId } = await this.client.run(
+      this.text.claimFree(claims.length),
+      values,
+      claims.length === 1,
+    )
     if (claims.length === 1) return { done: served(claims, [insertId]), look: null }
     const look = lookOf(rows)
     const written = claims.map(({ key }, place) => {
@@ -57,14 +61,14 @@ export class MysqlKeys implements KeyTable {
   }
 
   async renewSole(claims: readonly Claim[]): Promise<Served> {
-    return this.each(claims, this.text.renewSole, ({ key, id, ttlMs, lockDelayMs }) => {
+    return this.onSole(claims, this.text.renewSole, ({ ttlMs, lockDelayMs }) => {
       const needed = ttlMs + lockDelayMs
-      return [ttlMs, needed, needed, bytes(key), bytes(id)]
+      return [ttlMs, needed, needed]
     })
   }
 
   async releaseSole(claims: readonly Claim[]): Promise<Served> {
-    return this.each(claims, this.text.releaseSole, ({ key, id }) => [bytes(key), bytes(id)])
+    return this.onSole(claims, this.text.releaseSole, () => [])
   }
 
   async save(
@@ -101,17 +105,30 @@ export class MysqlKeys implements KeyTable {
     return new Set(changes.map(({ key }) => key))
   }
 
-  private async each(
+  private async onSole(
     claims: readonly Claim[],
-    text: (count: number) => string,
-    valuesOf: (claim: Claim) => Value[],
+    text: ReturnType<typeof keyStatements>['renewSole'],
+    changeOf: (claim: Claim) => Value[],
   ): Promise<Served> {
     if (claims.length > 1 && !this.mariadb)
-      return merged(claims.map((claim) => this.each([claim], text, valuesOf)))
+      return merged(claims.map((claim) => this.onSole([claim], text, changeOf)))
     const ordered = [...claims].sort((a, b) => Buffer.compare(bytes(a.key), bytes(b.key)))
-    const { rows, affected } = await this.client.run(text(ordered.length), ordered.flatMap(valuesOf))
-    const counts =
-      ordered.length === 1 ? [affected] : ordered.map((_, place) => Number(rows[0]?.[`done_${place}`]))
+    const holds = ordered.map(({ key, id }) => [bytes(key), bytes(id)] as const)
+    const changes = ordered.map(changeOf)
+    if (ordered.length === 1) {
+      const values = [...(changes[0] as Value[]), ...(holds[0] as readonly Value[])]
+      return { done: served(ordered, [(await this.client.run(text.one, values, true)).affected]), look: null }
+    }
+    // Mostly all stand alone and want the same; else every one of them gets a statement.
+    if (new Set(changes.map(String)).size === 1) {
+      const values = [...(changes[0] as Value[]), ...holds.map(([key]) => key), ...holds.flat()]
+      const { rows } = await this.client.run(text.all(ordered.length), values)
+      if (Number(rows[0]?.done) === ordered.length)
+        return { done: served(ordered, Array(ordered.length).fill(1)), look: null }
+    }
+    const values = changes.flatMap((change, place) => [...change, ...(holds[place] as readonly Value[])])
+    const { rows } = await this.client.run(text.each(ordered.length), values)
+    const counts = ordered.map((_, place) => Number(rows[0]?.[`done_${place}`]))
     return { done: served(ordered, counts), look: null }
   }
 }

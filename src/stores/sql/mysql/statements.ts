@@ -29,13 +29,32 @@ export function keyStatements({ keys }: TableNames, mariadb: boolean) {
   const bounded = mariadb ? BOUNDED : ''
   const list = (count: number, one: string) => Array.from({ length: count }, () => one).join(', ')
   const when = (value: string, otherwise: string) => `IF(k.state IS NULL, ${value}, ${otherwise})`
+  const columns = '(`key`, revision, seq, holder, expires_at, state, forget_at)'
+  const into = `INSERT INTO ${keys} ${columns} VALUES`
   const row = `(?, ${US}, LAST_INSERT_ID(${US}), ?, ${MS} + ?, CONCAT(?, ${MS}, ?), ${MS} + ? + ${FORGET_SLACK_MS})`
-  const into = `INSERT INTO ${keys} (\`key\`, revision, seq, holder, expires_at, state, forget_at) VALUES`
-  const renew = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.expires_at = GREATEST(k.expires_at, ${MS} + ?),
-    k.forget_at = IF(k.forget_at >= ${MS} + ?, k.forget_at, ${MS} + ? + ${FORGET_SLACK_MS})
-    WHERE k.\`key\` = ? AND k.holder = ? AND k.expires_at > ${MS}`
-  const release = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.holder = NULL, k.expires_at = 0, k.state = NULL
-    WHERE k.\`key\` = ? AND k.holder = ? AND k.expires_at > ${MS}`
+  // Lists of plain values are read much faster than lists of expressions, and the time is worked out once.
+  const rows = (count: number) => `INSERT INTO ${keys} ${columns}
+    WITH c (\`key\`, id, ttl, head, tail, needed) AS (VALUES ${list(count, '(?, ?, ?, ?, ?, ?)')}),
+      t AS (SELECT ${US} AS us, ${MS} AS ms)
+    SELECT c.\`key\`, t.us, t.us, c.id, t.ms + c.ttl, CONCAT(c.head, t.ms, c.tail), t.ms + c.needed + ${FORGET_SLACK_MS} FROM t, c`
+  const ifFree = `ON DUPLICATE KEY UPDATE
+    revision = ${when('k.revision + 1', 'k.revision')}, holder = ${when('VALUES(holder)', 'k.holder')},
+    seq = ${when('LAST_INSERT_ID(GREATEST(k.seq + 1, VALUES(seq)))', 'k.seq + LAST_INSERT_ID(0)')},
+    expires_at = ${when('VALUES(expires_at)', 'k.expires_at')},
+    forget_at = IF(k.state IS NULL AND k.forget_at < VALUES(forget_at) - ${FORGET_SLACK_MS}, VALUES(forget_at), k.forget_at),
+    state = ${when('VALUES(state)', 'k.state')}`.replaceAll('k.', `${keys}.`)
+  const renew = `SET k.revision = k.revision + 1, k.expires_at = GREATEST(k.expires_at, ${MS} + ?),
+    k.forget_at = IF(k.forget_at >= ${MS} + ?, k.forget_at, ${MS} + ? + ${FORGET_SLACK_MS})`
+  const release = 'SET k.revision = k.revision + 1, k.holder = NULL, k.expires_at = 0, k.state = NULL'
+  const sole = `WHERE k.\`key\` = ? AND k.holder = ? AND k.expires_at > ${MS}`
+  const soles = (count: number) => `WHERE k.\`key\` IN (${list(count, '?')})
+    AND (k.\`key\`, k.holder) IN (${list(count, '(?, ?)')}) AND k.expires_at > ${MS}`
+  const onSole = (set: string) => ({
+    one: `${bounded}UPDATE ${keys} k ${set} ${sole}`,
+    each: kept((count) => together(`UPDATE ${keys} k ${set} ${sole}`, count)),
+    // A small table would be read, and locked, from end to end.
+    all: kept((count) => allOrNone(`UPDATE ${keys} k FORCE INDEX (PRIMARY) ${set} ${soles(count)}`, count)),
+  })
   return {
     look: kept(
       (count) =>
@@ -46,19 +65,12 @@ export function keyStatements({ keys }: TableNames, mariadb: boolean) {
       ON TRUE ORDER BY k.\`key\``,
     /** Where one claim is made, its sequence number travels back as the insert id, and zero says that the key is not free. */
     claimFree: kept((count) =>
-      `${bounded}${into} ${list(count, row)} ON DUPLICATE KEY UPDATE
-      revision = ${when('k.revision + 1', 'k.revision')}, holder = ${when('VALUES(holder)', 'k.holder')},
-      seq = ${when('LAST_INSERT_ID(GREATEST(k.seq + 1, VALUES(seq)))', 'k.seq + LAST_INSERT_ID(0)')},
-      expires_at = ${when('VALUES(expires_at)', 'k.expires_at')},
-      forget_at = IF(k.state IS NULL AND k.forget_at < VALUES(forget_at) - ${FORGET_SLACK_MS}, VALUES(forget_at), k.forget_at),
-      state = ${when('VALUES(state)', 'k.state')}
-      ${count > 1 ? `RETURNING ${US} AS us, ${COLUMNS.replaceAll('k.', '')}` : ''}`.replaceAll(
-        'k.',
-        `${keys}.`,
-      ),
+      count === 1
+        ? `${bounded}${into} ${row} ${ifFree}`
+        : `${bounded}${rows(count)} ${ifFree} RETURNING ${US} AS us, ${COLUMNS.replaceAll('k.', '')}`,
     ),
-    renewSole: kept((count) => (count === 1 ? bounded + renew : together(renew, count))),
-    releaseSole: kept((count) => (count === 1 ? bounded + release : together(release, count))),
+    renewSole: onSole(renew),
+    releaseSole: onSole(release),
     insert: `${bounded}${into} (?, ${US}, ?, ?, ?, ?, ?)`,
     update: `${bounded}UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = ?, k.holder = ?, k.expires_at = ?,
       k.state = ?, k.forget_at = ? WHERE k.\`key\` = ? AND k.revision = ?`,
@@ -79,12 +91,22 @@ function together(statement: string, count: number): string {
     (_, place) => `${statement}; SET @holdfast_${place} = ROW_COUNT();`,
   )
   const counts = Array.from({ length: count }, (_, place) => `@holdfast_${place} AS done_${place}`)
+  return inOneGo(`${steps.join(' ')} COMMIT;`, counts.join(', '))
+}
+
+/** One statement that changes so many rows, or none: then it is not known which of them it could not. */
+function allOrNone(statement: string, count: number): string {
+  const decide = `IF @holdfast_done = ${count} THEN COMMIT; ELSE ROLLBACK; END IF;`
+  return inOneGo(`${statement}; SET @holdfast_done = ROW_COUNT(); ${decide}`, '@holdfast_done AS done')
+}
+
+function inOneGo(steps: string, answer: string): string {
   const restore = 'SET SESSION innodb_lock_wait_timeout = @holdfast_wait;'
   return `BEGIN NOT ATOMIC
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; ${restore} RESIGNAL; END;
     SET @holdfast_wait = @@SESSION.innodb_lock_wait_timeout; SET SESSION innodb_lock_wait_timeout = 1;
-    START TRANSACTION; ${steps.join(' ')} COMMIT; ${restore}
-    SELECT ${counts.join(', ')};
+    START TRANSACTION; ${steps} ${restore}
+    SELECT ${answer};
     END`
 }
 

@@ -15,7 +15,9 @@ const NOW = 't.us / 1000'
  * mode, ttl, owner, actor, label, meta, lock delay, inbox, joined at, expires at). `OFFSET 0` keeps the server from reading the text
  * anew wherever a part is named.
  */
-const parts = (state: string): string => `(SELECT s.state, s.state #> '{1,0,3,0}' AS held, s.state #> '{2,0}' AS next, s.state -> 2 AS line
+const parts = (
+  state: string,
+): string => `(SELECT s.state, s.state #> '{1,0,3,0}' AS held, s.state #> '{2,0}' AS next, s.state -> 2 AS line
   FROM (SELECT ${state} AS state OFFSET 0) s OFFSET 0) x`
 const held = (place: number): string => `(x.held -> ${place})`
 const next = (place: number): string => `(x.next -> ${place})`

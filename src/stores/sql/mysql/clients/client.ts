@@ -20,11 +20,30 @@ export interface MysqlSession {
  * are, whatever the character sets and the rules of quoting of a connection.
  */
 export interface MysqlClient {
-  /** One statement, which is a transaction of its own, on any connection of the pool. */
-  run(text: string, values: readonly Value[]): Promise<Result>
+  /** One statement, which is a transaction of its own, on any connection of the pool; `often` for one that is worth preparing. */
+  run(text: string, values: readonly Value[], often?: boolean): Promise<Result>
   /** Takes a connection out of the pool; `lost` is called once when it ends other than by `close`. */
   session(lost: () => void): Promise<MysqlSession>
   close(): Promise<void>
 }
 
 export type Value = Buffer | number | null
+
+/** The server keeps no more prepared statements, cannot prepare this one, or (behind a proxy) never heard of it: nothing was done. */
+const UNPREPARED = new Set([1461, 1295, 1615, 1243])
+
+/** Statements are prepared as long as the server goes along with it. */
+export class Preparing {
+  private on = true
+
+  async run<T>(often: boolean, prepared: () => Promise<T>, plain: () => Promise<T>): Promise<T> {
+    if (!often || !this.on) return plain()
+    try {
+      return await prepared()
+    } catch (error) {
+      if (!UNPREPARED.has((error as { errno?: number } | null)?.errno ?? 0)) throw error
+      this.on = false
+      return plain()
+    }
+  }
+}

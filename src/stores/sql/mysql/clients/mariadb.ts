@@ -1,10 +1,18 @@
-import type { MysqlClient, MysqlSession, Result, Row, Value } from './client.ts'
+import {
+  type MysqlClient,
+  type MysqlSession,
+  Preparing,
+  type Result,
+  type Row,
+  type Value,
+} from './client.ts'
 import { resultOf } from './mysql2.ts'
 import { kept, type PoolConnection } from './session.ts'
 
 /** As much of a pool of `mariadb` as is needed. */
 export interface MariadbPool {
   query(options: object, values: unknown[]): Promise<unknown>
+  execute(options: object, values: unknown[]): Promise<unknown>
   getConnection(): Promise<PoolConnection>
   end(): Promise<void>
 }
@@ -14,14 +22,21 @@ const SHAPE = { rowsAsArray: false, metaAsArray: false, nestTables: false }
 export class MariadbClient implements MysqlClient {
   private readonly pool: MariadbPool
   private readonly own: boolean
+  private readonly preparing = new Preparing()
 
   constructor(pool: MariadbPool, own: boolean) {
     this.pool = pool
     this.own = own
   }
 
-  async run(text: string, values: readonly Value[]): Promise<Result> {
-    return resultOf(await this.pool.query({ sql: text, ...SHAPE }, values as Value[]))
+  async run(text: string, values: readonly Value[], often = false): Promise<Result> {
+    const statement = { sql: text, ...SHAPE }
+    const result = await this.preparing.run(
+      often,
+      () => this.pool.execute(statement, values as Value[]),
+      () => this.pool.query(statement, values as Value[]),
+    )
+    return resultOf(result)
   }
 
   async session(lost: () => void): Promise<MysqlSession> {

@@ -1,4 +1,11 @@
-import type { MysqlClient, MysqlSession, Result, Row, Value } from './client.ts'
+import {
+  type MysqlClient,
+  type MysqlSession,
+  Preparing,
+  type Result,
+  type Row,
+  type Value,
+} from './client.ts'
 import { kept, type PoolConnection } from './session.ts'
 
 interface Packet {
@@ -9,6 +16,7 @@ interface Packet {
 /** As much of a pool of `mysql2/promise` as is needed. */
 export interface Mysql2Pool {
   query(options: object, values: unknown[]): Promise<readonly [unknown, unknown]>
+  execute(options: object, values: unknown[]): Promise<readonly [unknown, unknown]>
   getConnection(): Promise<PoolConnection>
   end(): Promise<void>
 }
@@ -16,14 +24,20 @@ export interface Mysql2Pool {
 export class Mysql2Client implements MysqlClient {
   private readonly pool: Mysql2Pool
   private readonly own: boolean
+  private readonly preparing = new Preparing()
 
   constructor(pool: Mysql2Pool, own: boolean) {
     this.pool = pool
     this.own = own
   }
 
-  async run(text: string, values: readonly Value[]): Promise<Result> {
-    const [result] = await this.pool.query({ sql: text, rowsAsArray: false }, values as Value[])
+  async run(text: string, values: readonly Value[], often = false): Promise<Result> {
+    const statement = { sql: text, rowsAsArray: false }
+    const [result] = await this.preparing.run(
+      often,
+      () => this.pool.execute(statement, values as Value[]),
+      () => this.pool.query(statement, values as Value[]),
+    )
     return resultOf(result)
   }
 
