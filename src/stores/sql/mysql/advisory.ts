@@ -53,15 +53,16 @@ class MysqlConnection implements Connection {
     this.id = id
   }
 
-  /** The names are ours and need no quoting: a prefix and digits. */
+  /** In one column, which is read faster than several. The names are ours and need no quoting: a prefix and digits. */
   async run(steps: readonly Step[]): Promise<readonly boolean[]> {
-    const calls = steps.map(({ kind, name }, place) =>
-      kind === 'lock' ? `GET_LOCK('${name}', 0) AS s${place}` : `RELEASE_LOCK('${name}') AS s${place}`,
+    const calls = steps.map(({ kind, name }) =>
+      kind === 'lock' ? `GET_LOCK('${name}', 0)` : `RELEASE_LOCK('${name}')`,
     )
-    const [row] = await this.session.query(`SELECT ${[...calls, 'CONNECTION_ID() AS id'].join(', ')}`)
-    if (Number(row?.id) !== this.id)
-      throw pooled('a proxy before the server changes connections between statements')
-    return steps.map((_, place) => Number(row?.[`s${place}`]) === 1)
+    const each = calls.map((call) => `, COALESCE(${call}, 0)`).join('')
+    const [row] = await this.session.query(`SELECT CONCAT_WS(' ', CONNECTION_ID()${each}) AS said`)
+    const [id, ...done] = String(row?.said).split(' ').map(Number)
+    if (id !== this.id) throw pooled('a proxy before the server changes connections between statements')
+    return done.map((one) => one === 1)
   }
 
   async keepFor(idleMs: number): Promise<void> {

@@ -1,8 +1,9 @@
 import type { Store } from '../../../core/store.ts'
 import { InvalidArgumentError, LockError, StoreError, UnsupportedError } from '../../../errors.ts'
 import type { MysqlClient } from './clients/client.ts'
+import { mysql2PoolOf } from './clients/detect.ts'
 import { MariadbClient, type MariadbPool } from './clients/mariadb.ts'
-import { Mysql2Client, type Mysql2Pool } from './clients/mysql2.ts'
+import { Mysql2Client } from './clients/mysql2.ts'
 import { advisoryOver, type MysqlOptions, storeOver } from './index.ts'
 
 /** A server that does not answer within this cannot be reached. */
@@ -38,7 +39,7 @@ async function openMysql2(location: Location): Promise<MysqlClient | null> {
   const library = await optional(() => import('mysql2/promise'))
   if (library === null) return null
   const bounds = { connectionLimit: CONNECTIONS, connectTimeout: CONNECT_MS, enableKeepAlive: true }
-  return new Mysql2Client(library.createPool({ ...location, ...bounds }) as unknown as Mysql2Pool, true)
+  return new Mysql2Client(mysql2PoolOf(library.createPool({ ...location, ...bounds })), true)
 }
 
 async function openMariadb(location: Location): Promise<MysqlClient | null> {

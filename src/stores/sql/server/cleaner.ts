@@ -2,12 +2,14 @@ import type { Database } from './tables.ts'
 
 /** More rows may go than can have come, so the tables shrink to what has to be remembered. */
 const CALLS_PER_STEP = 25
+/** After a step that found nothing. */
+const CALLS_PER_LOOK = 250
 
 /** Removes what need not be remembered any more, a few rows after every few calls, beside the calls themselves. */
 export class Cleaner {
   private readonly database: Database
-  private calls = 0
-  private running: Promise<unknown> | null = null
+  private callsLeft = CALLS_PER_STEP
+  private running: Promise<void> | null = null
 
   constructor(database: Database) {
     this.database = database
@@ -15,15 +17,18 @@ export class Cleaner {
 
   /** Called for every call that may write. */
   count(): void {
-    if (++this.calls % CALLS_PER_STEP !== 0 || this.running !== null) return
-    // A step that fails is made up for by the next one.
-    this.running = this.database.clean().catch(() => {})
-    void this.running.then(() => {
-      this.running = null
-    })
+    if (--this.callsLeft > 0 || this.running !== null) return
+    this.running = this.step()
   }
 
   async close(): Promise<void> {
     await this.running
+  }
+
+  /** One that fails is made up for by the next. */
+  private async step(): Promise<void> {
+    const removed = await this.database.clean().catch(() => 0)
+    this.callsLeft = removed > 0 ? CALLS_PER_STEP : CALLS_PER_LOOK
+    this.running = null
   }
 }

@@ -18,9 +18,14 @@ export function adapterOf(client: AnyMysqlClient): MysqlClient {
     throw strange()
   if (typeof shape.totalConnections === 'function')
     return new MariadbClient(client as unknown as MariadbPool, false)
-  if (typeof shape.promise === 'function')
-    return new Mysql2Client((client as unknown as { promise(): Mysql2Pool }).promise(), false)
-  if (typeof shape.execute === 'function') return new Mysql2Client(client as unknown as Mysql2Pool, false)
+  return new Mysql2Client(mysql2PoolOf(client), false)
+}
+
+/** A pool with promises stands before one with callbacks. */
+export function mysql2PoolOf(client: object): Mysql2Pool {
+  const { pool } = client as { pool?: object }
+  for (const one of [client, pool])
+    if (typeof (one as Partial<Mysql2Pool> | undefined)?.promise === 'function') return one as Mysql2Pool
   throw strange()
 }
 

@@ -13,7 +13,7 @@ import { kept, type PoolConnection } from './session.ts'
 export interface MariadbPool {
   query(options: object, values: unknown[]): Promise<unknown>
   execute(options: object, values: unknown[]): Promise<unknown>
-  getConnection(): Promise<PoolConnection>
+  getConnection(): Promise<PoolConnection & { query(options: object): Promise<unknown> }>
   end(): Promise<void>
 }
 

@@ -13,12 +13,18 @@ interface Packet {
   readonly insertId?: number | string
 }
 
-/** As much of a pool of `mysql2/promise` as is needed. */
+type Done = (error: unknown, result: unknown) => void
+
+interface Connection extends PoolConnection {
+  query(options: object, done: Done): unknown
+}
+
+/** As much of a pool of `mysql2` as is needed: of the one with callbacks, because the one with promises takes note of the stack at every call. */
 export interface Mysql2Pool {
-  query(options: object, values: unknown[]): Promise<readonly [unknown, unknown]>
-  execute(options: object, values: unknown[]): Promise<readonly [unknown, unknown]>
-  getConnection(): Promise<PoolConnection>
-  end(): Promise<void>
+  query(options: object, values: unknown[], done: Done): unknown
+  execute(options: object, values: unknown[], done: Done): unknown
+  getConnection(done: Done): unknown
+  promise(): { end(): Promise<void> }
 }
 
 export class Mysql2Client implements MysqlClient {
@@ -33,26 +39,30 @@ export class Mysql2Client implements MysqlClient {
 
   async run(text: string, values: readonly Value[], often = false): Promise<Result> {
     const statement = { sql: text, rowsAsArray: false }
-    const [result] = await this.preparing.run(
+    const result = await this.preparing.run(
       often,
-      () => this.pool.execute(statement, values as Value[]),
-      () => this.pool.query(statement, values as Value[]),
+      () => answerOf((done) => this.pool.execute(statement, values as Value[], done)),
+      () => answerOf((done) => this.pool.query(statement, values as Value[], done)),
     )
     return resultOf(result)
   }
 
   async session(lost: () => void): Promise<MysqlSession> {
-    const connection = await this.pool.getConnection()
-    const query = async (sql: string) => {
-      const [rows] = (await connection.query({ sql, rowsAsArray: false })) as readonly [Row[], unknown]
-      return rows
-    }
+    const connection = (await answerOf((done) => this.pool.getConnection(done))) as Connection
+    const query = async (sql: string) =>
+      (await answerOf((done) => connection.query({ sql, rowsAsArray: false }, done))) as readonly Row[]
     return kept(connection, query, lost)
   }
 
   async close(): Promise<void> {
-    if (this.own) await this.pool.end()
+    if (this.own) await this.pool.promise().end()
   }
+}
+
+function answerOf(call: (done: Done) => unknown): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    call((error, result) => (error ? reject(error) : resolve(result)))
+  })
 }
 
 /** Rows, or a packet that counts them; a compound statement gives a list of such results, the rows first. */

@@ -1,8 +1,7 @@
 import type { MysqlSession } from './client.ts'
 
-/** As much of a connection of a pool as is needed, of `mysql2` and of `mariadb` alike. */
+/** As much of a connection of a pool as is needed to keep it, of `mysql2` and of `mariadb` alike. */
 export interface PoolConnection {
-  query(options: object): Promise<unknown>
   on(event: string, listener: () => void): unknown
   destroy(): void
 }
