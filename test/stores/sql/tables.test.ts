@@ -6,6 +6,7 @@ import pg from 'pg'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
+import { claimOf } from '../sqlite/claims.ts'
 
 const [server, mariadb] = await Promise.all([startPostgres(), startMariadb()])
 const pool = new pg.Pool({ connectionString: server.url })
@@ -76,6 +77,31 @@ it.each(['PostgreSQL', 'MariaDB'])(
     }
   },
 )
+
+it('MariaDB: releases of one call that are not all alike are each answered for themselves', async () => {
+  const [store, other] = [mysql(mysqlPool), mysql(mysqlPool)]
+  onTestFinished(async () => {
+    await store.close()
+    await other.close()
+  })
+  const [alone, waitedFor, third, gone] = ['alone', 'waited for', 'third', 'gone'].map((key) => claimOf(key))
+  const held = [alone, waitedFor, third] as ReturnType<typeof claimOf>[]
+  const kinds = (answers: readonly { kind: string }[]) => answers.map(({ kind }) => kind)
+  expect(kinds(await store.attempt(held))).toEqual(['granted', 'granted', 'granted'])
+  const waiter = claimOf('waited for')
+  expect(kinds(await other.attempt([waiter]))).toEqual(['blocked'])
+  // A row that somebody keeps locked has nothing to do with them.
+  const stranger = await mysqlPool.getConnection()
+  await stranger.query(`BEGIN; INSERT INTO holdfast_keys (\`key\`, revision, seq, expires_at, forget_at)
+    VALUES ('locked', 1, 1, 0, 0)`)
+  const all = await store.release([...held, gone as (typeof held)[0]])
+  await stranger.query('ROLLBACK')
+  stranger.release()
+  expect(kinds(all)).toEqual(['released', 'released', 'released', 'absent'])
+  expect(kinds(await other.renew([waiter]))).toEqual(['renewed'])
+  expect(kinds(await store.attempt([waitedFor as (typeof held)[0]]))).toEqual(['blocked'])
+  expect(kinds(await other.release([waiter]))).toEqual(['released'])
+})
 
 it('durability full waits for the disk with a claim and not with a release, relaxed never does', async () => {
   const modes: Record<string, string[]> = {}

@@ -34,7 +34,7 @@ function later(needed: string): string {
 /**
  * Ends one hold, and if others wait gives the key to the first of them in the same statement: so one commit lies between two
  * holders, and nobody can come in between. A crash may take this back: then its place in the line, which must last as long as
- * what it was offered, keeps the key for the one who believes to have it.
+ * what it was offered, keeps the key for the one who believes to have it. Brings no row when it did nothing.
  */
 export function handOn(keys: string): string {
   const sole = 'k.holder = c.id'
@@ -62,10 +62,10 @@ export function handOn(keys: string): string {
       FROM ${parts(when('NULL', 'k.state::jsonb'))})
     FROM t CROSS JOIN (SELECT $1::text AS key, $2::text AS id) AS c
     WHERE k.key = c.key AND CASE WHEN ${sole} THEN k.expires_at > ${NOW} ELSE k.holder IS NULL AND (${handed}) END
-    RETURNING k.key, k.seq, k.state),
-  told AS MATERIALIZED (${telling(`json_build_object('kind', 'granted', 'id', ${held(0)},
+    RETURNING k.key, k.seq, k.state)
+  ${telling(`json_build_object('kind', 'granted', 'id', ${held(0)},
     'token', (d.seq * 256)::text, 'spare', ${SPARE_TOKENS}, 'contended', jsonb_array_length(x.line) > 0,
-    'storeTimeMs', ${held(2)}, 'lifeMs', ${held(1)}::bigint - ${held(2)}::bigint, 'key', d.key)`)})`
+    'storeTimeMs', ${held(2)}, 'lifeMs', ${held(1)}::bigint - ${held(2)}::bigint, 'key', d.key)`)}`
 }
 
 /** Takes a place at the end of the line behind an exclusive hold. */
@@ -92,6 +92,6 @@ export function joinLine(keys: string): string {
 /** Sends a letter to whoever holds the key now, if somebody hears it there. */
 function telling(letter: string, where = ''): string {
   const inbox = text(held(7))
-  return `SELECT d.key, CASE WHEN ${inbox} IS NOT NULL THEN pg_notify('holdfast:' || ${inbox}, ${letter}::text)::text END
+  return `SELECT d.key, d.seq AS done, CASE WHEN ${inbox} IS NOT NULL THEN pg_notify('holdfast:' || ${inbox}, ${letter}::text)::text END
     FROM done d CROSS JOIN LATERAL ${parts('d.state::jsonb')} ${where}`
 }

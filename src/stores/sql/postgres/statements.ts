@@ -95,7 +95,7 @@ export function keyStatements({ keys }: TableNames, relaxed: boolean) {
       WHERE k.key = c.key AND k.holder = c.id AND k.expires_at > t.us / 1000 ${among(many)}
       RETURNING k.key, k.seq) ${found(many)}`,
     ),
-    releaseOne: `${soon}, ${handOn(keys)} ${found(false)} LEFT JOIN told ON told.key = c.key`,
+    releaseOne: `${soon}, ${handOn(keys)}`,
     /** Nobody waits for the disk while the row is locked: `flush` does that afterwards. */
     joinLine: `${soon}, ${joinLine(keys)}
       SELECT t.us, c.key, done.seq AS done, coalesce(done.revision, k.revision) AS revision,
