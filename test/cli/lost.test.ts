@@ -114,6 +114,7 @@ describe.runIf(process.platform === 'linux')('a runner that is stopped by Ctrl-Z
       const write = () => fs.appendFileSync(process.argv[1], '.')
       write()
       setInterval(write, 5)
+      process.on('SIGTERM', write)
       console.log('started', process.pid)`
     const command = [process.execPath, '-e', script, bench.file('trace')]
     const running = bench.start(['run', 'key', '--ttl', '400ms', '--', ...command])

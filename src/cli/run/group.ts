@@ -16,6 +16,7 @@ export type Ending =
 export class Group {
   private child: ChildProcess | null = null
   private ended: Promise<Ending> | null = null
+  private stopped = false
 
   /** Starts the command without a shell, on our own stdin, stdout and stderr; settles when it has ended. */
   start([file, ...args]: readonly [string, ...string[]], env: NodeJS.ProcessEnv): Promise<Ending> {
@@ -33,6 +34,17 @@ export class Group {
     return this.ended
   }
 
+  /** Nobody of the group does anything until it goes on. */
+  stop(): void {
+    this.stopped = true
+    this.send('SIGSTOP')
+  }
+
+  goOn(): void {
+    this.stopped = false
+    this.send('SIGCONT')
+  }
+
   /** Tells every process of the group; false when there is none. */
   send(signal: NodeJS.Signals | 0): boolean {
     if (this.child?.pid === undefined) return false
@@ -44,13 +56,18 @@ export class Group {
     }
   }
 
-  /** SIGTERM, and SIGKILL for whoever is left after `graceMs`: the whole group, not only its first process. */
+  /**
+   * SIGTERM, and SIGKILL for whoever is left after `graceMs`: the whole group, not only its first process. A stopped one hears
+   * SIGTERM only when it goes on, and would do so without the lock: it is killed at once.
+   */
   async end(graceMs: number): Promise<void> {
     const killAtMs = performance.now() + graceMs
-    this.send('SIGTERM')
-    // A stopped process gets its SIGTERM only when it goes on.
-    this.send('SIGCONT')
-    while (performance.now() < killAtMs && this.send(0)) await sleep(LOOK_EVERY_MS)
+    if (!this.stopped) {
+      this.send('SIGTERM')
+      // Somebody else may have stopped it.
+      this.send('SIGCONT')
+      while (performance.now() < killAtMs && this.send(0)) await sleep(LOOK_EVERY_MS)
+    }
     this.send('SIGKILL')
     await this.ended
   }

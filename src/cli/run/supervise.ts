@@ -57,11 +57,11 @@ function environmentFor(lease: Lease): NodeJS.ProcessEnv {
 function pauseTogether(group: Group, lease: Lease, ttlMs: number): () => void {
   if (process.platform === 'win32') return () => {}
   const stop = (): void => {
-    group.send('SIGSTOP')
+    group.stop()
     process.kill(process.pid, 'SIGSTOP')
   }
   const goOn = async (): Promise<void> => {
-    if (await proven(lease, ttlMs)) group.send('SIGCONT')
+    if (await proven(lease, ttlMs)) group.goOn()
   }
   const onContinue = (): void => void goOn()
   process.on('SIGTSTP', stop)
