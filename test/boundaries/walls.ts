@@ -35,11 +35,12 @@ export const ROOMS: readonly Room[] = [
   { inside: 'src/stores/sql/mysql/', may: DATABASE },
   { inside: 'src/stores/sql/*/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'node:'] },
   { inside: 'src/stores/sql/*.ts', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
-  // The nodes of a quorum are Redis servers, reached through the same clients.
+  // The nodes of a quorum are Redis servers, reached through the same clients; its rounds have deadlines of their own.
   {
     inside: 'src/stores/quorum/',
     may: [
       ...CONTRACT,
+      'src/core/alarms.ts',
       'src/stores/redis/clients/',
       'src/stores/redis/open.ts',
       'src/stores/redis/scripting.ts',

@@ -1,17 +1,16 @@
+import { Alarms } from '../../core/alarms.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { ClosedError } from '../../errors.ts'
 import { Lane } from './lane.ts'
 import type { Question, QuorumNode } from './protocol.ts'
 import { Round } from './round.ts'
 
-/** After its deadline a round gives what has already arrived a turn of the event loop to be read. */
-const GRACE_MS = 1
-
 /** The nodes together: rounds of questions, each with a deadline, and the ways to every node. */
 export class Assembly {
   readonly lanes: readonly Lane[]
   private readonly runtime: Runtime
-  private readonly timers = new Set<Timer>()
+  /** One timer for all rounds: most of them are over long before they are due. */
+  private readonly deadlines: Alarms
   private stopped = false
 
   constructor(
@@ -20,6 +19,7 @@ export class Assembly {
     heard: (node: number, stampUs: number) => void,
   ) {
     this.runtime = runtime
+    this.deadlines = new Alarms(runtime, true)
     this.lanes = nodes.map((node, place) => new Lane(node, place, runtime, heard))
   }
 
@@ -43,14 +43,7 @@ export class Assembly {
         lane.suspect(askedAtMs)
       }
     }
-    // A process that stood still finds its timers due before it finds the answers that came meanwhile.
-    let timer = this.timer(() => {
-      if (round.open > 0) timer = this.timer(expire, GRACE_MS)
-    }, timeoutMs)
-    round.whenComplete = () => {
-      timer.clear()
-      this.timers.delete(timer)
-    }
+    round.limit(this.deadlines, askedAtMs + timeoutMs, expire)
     return round
   }
 
@@ -82,20 +75,6 @@ export class Assembly {
 
   stop(): void {
     this.stopped = true
-    for (const timer of this.timers) timer.clear()
-    this.timers.clear()
-  }
-
-  private timer(task: () => void, delayMs: number): Timer {
-    const timer = this.runtime.setTimer(
-      () => {
-        this.timers.delete(timer)
-        task()
-      },
-      delayMs,
-      true,
-    )
-    this.timers.add(timer)
-    return timer
+    this.deadlines.clear()
   }
 }

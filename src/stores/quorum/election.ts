@@ -115,8 +115,8 @@ export class Elections {
   private async agree(claim: Claim, round: Round): Promise<number | null> {
     let asked = round
     for (let raised = 0; raised <= MOST_RAISES; raised++) {
-      const seqs = asked.votes.flatMap((vote) => (vote !== undefined && 'seq' in vote ? [vote.seq] : []))
-      const common = seqs.find((seq) => seqs.filter((other) => other === seq).length >= round.needed)
+      const seqs = seqsOf(asked)
+      const common = commonOf(seqs, round.needed)
       if (common !== undefined) {
         this.settle(claim, asked, common)
         return common
@@ -162,6 +162,22 @@ export class Elections {
       this.pauses.set(timer, end)
     })
   }
+}
+
+function seqsOf({ votes }: Round): number[] {
+  const seqs: number[] = []
+  for (const vote of votes) if (vote !== undefined && 'seq' in vote) seqs.push(vote.seq)
+  return seqs
+}
+
+/** The number that enough nodes have, if there is one. */
+function commonOf(seqs: readonly number[], needed: number): number | undefined {
+  for (const seq of seqs) {
+    let count = 0
+    for (const other of seqs) if (other === seq) count++
+    if (count >= needed) return seq
+  }
+  return undefined
 }
 
 function grantsOf({ votes }: Round): VoteGranted[] {

@@ -130,9 +130,10 @@ export class Lane {
   private readonly flush = (): void => {
     this.scheduled = false
     while (this.outbox.length > 0 && (this.calls < MOST_CALLS || this.silentSinceMs !== null)) {
-      const parcels = this.outbox
-        .splice(0, MOST_QUESTIONS_PER_CALL)
-        .filter(({ state }) => state === 'waiting')
+      const whole = this.outbox.length <= MOST_QUESTIONS_PER_CALL
+      const next = whole ? this.outbox : this.outbox.slice(0, MOST_QUESTIONS_PER_CALL)
+      this.outbox = whole ? [] : this.outbox.slice(MOST_QUESTIONS_PER_CALL)
+      const parcels = next.filter(isWaiting)
       if (parcels.length > 0) this.send(parcels)
     }
     if (this.calls === 0 && this.outbox.length === 0) this.whenIdle?.()
@@ -150,9 +151,9 @@ export class Lane {
       ({ stampUs, votes }) => {
         this.over = Math.max(this.over, call)
         this.answered(stampUs)
-        for (const [index, { round }] of parcels.entries()) {
+        for (let index = 0; index < parcels.length; index++) {
           const vote = votes[index]
-          if (round !== null && vote !== undefined) round.vote(this.place, vote)
+          if (vote !== undefined) parcels[index]?.round?.vote(this.place, vote)
         }
         this.flush()
       },
@@ -176,6 +177,10 @@ export class Lane {
     if (question.kind === 'release') this.debts.add(question)
     round?.fail(this.place, error)
   }
+}
+
+function isWaiting({ state }: Parcel): boolean {
+  return state === 'waiting'
 }
 
 function silent(forMs: number): Error {

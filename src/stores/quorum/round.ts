@@ -1,11 +1,15 @@
+import type { Alarm, Alarms } from '../../core/alarms.ts'
 import type { Parcel } from './lane.ts'
 import type { Question, Vote } from './protocol.ts'
 import { verdictOf } from './tally.ts'
 
 export type Verdict = 'met' | 'hopeless'
 
+/** After its deadline a round gives what has already arrived a turn of the event loop to be read. */
+const GRACE_MS = 1
+
 /** One question to all nodes. It is decided as soon as the votes that are missing cannot change the verdict. */
-export class Round {
+export class Round implements Alarm {
   readonly question: Question
   readonly nodes: number
   readonly needed: number
@@ -23,6 +27,11 @@ export class Round {
   private verdict: 'possible' | Verdict = 'possible'
   private heard: { readonly count: number; readonly resolve: () => void } | null = null
   private decide: (verdict: Verdict) => void = () => {}
+  private deadlines: Alarms | null = null
+  private expire: () => void = () => {}
+  private isLate = false
+  dueMs = 0
+  place = -1
 
   constructor(question: Question, nodes: number, needed: number) {
     this.question = question
@@ -33,6 +42,24 @@ export class Round {
     this.decided = new Promise((resolve) => {
       this.decide = resolve
     })
+  }
+
+  /** Calls `expire` then, unless every node has voted or failed before. */
+  limit(deadlines: Alarms, untilMs: number, expire: () => void): void {
+    if (this.open === 0) return
+    this.deadlines = deadlines
+    this.expire = expire
+    deadlines.set(this, untilMs)
+  }
+
+  /** A process that stood still finds its timers due before it finds the answers that came meanwhile. */
+  ring(nowMs: number): void {
+    if (this.isLate) {
+      this.expire()
+      return
+    }
+    this.isLate = true
+    this.deadlines?.set(this, nowMs + GRACE_MS)
   }
 
   /** How many nodes neither voted nor failed yet. */
@@ -83,7 +110,10 @@ export class Round {
   }
 
   private judge(): void {
-    if (this.open === 0) this.whenComplete?.()
+    if (this.open === 0) {
+      this.deadlines?.remove(this)
+      this.whenComplete?.()
+    }
     if (this.heard !== null && (this.open === 0 || this.yes + this.no >= this.heard.count))
       this.heard.resolve()
     if (this.verdict !== 'possible') return

@@ -49,7 +49,9 @@ export class QuorumStore implements Store {
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    await this.ready()
+    this.listen()
+    if (this.identities.beginning !== null) await this.identities.beginning
+    this.identities.require()
     return Promise.all(claims.map((claim) => this.elections.hold(claim)))
   }
 

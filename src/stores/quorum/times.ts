@@ -38,9 +38,21 @@ export class NodeTimes {
 
   /** The middle one of the clocks counts, because one of them may be wrong. */
   private middleUs(): number | null {
-    const known = this.offsetsUs.filter((offsetUs) => offsetUs !== undefined).sort((a, b) => a - b)
-    const middleUs = known[(known.length - 1) >> 1]
-    return middleUs === undefined ? null : middleUs + this.nowUs()
+    const { offsetsUs } = this
+    const known = offsetsUs.reduce<number>((count, each) => (each === undefined ? count : count + 1), 0)
+    for (const candidateUs of offsetsUs) {
+      if (candidateUs === undefined) continue
+      let below = 0
+      let same = 0
+      for (const offsetUs of offsetsUs) {
+        if (offsetUs === undefined) continue
+        if (offsetUs < candidateUs) below++
+        else if (offsetUs === candidateUs) same++
+      }
+      const middle = (known - 1) >> 1
+      if (below <= middle && middle < below + same) return candidateUs + this.nowUs()
+    }
+    return null
   }
 
   private nowUs(): number {

@@ -14,8 +14,8 @@ interface Waiter {
   readonly key: string
   ticket: number
   readonly needed: number
-  /** Nodes that called since the claim last asked. */
-  readonly callers: Set<number>
+  /** Nodes that called since the claim last asked; null when none did. */
+  callers: Set<number> | null
   asking: boolean
   /** Split votes in a row. */
   splits: number
@@ -42,12 +42,12 @@ export class Waiting {
     if (!queue) return ticket
     let waiter = this.waiters.get(id)
     if (waiter === undefined) {
-      waiter = { key, ticket, needed, callers: new Set(), asking: true, splits: 0, timer: null }
+      waiter = { key, ticket, needed, callers: null, asking: true, splits: 0, timer: null }
       this.waiters.set(id, waiter)
     }
     waiter.ticket = Math.min(waiter.ticket, ticket)
     waiter.asking = true
-    waiter.callers.clear()
+    waiter.callers = null
     waiter.timer?.clear()
     waiter.timer = null
     return waiter.ticket
@@ -64,7 +64,7 @@ export class Waiting {
     if (waiter === undefined) return
     waiter.asking = false
     waiter.splits = split ? waiter.splits + 1 : 0
-    if (waiter.callers.size > 0) this.gather(id, waiter)
+    if (waiter.callers !== null) this.gather(id, waiter)
   }
 
   forget(id: string): void {
@@ -99,6 +99,7 @@ export class Waiting {
   private called(node: number, id: string): void {
     const waiter = this.waiters.get(id)
     if (waiter === undefined) return
+    waiter.callers ??= new Set()
     waiter.callers.add(node)
     if (waiter.asking) return
     if (waiter.callers.size >= waiter.needed) this.look(id, waiter)
@@ -112,7 +113,7 @@ export class Waiting {
   private look(id: string, waiter: Waiter): void {
     waiter.timer?.clear()
     waiter.timer = null
-    waiter.callers.clear()
+    waiter.callers = null
     this.tell({ kind: 'lost', id, key: waiter.key, cause: 'expired' })
   }
 
