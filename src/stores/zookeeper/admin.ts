@@ -3,7 +3,7 @@ import type { EvictAnswer, HolderView, KeyView, Mode, WaiterView } from '../../m
 import { isInUse, TOKENS_PER_SEQ } from '../../model/index.ts'
 import { tokenFrom } from './answers.ts'
 import { both, type Desk } from './desk.ts'
-import { encoded, type NodeData, nodeDataOf } from './format.ts'
+import { encoded, keyDataOf, type NodeData, nodeDataOf } from './format.ts'
 import { type Line, lineOf, type Place } from './line.ts'
 import { type NodeName, textOf } from './names.ts'
 import type { ZooKeeperClient } from './wire/client.ts'
@@ -54,12 +54,14 @@ export class ZooKeeperAdmin implements Admin {
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
     const { client } = await this.desk.sessions.any()
     await client.sync(this.desk.paths.root)
-    const { seen } = await this.see(client, key)
+    const { line, seen } = await this.see(client, key)
     const meant = seen.filter((each) => {
       const fits = token === null || founderOf(each) === token / TOKENS_PER_SEQ
       return each.place.holds && each.data.closedMs === undefined && fits
     })
-    const done = await Promise.all(meant.map((each) => (ask ? askToLetGo(client, each) : end(client, each))))
+    const done = ask
+      ? await askToLetGo(client, this.desk.paths.lock(key), line, meant)
+      : await Promise.all(meant.map((each) => end(client, each)))
     const labels = meant.filter((_, index) => done[index]).map(({ data }) => data.label)
     return { kind: labels.length === 0 ? 'absent' : 'evicted', labels }
   }
@@ -108,9 +110,28 @@ async function end(client: ZooKeeperClient, { path }: Seen): Promise<boolean> {
   return (await unlessGone(client.delete(path).then(() => true))) ?? false
 }
 
-async function askToLetGo(client: ZooKeeperClient, { path, data }: Seen): Promise<boolean> {
-  const asked = encoded({ ...data, asks: (data.asks ?? 0) + 1 })
-  return (await unlessGone(client.setData(path, asked).then(() => true))) ?? false
+/** Written to the container, for whoever watches a holder's node takes a change of it for its release. */
+async function askToLetGo(
+  client: ZooKeeperClient,
+  keyPath: string,
+  line: Line,
+  holders: readonly Seen[],
+): Promise<readonly boolean[]> {
+  for (;;) {
+    const read = await unlessGone(client.getData(keyPath))
+    if (read === null) return holders.map(() => false)
+    const before = keyDataOf(read.data).asks
+    const asks: Record<string, number> = {}
+    for (const { seq } of line) asks[seq] = before[seq] ?? 0
+    for (const { place } of holders) asks[place.seq] = (before[place.seq] ?? 0) + 1
+    try {
+      const written = await unlessGone(client.setData(keyPath, encoded({ asks }), read.stat.version))
+      return holders.map(() => written !== null)
+    } catch (error) {
+      // Another operator was quicker.
+      if (!isWire(error, 'BadVersion')) throw error
+    }
+  }
 }
 
 async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {

@@ -22,8 +22,8 @@ const LASTS_MS = 250
 export interface DeskEvents extends SessionsListener {
   /** Its alarm. */
   ring(entry: Entry, nowMs: number): void
-  /** Somebody before it has left the line. */
-  left(entry: Entry): void
+  /** Somebody before it has left the line; `held` when it is sure to have held the key until then. */
+  left(entry: Entry, held: boolean): void
 }
 
 /** What the operations of the store share: the claims of this process, their sessions, and who listens. */
@@ -94,8 +94,10 @@ export class Desk {
     entry.deadlineMs = phase === 'offered' ? untilMs : Math.max(entry.deadlineMs, untilMs)
     const begins = !entry.holds
     entry.phase = phase
-    if (begins) this.wakeWithin(entry, entry.contended ? LASTS_MS : GUARD_AFTER_MS)
-    else this.alarms.set(entry, Math.min(entry.dueMs, entry.deadlineMs))
+    if (begins) {
+      entry.heldAtMs = this.runtime.nowMs()
+      this.wakeWithin(entry, entry.contended ? LASTS_MS : GUARD_AFTER_MS)
+    } else this.alarms.set(entry, Math.min(entry.dueMs, entry.deadlineMs))
   }
 
   /** A place in the line is kept until then. */

@@ -29,7 +29,8 @@ export class Entry implements Alarm {
   deadlineMs: number
   /** Until then its node is there by the word of a majority, whatever its server may not have heard yet. */
   provenUntilMs = 0
-  readonly enteredAtMs: number
+  /** When it came to hold the key; when it came at all, before that. */
+  heldAtMs: number
   /** Whether others wait in the line, as far as we know. */
   contended = false
   /** Nobody else had a node when we last looked: the container can go together with ours. */
@@ -43,7 +44,8 @@ export class Entry implements Alarm {
   lineWatched = false
   /** Its node is being replaced by another. */
   isMoving = false
-  /** How many requests to let go were told to the holder. */
+  /** Whether we will be told when an operator writes to the key; and how many requests to let go we were told. */
+  asksWatched = false
   asks = 0
   dueMs = 0
   place = -1
@@ -53,7 +55,7 @@ export class Entry implements Alarm {
   constructor(claim: Claim, keyPath: string, nowMs: number, onRing: (entry: Entry, nowMs: number) => void) {
     this.claim = claim
     this.keyPath = keyPath
-    this.enteredAtMs = nowMs
+    this.heldAtMs = nowMs
     this.deadlineMs = nowMs + claim.ttlMs
     this.onRing = onRing
   }

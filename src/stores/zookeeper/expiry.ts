@@ -1,13 +1,16 @@
 import { lookForHolder } from './answers.ts'
 import type { Desk } from './desk.ts'
-import type { Entry, OwnNode } from './entry.ts'
-import { nodeData } from './format.ts'
+import type { Entry } from './entry.ts'
 import { guard } from './guard.ts'
 import { findId } from './line.ts'
+import { modeOfNode, move } from './places.ts'
 import type { LockSession } from './sessions.ts'
 import { isWire } from './wire/errors.ts'
+import type { Step } from './wire/operations.ts'
 
 type Client = LockSession['client']
+
+const NOTHING = Buffer.alloc(0)
 
 /** A claim's alarm: its deadline, or the time from which a hold is watched over and a wait wants to know for whom. */
 export function ring(desk: Desk, entry: Entry, nowMs: number): void {
@@ -52,9 +55,7 @@ async function keepClosed(desk: Desk, entry: Entry): Promise<void> {
   entry.phase = 'closed'
   entry.deadlineMs += claim.lockDelayMs
   desk.wakeAt(entry, entry.deadlineMs)
-  const { client } = entry.session as LockSession
-  const data = nodeData(claim, { closedMs: claim.lockDelayMs })
-  await client.setData((entry.node as OwnNode).path, data)
+  await move(desk, entry, entry.session as LockSession, modeOfNode(entry), { closedMs: claim.lockDelayMs })
 }
 
 /** The node of a claim whose making was not answered, if there is one. */
@@ -67,23 +68,36 @@ export async function findNode(desk: Desk, entry: Entry): Promise<void> {
 }
 
 /** Deletes the claim's node, and the container with it if nobody else is there. False when there was none. */
-export async function removeNode(entry: Entry): Promise<boolean> {
-  const { node, keyPath } = entry
+export async function removeNode(entry: Entry, held = false): Promise<boolean> {
+  const { node, keyPath, claim } = entry
   if (node === null) return false
   const { client } = entry.session as LockSession
+  // Only where nobody can share the place with it does its end tell that the place is free.
+  const ends = held && claim.owner === null && claim.mode.kind === 'exclusive'
   const deleted =
-    (entry.alone ? await deleteWith(client, node.path, keyPath) : null) ??
+    (entry.alone
+      ? await deleteAll(client, [
+          { kind: 'delete', path: node.path },
+          { kind: 'delete', path: keyPath },
+        ])
+      : null) ??
+    (ends ? await deleteAll(client, farewell(node.path)) : null) ??
     (await deleteOne(client, node.path))
   entry.node = null
   return deleted
 }
 
-/** Null when somebody else has come, so that the container has to stay. */
-async function deleteWith(client: Client, path: string, container: string): Promise<boolean | null> {
-  const result = await client.multi([
+/** A last change before the end: who watches the node is told of that one, and so knows that it held the key. */
+function farewell(path: string): readonly Step[] {
+  return [
+    { kind: 'set', path, data: NOTHING },
     { kind: 'delete', path },
-    { kind: 'delete', path: container },
-  ])
+  ]
+}
+
+/** Null when somebody else has come, so that the container has to stay. */
+async function deleteAll(client: Client, steps: readonly Step[]): Promise<boolean | null> {
+  const result = await client.multi(steps)
   if (result.ok) return true
   if (isWire(result.error, 'NotEmpty')) return null
   if (isWire(result.error, 'NoNode')) return false

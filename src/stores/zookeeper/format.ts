@@ -19,10 +19,8 @@ export interface NodeData {
   readonly actor: string | null
   readonly meta: string | null
   readonly ttlMs: number
-  /** How long it waited before it held the key, once that is known. */
+  /** How long after the making of the node it came to hold the key, once that is known; below zero for a node made later. */
   readonly waitedMs?: number
-  /** How often an operator asked the holder to let go. */
-  readonly asks?: number
   /** It expired, and keeps the key closed for that long. */
   readonly closedMs?: number
 }
@@ -31,8 +29,17 @@ export function nodeData({ label, actor, meta, ttlMs }: Claim, more: Partial<Nod
   return encoded({ label, actor, meta, ttlMs, ...more })
 }
 
-export function encoded(data: NodeData): Buffer {
+export function encoded(data: NodeData | KeyData): Buffer {
   return Buffer.from(JSON.stringify(data))
+}
+
+/** What the container of a key tells: how often an operator asked the holders at a place to let go, by its number. */
+export interface KeyData {
+  readonly asks: Readonly<Record<string, number>>
+}
+
+export function keyDataOf(data: Buffer): KeyData {
+  return { asks: {}, ...(parsed(data) as Partial<KeyData>) }
 }
 
 export function nodeDataOf(data: Buffer): NodeData {

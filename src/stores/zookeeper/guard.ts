@@ -1,6 +1,6 @@
 import type { Desk } from './desk.ts'
 import type { Entry, OwnNode } from './entry.ts'
-import { nodeDataOf } from './format.ts'
+import { keyDataOf } from './format.ts'
 import { isContended } from './line.ts'
 import type { LockSession } from './sessions.ts'
 import { isWire } from './wire/errors.ts'
@@ -10,6 +10,7 @@ import type { WatchEvent } from './wire/protocol.ts'
 export function guard(desk: Desk, entry: Entry): void {
   if (!entry.holds || entry.node === null || entry.isMoving || !entry.session?.isUsable) return
   if (!entry.nodeWatched) void watchNode(desk, entry, entry.node)
+  if (!entry.asksWatched) void watchAsks(desk, entry, entry.session)
   if (!entry.lineWatched && !entry.contended) void watchLine(desk, entry)
 }
 
@@ -17,8 +18,7 @@ async function watchNode(desk: Desk, entry: Entry, { path }: OwnNode): Promise<v
   const { client } = entry.session as LockSession
   entry.nodeWatched = true
   try {
-    const { data } = await client.getData(path, (event) => nodeEvent(desk, entry, path, event))
-    noteAsks(desk, entry, nodeDataOf(data).asks)
+    await client.attend(path, (event) => nodeEvent(desk, entry, path, event))
   } catch (error) {
     if (entry.node?.path === path) entry.nodeWatched = false
     if (isWire(error, 'NoNode')) gone(desk, entry, path)
@@ -35,6 +35,30 @@ function nodeEvent(desk: Desk, entry: Entry, path: string, { kind }: WatchEvent)
 /** A claim that moves has another node, or will have. */
 function gone(desk: Desk, entry: Entry, path: string): void {
   if (entry.holds && !entry.isMoving && entry.node?.path === path) desk.lose(entry, 'evicted')
+}
+
+/** An operator writes to the container of the key: its nodes are changed by their own processes only. */
+async function watchAsks(desk: Desk, entry: Entry, session: LockSession): Promise<void> {
+  const { keyPath } = entry
+  entry.asksWatched = true
+  // The container outlives its claims: one watch is enough for all of them, or they would add up.
+  const known = session.keysWatched.has(keyPath)
+  session.keysWatched.add(keyPath)
+  const watcher = (): void => {
+    session.keysWatched.delete(keyPath)
+    for (const each of session.entries) {
+      if (each.keyPath !== keyPath) continue
+      each.asksWatched = false
+      guard(desk, each)
+    }
+  }
+  try {
+    const { data } = await session.client.getData(keyPath, known ? undefined : watcher)
+    noteAsks(desk, entry, keyDataOf(data).asks[(entry.node as OwnNode).place.seq])
+  } catch {
+    entry.asksWatched = false
+    if (!known) session.keysWatched.delete(keyPath)
+  }
 }
 
 function noteAsks(desk: Desk, entry: Entry, asks = 0): void {

@@ -21,8 +21,11 @@ export interface NodeName {
   readonly place: PlaceName | null
 }
 
-/** A name that begins otherwise was written by a version that we do not understand. */
-const FORMAT = '1'
+/**
+ * A name that begins otherwise was written by a version that we do not understand. Version 1 wrote to the data of a holder's
+ * node, which now means that it is released.
+ */
+const FORMAT = '2'
 
 /** Where everything is kept: `/holdfast`, or below the path that the user chose. */
 export class Paths {

@@ -1,7 +1,7 @@
 import type { Claim, Mode } from '../../model/index.ts'
 import type { Desk } from './desk.ts'
 import type { Entry, OwnNode } from './entry.ts'
-import { nodeData } from './format.ts'
+import { type NodeData, nodeData } from './format.ts'
 import { nodeStem, type PlaceName, parseName } from './names.ts'
 import type { LockSession } from './sessions.ts'
 import type { Step } from './wire/operations.ts'
@@ -17,10 +17,11 @@ export async function standAt(
   mode: Mode,
   place: PlaceName,
   before: readonly Step[],
+  more: Partial<NodeData> = {},
 ): Promise<boolean> {
   const { claim, keyPath } = entry
   const path = `${keyPath}/${nodeStem({ ...claim, mode }, place)}`
-  const data = nodeData(claim, { waitedMs: Math.round(desk.runtime.nowMs() - entry.enteredAtMs) })
+  const data = nodeData(claim, { waitedMs: Math.round(entry.heldAtMs - desk.runtime.nowMs()), ...more })
   const node = { kind: 'create', path, data, node: 'ephemeral sequential', acl: desk.acl } as const
   // The end of its old node, if it has one, is not the end of the claim.
   entry.isMoving = true
@@ -31,6 +32,7 @@ export async function standAt(
       throw result.error
     }
     const made = result.done.at(-1)?.path as string
+    if (entry.session !== session) entry.asksWatched = false
     desk.attach(entry, session)
     desk.stand(entry, { name: made.slice(keyPath.length + 1), path: made, place }, false)
     entry.nodeWatched = false
@@ -40,10 +42,19 @@ export async function standAt(
   }
 }
 
-/** Another node at the same place: for another session, or in another mode. */
-export function move(desk: Desk, entry: Entry, session: LockSession, mode: Mode): Promise<boolean> {
+/**
+ * Another node at the same place: for another session, in another mode, or with other data, because who waits behind a node
+ * takes a change of it for its release.
+ */
+export function move(
+  desk: Desk,
+  entry: Entry,
+  session: LockSession,
+  mode: Mode,
+  more: Partial<NodeData> = {},
+): Promise<boolean> {
   const { path, place } = entry.node as OwnNode
-  return standAt(desk, entry, session, mode, place, [{ kind: 'delete', path }])
+  return standAt(desk, entry, session, mode, place, [{ kind: 'delete', path }], more)
 }
 
 /** How long a claim's node has to outlive its process: for the ttl, and for as long as the key stays closed then. */

@@ -23,10 +23,11 @@ async function release(desk: Desk, entry: Entry): Promise<ReleaseAnswer> {
   if (session === null || entry.phase === 'closed' || entry.phase === 'over') return ABSENT
   const connecting = session.ready()
   if (connecting !== null) await connecting
+  const held = entry.holds
   entry.phase = 'leaving'
   if (entry.node === null) await findNode(desk, entry)
   if (entry.contended) desk.crowds.meet(entry.keyPath)
-  const removed = await removeNode(entry)
+  const removed = await removeNode(entry, held)
   desk.forget(entry)
   return removed ? RELEASED : ABSENT
 }

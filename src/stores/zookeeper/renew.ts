@@ -2,7 +2,6 @@ import type { Claim, RenewAnswer } from '../../model/index.ts'
 import { both, type Desk } from './desk.ts'
 import type { Entry, OwnNode } from './entry.ts'
 import { expire } from './expiry.ts'
-import { nodeData } from './format.ts'
 import { guard } from './guard.ts'
 import { findId, findName, isContended, type Line } from './line.ts'
 import { lifeOf, modeOfNode, move } from './places.ts'
@@ -52,13 +51,11 @@ async function renew(desk: Desk, entry: Entry, claim: Claim, sentAtMs: number): 
  */
 export async function prove(desk: Desk, entry: Entry): Promise<Line | null> {
   const session = entry.session as LockSession
-  const { client } = session
-  const { name, path } = entry.node as OwnNode
   // Whoever takes up an offer tells since when it holds, which proves as much.
-  const proof = entry.phase === 'offered' ? client.setData(path, takenUp(desk, entry)) : session.barrier()
+  const proof = entry.phase === 'offered' ? move(desk, entry, session, modeOfNode(entry)) : session.barrier()
   try {
-    const [, line] = await both(proof, desk.lineAt(client, entry.keyPath))
-    if (line === null || findName(line, name) === undefined) return null
+    const [, line] = await both(proof, desk.lineAt(session.client, entry.keyPath))
+    if (line === null || !standsIn(line, entry)) return null
     entry.contended = isContended(line)
     entry.alone = line.length === 1 && line[0]?.nodes.length === 1
     return line
@@ -68,8 +65,16 @@ export async function prove(desk: Desk, entry: Entry): Promise<Line | null> {
   }
 }
 
-function takenUp(desk: Desk, { claim, enteredAtMs }: Entry): Buffer {
-  return nodeData(claim, { waitedMs: Math.round(desk.runtime.nowMs() - enteredAtMs) })
+/** Whether the claim has its node in the line: the one that we know, or one that was made anew without our hearing of it. */
+function standsIn(line: Line, entry: Entry): boolean {
+  const { name, place } = entry.node as OwnNode
+  if (findName(line, name) !== undefined) return true
+  const same = findId(line, entry.claim.id)
+  if (same?.place.seq !== place.seq) return false
+  const { node } = same
+  entry.node = { name: node.name, path: `${entry.keyPath}/${node.name}`, place }
+  entry.nodeWatched = false
+  return true
 }
 
 function lost(desk: Desk, entry: Entry): RenewAnswer {

@@ -34,6 +34,8 @@ const FAREWELL_MS = 500
 export class LockSession {
   readonly client: ZooKeeperClient
   readonly entries = new Set<Entry>()
+  /** Containers whose next change we will be told. */
+  readonly keysWatched = new Set<string>()
   usedAtMs = 0
   /** Whether a claim was ever made through it. */
   hasServed = false

@@ -135,15 +135,17 @@ export async function takeOver(
   return line === null ? null : settle(desk, entry, line, sentAtMs)
 }
 
-/** Asks to be told when one of those before the place goes. Whoever is gone already is not among the watched afterwards. */
+/**
+ * Asks to be told when one of those before the place goes, or changes: that is the last that a holder does, so who stands right
+ * behind it knows without a look. Whoever is gone already is not among the watched afterwards.
+ */
 export async function watch(desk: Desk, entry: Entry, line: Line, place: Place): Promise<void> {
   const { client } = entry.session as LockSession
   const fresh = watchedBy(line, place).filter((name) => !entry.watched.has(name))
-  // The children of a node that has none: their watch tells of its end, and of nothing else.
   const watching = fresh.map((name) =>
-    client.list(`${entry.keyPath}/${name}`, () => {
+    client.attend(`${entry.keyPath}/${name}`, ({ kind }) => {
       entry.watched.delete(name)
-      desk.events.left(entry)
+      desk.events.left(entry, kind === 'changed')
     }),
   )
   for (const name of fresh) entry.watched.add(name)

@@ -54,7 +54,7 @@ export class ZooKeeperStore implements Store {
       connected: (session) => this.connected(session),
       expired: (session) => this.expired(session),
       ring: (entry, nowMs) => ring(this.desk, entry, nowMs),
-      left: (entry) => advance(this.desk, entry),
+      left: (entry, held) => advance(this.desk, entry, held),
     })
     this.admin = new ZooKeeperAdmin(this.desk)
     this.records = new ZooKeeperRecords(this.desk)
@@ -71,17 +71,19 @@ export class ZooKeeperStore implements Store {
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const sentAtMs = this.desk.runtime.nowMs()
+    const [first] = claims
+    if (claims.length === 1 && first?.group === null) return settled([attemptOne(this.desk, first, sentAtMs)])
     const answers: Promise<readonly ClaimAnswer[]>[] = []
-    for (let first = 0; first < claims.length; ) {
-      const { group } = claims[first] as Claim
-      let next = first + 1
+    for (let start = 0; start < claims.length; ) {
+      const { group } = claims[start] as Claim
+      let next = start + 1
       if (group === null) {
-        answers.push(attemptOne(this.desk, claims[first] as Claim, sentAtMs).then((answer) => [answer]))
+        answers.push(attemptOne(this.desk, claims[start] as Claim, sentAtMs).then(only))
       } else {
         while (claims[next]?.group === group) next++
-        answers.push(attemptGroup(this.desk, claims.slice(first, next), sentAtMs))
+        answers.push(attemptGroup(this.desk, claims.slice(start, next), sentAtMs))
       }
-      first = next
+      start = next
     }
     return (await settled(answers)).flat()
   }
@@ -106,7 +108,7 @@ export class ZooKeeperStore implements Store {
   /** What happened while there was no connection is looked at again, and what had to go goes now. */
   private connected({ entries }: LockSession): void {
     for (const entry of entries) {
-      if (entry.phase === 'waiting') advance(this.desk, entry)
+      if (entry.phase === 'waiting') advance(this.desk, entry, false)
       else if (entry.phase === 'over') entry.inTurn(() => expire(this.desk, entry)).catch(() => {})
     }
   }
@@ -118,11 +120,21 @@ export class ZooKeeperStore implements Store {
 
 /** Every answer is awaited, so that nothing is left to reject on its own. */
 async function settled<T>(answers: readonly Promise<T>[]): Promise<T[]> {
+  // One alone is the usual case.
+  if (answers.length === 1) return answers[0]!.then(only, failed)
   const outcomes = await Promise.allSettled(answers)
   return outcomes.map((outcome) => {
     if (outcome.status === 'fulfilled') return outcome.value
     throw reasonOf(outcome.reason)
   })
+}
+
+function only<T>(answer: T): T[] {
+  return [answer]
+}
+
+function failed(error: unknown): never {
+  throw reasonOf(error)
 }
 
 /** What will not pass by waiting is not an outage. */

@@ -121,7 +121,7 @@ describe('names', () => {
   })
 
   it('of another format are refused', () => {
-    expect(() => parseName('2,id,x,q,,,0000000000')).toThrow(/another version/)
+    expect(() => parseName('1,id,x,q,,,0000000000')).toThrow(/another version/)
     expect(() => parseName('lock-0000000000')).toThrow(/another version/)
   })
 })

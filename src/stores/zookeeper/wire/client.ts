@@ -60,6 +60,11 @@ export class ZooKeeperClient {
     })
   }
 
+  /** Told once when the node changes or goes; what it is like now is not read. A node that is not there is not watched. */
+  attend(path: string, watcher: Watcher): Promise<void> {
+    return this.read(OPERATIONS.getData, path, watcher, () => this.watch('data', path, watcher))
+  }
+
   /** Their names alone: what else is told of the node costs more to read than they do. */
   list(path: string, watcher?: Watcher): Promise<string[]> {
     return this.read(OPERATIONS.getChildren, path, watcher, (reader) => {

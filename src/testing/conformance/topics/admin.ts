@@ -204,6 +204,18 @@ export const admin: readonly Check[] = [
     assert.equal(await a.renew(claim), 'renewed')
   }),
 
+  check('asking a holder to let go lets nobody else in', [ordered, remembering], async (scene) => {
+    const [a, b, operator] = [await scene.party(), await scene.party(), await scene.party()]
+    const key = scene.key()
+    const { claim } = await a.take(key)
+    const waiter = await b.block(key, { queue: true })
+    await operator.store.admin.evict(key, null, true)
+    assert.equal(await a.renew(claim), 'renewed')
+    assert.equal((await b.attempt(waiter)).kind, 'blocked', 'the holder was asked, and holds the key')
+    assert.equal(await a.release(claim), 'released')
+    grantedOf(await b.attempt(waiter), 'the next in line must be served when the holder has let go')
+  }),
+
   check('a holder that is asked to let go is told', pushing, async (scene) => {
     const [a, operator] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
