@@ -62,6 +62,10 @@ export class RemoteNode implements QuorumNode {
     })
   }
 
+  async timeUs(): Promise<number> {
+    return (await this.send([])).stampUs ?? 0
+  }
+
   /** A call of the server, which still has to cross the network. */
   receive(call: Call): void {
     const hear = (): void => {

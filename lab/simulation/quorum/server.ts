@@ -45,7 +45,11 @@ export class NodeServer {
       this.world.schedule(this.frozenUntilUs, () => this.receive(questions, respond), true)
     } else {
       const clock = this.now()
-      respond({ stampUs: clock.stampUs, votes: questions.map((question) => this.vote(question, clock)) })
+      const isTold = questions.length === 0 || questions.some(({ kind }) => kind !== 'release')
+      respond({
+        stampUs: isTold ? clock.stampUs : null,
+        votes: questions.map((question) => this.vote(question, clock)),
+      })
     }
   }
 

@@ -86,8 +86,7 @@ export class Lane {
   /** The node can be reached, for the first time or again: its clock is read, and it gets what it is owed. */
   async greet(): Promise<void> {
     try {
-      const { stampUs } = await this.node.send([])
-      this.answered(stampUs)
+      this.answered(await this.node.timeUs())
     } catch {
       // It will be asked again when there is something to ask.
     }
@@ -165,10 +164,10 @@ export class Lane {
     )
   }
 
-  private answered(stampUs: number): void {
+  private answered(stampUs: number | null): void {
     this.lastHeardMs = this.runtime.nowMs()
     this.silentSinceMs = null
-    this.heard(this.place, stampUs)
+    if (stampUs !== null) this.heard(this.place, stampUs)
     this.settleDebts()
   }
 

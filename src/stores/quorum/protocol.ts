@@ -64,9 +64,9 @@ export type Vote =
   | { readonly kind: 'released' }
   | { readonly kind: 'absent' }
 
-/** The votes of a node, in the order of the questions, and its clock. */
+/** The votes of a node, in the order of the questions, and its clock if something needed it. */
 export interface Ballots {
-  readonly stampUs: number
+  readonly stampUs: number | null
   readonly votes: readonly Vote[]
 }
 
@@ -90,6 +90,8 @@ export interface QuorumNode {
   readonly name: string
   /** Sends now, or rejects: nothing is kept for later. Questions sent earlier are answered earlier. */
   send(questions: readonly Question[]): Promise<Ballots>
+  /** Its clock, in microseconds. */
+  timeUs(): Promise<number>
   /** Who the server is, so that one server is not counted twice; null when it does not tell. */
   identify(): Promise<string | null>
   /** Listens for what is told to `inbox`; `up` is called whenever it is heard from now on. */

@@ -150,8 +150,7 @@ state.changed = true
 end
 return granted(state, hold[5])
 end
-local function answerRelease(state, argument)
-local ballot, id = sub(argument, 2, 17), sub(argument, 18)
+local function answerRelease(state, ballot, id)
 local hold, index, at = voterOf(state, id)
 if hold and hold[6][index][3] <= tonumber(ballot) then
 remove(state, hold, index, at)
@@ -162,11 +161,13 @@ callLine(state)
 return 1
 end
 `
-const clock = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
+const base = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local KEEP = 86400000
+local stampText, nowText = nil, nil
+`
+const clock = `local time = call('TIME')
+stampText = time[1] .. sub('00000' .. time[2], -6)
+nowText = sub(stampText, 1, 13)
 `
 const state = `local stamp, now = tonumber(stampText), tonumber(nowText)
 local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
@@ -195,7 +196,8 @@ local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local voter = hold[6][1]
 local ttl = voter[1] - now
-return format('2x%016.0f%016.0f%013.0f%013.0f%010.0f', seq, voter[3], voter[2], now, ttl) .. voter[4]
+local _, _, _, _, _, delay = string.match(voter[4], TAIL)
+if tonumber(delay) <= KEEP then return format('2x%016.0f%016.0f%013.0f%013.0f%010.0f', seq, voter[3], voter[2], now, ttl) .. voter[4] end
 end
 end
 return '2s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
@@ -337,17 +339,27 @@ end
 
 export const SCRIPTS = {
   ask: {
-    sha: '8d72664f62c3bd4e1acf7783a1a1e27c53e695a4',
-    source: `${clock}local CLAIM, CLAIM_ONCE, RENEW, RAISE, RELEASE = 120, 121, 110, 112, 114
+    sha: '3a4bfa655858565db92d7934f5b0508a60b8ebb8',
+    source: `${base}local CLAIM, CLAIM_ONCE, RENEW, RAISE, ROLL_BACK, RELEASE = 120, 121, 110, 112, 114, 113
 local answers, other = nil, nil
 for index = 1, #KEYS do
 local key, argument = KEYS[index], ARGV[index]
 local letter, value = byte(argument), call('GET', key)
 local form, answer = value and sub(value, 1, 2), nil
+if letter == RELEASE then
+local id = sub(argument, 2)
+if not value or form == '2f' then
+answer = 0
+elseif form == '2x' and sub(value, 71, 70 + #id) == id and byte(value, 71 + #id) == 0 and call('PTTL', key) > KEEP then
+call('SET', key, '2f' .. sub(value, 3, 18), 'KEEPTTL')
+answer = 1
+end
+end
+if not answer and not stampText then
+${clock}end
 if letter == CLAIM or letter == CLAIM_ONCE then
 local ballot = sub(argument, 2, 17)
-if (not value or form == '2f') and ballot >= '0001000000000000'
-and (ballot <= stampText or ballot <= format('%016.0f', stampText + KEEP * 1000)) then
+if (not value or form == '2f') and (ballot <= stampText or ballot <= format('%016.0f', stampText + KEEP * 1000)) then
 local seq = ballot
 answer = 1
 if value and sub(value, 3) >= ballot then
@@ -356,37 +368,22 @@ answer = tonumber(seq)
 end
 call('SET', key, '2x' .. seq .. ballot .. nowText .. nowText .. sub(argument, 34, -9), 'PX', sub(argument, -8))
 end
-elseif letter ~= RENEW and letter ~= RELEASE then
-answer = nil
-elseif not value or form == '2f' then
+elseif letter == RENEW and (not value or form == '2f') then
 answer = 0
-elseif form == '2x' then
-local second, ttl = sub(value, 48, 57), sub(value, 61, 70)
-local isAlive = second == sub(nowText, 1, 10) and ttl >= '0000001000'
-or nowText - sub(value, 48, 60) < tonumber(ttl)
-if not isAlive then
-answer = nil
-elseif letter == RELEASE then
-local id = sub(argument, 18)
-if sub(value, 71, 70 + #id) == id and byte(value, 71 + #id) == 0 and sub(value, 19, 34) <= sub(argument, 2, 17) then
-call('SET', key, '2f' .. sub(value, 3, 18), 'PX', '86400000')
-answer = 1
-end
-elseif sub(argument, 28, 28) == 'e' then
+elseif letter == RENEW and form == '2x' and sub(argument, 28, 28) == 'e' then
 local life, seq, id, held = sub(argument, 2, 11), sub(argument, 12, 27), sub(argument, 29), sub(value, 3, 18)
+local left = sub(value, 48, 60) + sub(value, 61, 70) - nowText
 if seq == '0000000000000000' then seq = held end
-if sub(value, 71, 70 + #id) == id and byte(value, 71 + #id) == 0 and seq >= held then
-local left = sub(value, 48, 60) + ttl - nowText
+if left > 0 and sub(value, 71, 70 + #id) == id and byte(value, 71 + #id) == 0 and seq >= held then
 if left > tonumber(life) then life = format('%010.0f', left) end
 call('SET', key, '2x' .. seq .. sub(value, 19, 47) .. nowText .. life .. sub(value, 71), 'PX',
 format('%.0f', life + KEEP))
 answer = tonumber(seq)
 end
 end
-end
 if not answer then
-if not other then
-${state}${step}${answer}other = function(key, letter, argument, value)
+other = other or (function()
+${state}${step}${answer}return function(key, letter, argument, value)
 local state = load(value)
 if not state then return { 'format' } end
 keyName = key
@@ -397,7 +394,9 @@ answer = answerRenew(state, argument)
 elseif letter == RAISE then
 answer = answerRaise(state, argument)
 elseif letter == RELEASE then
-answer = answerRelease(state, argument)
+answer = answerRelease(state, '9007199254740991', sub(argument, 2))
+elseif letter == ROLL_BACK then
+answer = answerRelease(state, sub(argument, 2, 17), sub(argument, 18))
 else
 answer = answerClaim(state, claimOf(argument))
 end
@@ -405,19 +404,20 @@ if state.changed then save(key, state) end
 deliver()
 return answer
 end
-end
+end)()
 answer = other(key, letter, argument, value)
 end
-if answer == 1 and #KEYS == 1 then return stampText end
-answers = answers or { stampText }
+if answer == 1 and #KEYS == 1 then return stampText or 1 end
+answers = answers or {}
 answers[index + 1] = answer
 end
-return answers or { stampText }
+answers[1] = stampText or 0
+return answers
 `,
   },
   evict: {
-    sha: '756e15662a3d029211773a1b13a39a28e4bc9f70',
-    source: `${clock}${state}${step}local key, ask, found = KEYS[1], ARGV[1] == 'ask', 0
+    sha: 'a3e9cd02141fbda7947b1056f6a6d62bfd94e32d',
+    source: `${base}${clock}${state}${step}local key, ask, found = KEYS[1], ARGV[1] == 'ask', 0
 local state = load(call('GET', key))
 if not state then return -1 end
 keyName = key
@@ -437,8 +437,8 @@ return found
 `,
   },
   read: {
-    sha: 'ae64b99d89b9f3fe744cfd165e8608bfc4f0bfae',
-    source: `${clock}${state}local answers = { stamp }
+    sha: 'b29145972ccfddbc012a26209c807df48a412eac',
+    source: `${base}${clock}${state}local answers = { stamp }
 for index = 1, #KEYS do
 local state = load(call('GET', KEYS[index]))
 answers[index + 1] = state and { state.seq, state.closed, state.holds, state.line } or -1

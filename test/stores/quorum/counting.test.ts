@@ -43,6 +43,7 @@ class Voter implements QuorumNode {
     })
   }
 
+  timeUs = () => Promise.resolve(1)
   identify = () => Promise.resolve(this.name)
   listen = () => Promise.resolve()
   read = () => Promise.resolve([])

@@ -34,10 +34,10 @@ export function staged(name: string, { source }: { readonly source: string }, of
   }
   replace("local time = call('TIME')\n", '')
   replace(
-    "local stampText = time[1] .. sub('00000' .. time[2], -6)",
-    "local stampText = format('%016.0f', ARGV[#ARGV])",
+    "stampText = time[1] .. sub('00000' .. time[2], -6)",
+    "stampText = format('%016.0f', ARGV[#ARGV])",
   )
-  replace('local nowText = sub(stampText, 1, 13)', "local nowText = format('%013.0f', ARGV[#ARGV - 1])")
+  replace('nowText = sub(stampText, 1, 13)', "nowText = format('%013.0f', ARGV[#ARGV - 1])")
   if (offerMs !== undefined) replace('local OFFER = 1000\n', `local OFFER = ${offerMs}\n`)
   replace(
     "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])",

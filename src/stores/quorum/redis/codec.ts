@@ -1,7 +1,14 @@
 import { UnsupportedError } from '../../../errors.ts'
 import type { Claim, Refused } from '../../../model/index.ts'
 import { KEEP_SEQ_MS } from '../meaning/state.ts'
-import type { Ballots, Call, Question, Vote } from '../protocol.ts'
+import {
+  type Ballots,
+  type Call,
+  EVERY_BALLOT,
+  FIRST_PROPOSAL,
+  type Question,
+  type Vote,
+} from '../protocol.ts'
 import { keyOf } from './names.ts'
 
 const KINDS = { exclusive: 'e', shared: 's', permits: 'p' } as const
@@ -31,8 +38,10 @@ function textOf(question: Question): string {
     }
     case 'raise':
       return `p${digits(question.seq, 16)}${question.claim.id}`
-    case 'release':
-      return `r${digits(question.ballot, 16)}${question.claim.id}`
+    case 'release': {
+      const { claim, ballot } = question
+      return ballot === EVERY_BALLOT ? `q${claim.id}` : `r${digits(ballot, 16)}${claim.id}`
+    }
   }
 }
 
@@ -40,7 +49,8 @@ function claimText({ claim, inbox, ballot, ticket }: Question & { kind: 'claim' 
   const { id, label, actor, meta, lockDelayMs, ttlMs } = claim
   const numbers = digits(ballot, 16) + digits(ticket, 16) + digits(ttlMs, 10)
   const tail = `${id}\0${inbox}\0${label}\0${actor ?? ''}\0${meta ?? ''}\0${lockDelayMs}\0`
-  if (isPlain(claim)) return (claim.queue ? 'x' : 'y') + numbers + tail + (ttlMs + KEEP_SEQ_MS)
+  if (ballot >= FIRST_PROPOSAL && isPlain(claim))
+    return (claim.queue ? 'x' : 'y') + numbers + tail + (ttlMs + KEEP_SEQ_MS)
   const { queue, mode, owner, replaces } = claim
   const { limit, weight } = mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
   const first = `${queue ? 1 : 0}\0${KINDS[mode.kind]}\0${limit}\0${weight}\0`
@@ -55,9 +65,20 @@ function isPlain({ mode, owner, replaces, lockDelayMs, ttlMs }: Claim): boolean 
 
 /** What ask.lua answers. */
 export function ballotsOf(questions: readonly Question[], raw: unknown): Ballots {
-  if (!Array.isArray(raw)) return { stampUs: Number(raw), votes: [voteOf(questions[0] as Question, 1)] }
+  if (!Array.isArray(raw)) return { stampUs: stampOf(raw), votes: [voteOf(questions[0] as Question, 1)] }
   const votes = questions.map((question, index) => voteOf(question, raw[index + 1]))
-  return { stampUs: Number(raw[0]), votes }
+  return { stampUs: stampOf(raw[0]), votes }
+}
+
+/** Null when the clock was not read. */
+function stampOf(raw: unknown): number | null {
+  const stampUs = Number(raw)
+  return stampUs > 1 ? stampUs : null
+}
+
+/** The same from the answer to TIME. */
+export function timeUs([seconds, microseconds]: readonly unknown[]): number {
+  return Number(seconds) * 1_000_000 + Number(microseconds)
 }
 
 function voteOf(question: Question, raw: unknown): Vote {

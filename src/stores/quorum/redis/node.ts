@@ -4,7 +4,7 @@ import { counted } from '../meaning/answer.ts'
 import { nodeView } from '../meaning/view.ts'
 import type { Ballots, Call, NodeView, Question, QuorumNode } from '../protocol.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
-import { ballotsOf, callOf, questionText, unknownFormat } from './codec.ts'
+import { ballotsOf, callOf, questionText, timeUs, unknownFormat } from './codec.ts'
 import { inboxChannel, keyOf, quorumName, quorumPattern } from './names.ts'
 import { type RawState, stateOf } from './state.ts'
 
@@ -27,6 +27,10 @@ export class RedisNode implements QuorumNode {
     return runScript(this.client, SCRIPTS.ask, names, questions.map(questionText), (raw) =>
       ballotsOf(questions, raw),
     )
+  }
+
+  async timeUs(): Promise<number> {
+    return timeUs((await this.client.send('TIME', [])) as readonly unknown[])
   }
 
   async identify(): Promise<string | null> {

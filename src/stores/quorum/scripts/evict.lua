@@ -3,6 +3,7 @@
 -- ARGV[1]: 'evict' or 'ask'
 -- ARGV[2]: the ids of the claims, each ended by a zero byte
 -- Answers: how many of them held the key, or -1 for an unknown format
+-- @include lib/base.lua
 -- @include lib/clock.lua
 -- @include lib/step.lua
 local key, ask, found = KEYS[1], ARGV[1] == 'ask', 0

@@ -2,6 +2,7 @@
 -- KEYS[i]: a key
 -- ARGV: none
 -- Answers: the time in microseconds, then for each key { seq, closed, holds, line }, or -1 for an unknown format
+-- @include lib/base.lua
 -- @include lib/clock.lua
 -- @include lib/state.lua
 local answers = { stamp }

@@ -171,8 +171,7 @@ local function answerRaise(state, argument)
   return granted(state, hold[5])
 end
 
-local function answerRelease(state, argument)
-  local ballot, id = sub(argument, 2, 17), sub(argument, 18)
+local function answerRelease(state, ballot, id)
   local hold, index, at = voterOf(state, id)
   if hold and hold[6][index][3] <= tonumber(ballot) then
     remove(state, hold, index, at)

@@ -36,7 +36,9 @@ local function write(state)
     if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
       local voter = hold[6][1]
       local ttl = voter[1] - now
-      return format('2x%016.0f%016.0f%013.0f%013.0f%010.0f', seq, voter[3], voter[2], now, ttl) .. voter[4]
+      local _, _, _, _, _, delay = string.match(voter[4], TAIL)
+      -- A release takes a key that lives for more than a day for one with a living vote.
+      if tonumber(delay) <= KEEP then return format('2x%016.0f%016.0f%013.0f%013.0f%010.0f', seq, voter[3], voter[2], now, ttl) .. voter[4] end
     end
   end
   return '2s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
