@@ -132,7 +132,7 @@ export class Lane {
       const whole = this.outbox.length <= MOST_QUESTIONS_PER_CALL
       const next = whole ? this.outbox : this.outbox.slice(0, MOST_QUESTIONS_PER_CALL)
       this.outbox = whole ? [] : this.outbox.slice(MOST_QUESTIONS_PER_CALL)
-      const parcels = next.filter(isWaiting)
+      const parcels = next.every(isWaiting) ? next : next.filter(isWaiting)
       if (parcels.length > 0) this.send(parcels)
     }
     if (this.calls === 0 && this.outbox.length === 0) this.whenIdle?.()

@@ -13,6 +13,8 @@ export const FIRST_PROPOSAL = 1_000_000_000_000
 export type Question = Asked & {
   /** The question as it is sent, once somebody has written it down. */
   text?: string
+  /** The command that asks it alone, once somebody has put it together. */
+  command?: readonly string[]
 }
 
 type Asked =

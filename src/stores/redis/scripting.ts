@@ -26,14 +26,28 @@ export class Scripting {
   }
 }
 
+export interface Script {
+  readonly sha: string
+  readonly source: string
+}
+
 export function runScript<A>(
   client: RedisClient,
-  { sha, source }: { readonly sha: string; readonly source: string },
+  script: Script,
   keys: readonly string[],
   args: readonly string[],
   meaning: (answer: unknown) => A,
 ): Promise<A> {
-  const command = [sha, String(keys.length), ...keys, ...args]
+  return runCommand(client, script, [script.sha, String(keys.length), ...keys, ...args], meaning)
+}
+
+/** The same with the command as it is sent: the hash, the number of keys, the keys, the arguments. */
+export function runCommand<A>(
+  client: RedisClient,
+  { source }: Script,
+  command: readonly string[],
+  meaning: (answer: unknown) => A,
+): Promise<A> {
   // In small letters, because one of the clients would make them small again and again.
   return client.send('evalsha', command).then(meaning, (error) => {
     if (!isNoScript(error)) throw error

@@ -1,5 +1,5 @@
 import type { RedisClient, Subscription } from '../../redis/clients/client.ts'
-import { runScript } from '../../redis/scripting.ts'
+import { runCommand, runScript } from '../../redis/scripting.ts'
 import { counted } from '../meaning/answer.ts'
 import { nodeView } from '../meaning/view.ts'
 import type { Ballots, Call, NodeView, Question, QuorumNode } from '../protocol.ts'
@@ -10,6 +10,17 @@ import { type RawState, stateOf } from './state.ts'
 
 const KEYS_PER_SCAN = '500'
 const KEYS_PER_PAGE = 100
+
+/** One question alone is the usual case, and goes to every node in the same words: they are written once. */
+function commandOf(question: Question): readonly string[] {
+  question.command ??= [SCRIPTS.ask.sha, '1', quorumName(question.claim.key), questionText(question)]
+  return question.command
+}
+
+function jointCommand(questions: readonly Question[]): readonly string[] {
+  const names = questions.map(({ claim }) => quorumName(claim.key))
+  return [SCRIPTS.ask.sha, String(questions.length), ...names, ...questions.map(questionText)]
+}
 
 /** A Redis or Valkey server that votes. The scripts are the port of `meaning`. */
 export class RedisNode implements QuorumNode {
@@ -23,10 +34,9 @@ export class RedisNode implements QuorumNode {
   }
 
   send(questions: readonly Question[]): Promise<Ballots> {
-    const names = questions.map(({ claim }) => quorumName(claim.key))
-    return runScript(this.client, SCRIPTS.ask, names, questions.map(questionText), (raw) =>
-      ballotsOf(questions, raw),
-    )
+    const [first] = questions
+    const command = questions.length === 1 && first !== undefined ? commandOf(first) : jointCommand(questions)
+    return runCommand(this.client, SCRIPTS.ask, command, (raw) => ballotsOf(questions, raw))
   }
 
   async timeUs(): Promise<number> {
