@@ -33,10 +33,7 @@ export function staged(name: string, { source }: { readonly source: string }, of
     text = text.replace(real, () => test)
   }
   replace("local time = call('TIME')\n", '')
-  replace(
-    "stampText = time[1] .. sub('00000' .. time[2], -6)",
-    "stampText = format('%016.0f', ARGV[#ARGV])",
-  )
+  replace("stampText = time[1] .. sub('00000' .. time[2], -6)", "stampText = format('%016.0f', ARGV[#ARGV])")
   replace('nowText = sub(stampText, 1, 13)', "nowText = format('%013.0f', ARGV[#ARGV - 1])")
   if (offerMs !== undefined) replace('local OFFER = 1000\n', `local OFFER = ${offerMs}\n`)
   replace(
