@@ -128,7 +128,7 @@ export const loss: readonly Check[] = [
 
   check('a released lease is never told as lost', async (scene) => {
     const a = await scene.locks()
-    const ttlMs = scene.ttlMs(300)
+    const ttlMs = scene.ttlMs(1000)
     let told = 0
     a.on('lost', () => told++)
     const lease = await a.acquire(scene.key(), { ttl: ttlMs })

@@ -90,8 +90,9 @@ const values: readonly Check[] = [
     rises(await write(a, key, 'two'))
     assert.equal(await a.remove(key, always), true)
     rises(await write(a, key, 'three'))
-    await a.write(key, 'four', scene.ttlMs(200), always)
-    rises((await a.read(key))?.version ?? 0)
+    const short = await a.write(key, 'four', scene.ttlMs(200), always)
+    assert.ok(short.kind === 'written')
+    rises(short.version)
     await gone(scene, a, key, scene.ttlMs(200))
     rises(await write(a, key, 'five'))
   }),

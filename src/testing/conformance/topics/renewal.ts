@@ -22,7 +22,7 @@ export const renewal: readonly Check[] = [
   check('a renewal adds to the life of a claim', async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()
-    const ttlMs = scene.ttlMs(300)
+    const ttlMs = scene.ttlMs(1000)
     const { claim } = await a.take(key, { ttlMs })
     assert.equal(await a.renew({ ...claim, ttlMs: 60_000 }), 'renewed')
     await scene.sleep(ttlMs + scene.slackMs)
