@@ -1,56 +1,37 @@
 import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { answers, DatabaseServer, type DatabaseServerOptions } from './database.ts'
 import { Guarded, hasEnded, withVariables } from './guarded.ts'
 import { freePort } from './ports.ts'
 import { as, give } from './unprivileged.ts'
-
-export interface PostgresServerOptions {
-  /** Whether a commit waits for the disk. What a killed server has written survives it without; default false. */
-  readonly durable?: boolean
-  /** Further settings: `['max_connections=300']`. */
-  readonly settings?: readonly string[]
-  /** Variables of the server's environment. */
-  readonly environment?: Readonly<Record<string, string>>
-}
 
 const PROGRAMS = '/usr/lib/postgresql/15/bin'
 const USER = 'postgres'
 const START_MS = 20_000
 /** What a client says first: the version of the protocol, and who it is. */
 const HELLO = greeting('user', USER, 'database', 'postgres')
+/** A server that is starting up, or recovers from a crash, answers with an error. */
 const LETS_IN = 'R'.charCodeAt(0)
 
-/** A server of one's own on the loopback interface, with its data in a temporary folder. */
-export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+/** Settings are like `max_connections=300`. */
+export async function startPostgres(options: DatabaseServerOptions = {}): Promise<PostgresServer> {
   const server = new PostgresServer(await freePort(), options)
   await server.prepare()
   await server.start()
   return server
 }
 
-export class PostgresServer {
-  readonly port: number
-  readonly folder = mkdtempSync(join(tmpdir(), 'holdfast-postgres-'))
-  private readonly options: PostgresServerOptions
-  private guarded: Guarded | null = null
+export class PostgresServer extends DatabaseServer {
+  protected readonly endSignal = 'SIGINT'
 
-  constructor(port: number, options: PostgresServerOptions) {
-    this.port = port
-    this.options = options
+  constructor(port: number, options: DatabaseServerOptions) {
+    super('postgres', port, options)
   }
 
   get url(): string {
     return `postgres://postgres@127.0.0.1:${this.port}/postgres`
-  }
-
-  /** The process id of the server that was started last. */
-  get pid(): number {
-    return (this.guarded as Guarded).pid
   }
 
   async prepare(): Promise<void> {
@@ -86,61 +67,15 @@ export class PostgresServer {
     throw new Error(`PostgreSQL does not answer:\n${this.log()}`)
   }
 
-  /** Ends the server at once, as a crash would; its data folder stays. */
-  async kill(): Promise<void> {
-    await this.guarded?.end()
-    this.guarded = null
-  }
-
-  /** Asks the server to end, which cuts its connections, and waits until it has. */
-  async shutDown(): Promise<void> {
-    const { pid } = this
-    process.kill(pid, 'SIGINT')
-    while (!hasEnded(pid)) await sleep(10)
-    await this.kill()
-  }
-
-  async stop(): Promise<void> {
-    await this.kill()
-    // The processes that serve connections notice a little later, and may write until then.
-    rmSync(this.folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 50 })
-  }
-
-  private get data(): string {
-    return join(this.folder, 'data')
-  }
-
   /** False when the program ended instead. */
   private async serves(giveUpAtMs: number): Promise<boolean> {
     while (performance.now() < giveUpAtMs) {
-      if (await answers(this.port)) return true
+      if (await answers(this.port, HELLO, ([first]) => first === LETS_IN)) return true
       await sleep(10)
       if (hasEnded(this.pid)) return false
     }
     return false
   }
-
-  private log(): string {
-    try {
-      return readFileSync(join(this.folder, 'log'), 'utf8').slice(-4000)
-    } catch {
-      return 'it wrote no log'
-    }
-  }
-}
-
-/** A server that is starting up, or recovers from a crash, answers with an error. */
-function answers(port: number): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(port, '127.0.0.1', () => socket.write(HELLO))
-    let up = false
-    socket.on('data', (chunk) => {
-      up = chunk[0] === LETS_IN
-      socket.destroy()
-    })
-    socket.on('error', () => {})
-    socket.on('close', () => resolve(up))
-  })
 }
 
 function greeting(...words: readonly string[]): Buffer {
