@@ -27,6 +27,24 @@ export async function acquireAll(
     const leases = await attemptTogether(engine, soloists, ordered)
     if (leases !== null) return groupOf(leases)
   }
+  for (;;) {
+    const leases = await acquireInTurn(engine, soloists, ordered, startMs)
+    if (leases instanceof Busy) return leases
+    const lost = leases.find(({ held }) => !held)
+    if (lost === undefined) return groupOf(leases)
+    await releaseAll(leases)
+    // Nobody has been given anything yet: while there is time, all of them are asked for again.
+    if (engine.runtime.nowMs() - startMs >= lost.request.waitMs) lost.assertHeld()
+  }
+}
+
+/** Each is waited for while the ones before it are held; these may be lost meanwhile. */
+async function acquireInTurn(
+  engine: Engine,
+  soloists: Soloists,
+  ordered: readonly Request[],
+  startMs: number,
+): Promise<StoreLease[] | Busy> {
   const leases: StoreLease[] = []
   try {
     for (const request of ordered) {
@@ -41,12 +59,11 @@ export async function acquireAll(
       }
       leases.push(lease)
     }
-    for (const lease of leases) lease.assertHeld()
   } catch (error) {
     await releaseAll(leases)
     throw error
   }
-  return groupOf(leases)
+  return leases
 }
 
 function groupOf(leases: readonly StoreLease[]): LeaseGroup {

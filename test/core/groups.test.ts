@@ -71,6 +71,33 @@ test('one lost key loses the group', async () => {
   expect(await scene.runtime.until(group.release())).toBe('expired')
 })
 
+test('a key that is lost while others are waited for is asked for again', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party(), scene.party()]
+  const holder = await scene.runtime.until(a.locks.acquire('y'))
+  const group = b.locks.all(['x', 'y'], { wait: 5000 })
+  await scene.runtime.advance(50)
+  expect(await a.locks.evict('x')).toHaveLength(1)
+  await scene.runtime.until(holder.release())
+  const { held, leases } = await scene.runtime.until(group)
+  expect(held).toBe(true)
+  expect(leases.map(({ key }) => key)).toEqual(['x', 'y'])
+  expect((await a.locks.read('x')).holders).toHaveLength(1)
+})
+
+test('that it was lost is told when there is no time for that', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party(), scene.party()]
+  Object.assign(b.locks.traits, { groups: false })
+  b.faults.next('attempt', { kind: 'none' }, { kind: 'delay', ms: 200 })
+  const group = failure(b.locks.all(['x', 'y'], { wait: 0 }))
+  await scene.runtime.advance(100)
+  expect(await a.locks.evict('x')).toHaveLength(1)
+  expect((await scene.runtime.until(group)).code).toBe('LEASE_LOST')
+  await scene.runtime.drain()
+  expect((await a.locks.read('y')).holders).toEqual([])
+})
+
 test('a store without groups takes the keys in one global order', async () => {
   const scene = new Scene()
   const { locks, sizes } = scene.party()
