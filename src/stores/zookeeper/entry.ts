@@ -71,12 +71,11 @@ export class Entry implements Alarm {
   /** One thing after the other: a claim that is sent again meets what became of the first. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
     const result = this.turn === null ? work() : this.turn.then(work)
-    const settled: Promise<void> = result.then(ignore, ignore).then(() => {
+    const end = (): void => {
       if (this.turn === settled) this.turn = null
-    })
+    }
+    const settled: Promise<void> = result.then(end, end)
     this.turn = settled
     return result
   }
 }
-
-function ignore(): void {}

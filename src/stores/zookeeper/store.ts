@@ -71,8 +71,7 @@ export class ZooKeeperStore implements Store {
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const sentAtMs = this.desk.runtime.nowMs()
-    const [first] = claims
-    if (claims.length === 1 && first?.group === null) return settled([attemptOne(this.desk, first, sentAtMs)])
+    if (claims.every(isAlone)) return settled(claims.map((claim) => attemptOne(this.desk, claim, sentAtMs)))
     const answers: Promise<readonly ClaimAnswer[]>[] = []
     for (let start = 0; start < claims.length; ) {
       const { group } = claims[start] as Claim
@@ -127,6 +126,10 @@ async function settled<T>(answers: readonly Promise<T>[]): Promise<T[]> {
     if (outcome.status === 'fulfilled') return outcome.value
     throw reasonOf(outcome.reason)
   })
+}
+
+function isAlone({ group }: Claim): boolean {
+  return group === null
 }
 
 function only<T>(answer: T): T[] {
