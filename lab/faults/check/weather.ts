@@ -23,6 +23,7 @@ export class Weather {
     const found: { fromMs: number; toMs: number }[] = []
     let at = fromMs
     for (const fault of this.faults) {
+      if (fault.fromMs >= toMs) break
       if (fault.fromMs > at) found.push({ fromMs: at, toMs: fault.fromMs })
       at = Math.max(at, fault.toMs)
     }
