@@ -121,7 +121,7 @@ export class Witness {
     if (same === undefined) book.tokens.set(token, { party, rank: sighting.rank ?? 0 })
     // Sharers may begin in another order than they were granted in; who excludes others may not.
     const floor = alone ? book.highestAny : max(book.highestExclusive, endedBefore(book, sighting.askedUs))
-    if (token < floor)
+    if (token < floor && !joins(sighting, token, book))
       this.fail('token falls', `${key}: token ${token} after ${floor}: ${describe(sighting)}`)
     if (alone) book.highestExclusive = max(book.highestExclusive, token)
     book.highestAny = max(book.highestAny, token)
@@ -188,6 +188,15 @@ function isAlone(ask: Ask): boolean {
 }
 
 /** The highest token among the leases that had ended by then: whoever asked later must get a higher one. */
+/**
+ * Two claims of one party that come together share the hold. A quorum may found it twice, with two numbers, and they may hear
+ * of them in either order; whoever came before them, and whoever else there is, has a lower one.
+ */
+function joins({ party, askedUs }: Sighting, token: bigint, book: Book): boolean {
+  const above = [...book.tokens].filter(([other]) => other > token)
+  return above.every(([, other]) => other.party === party) && endedBefore(book, askedUs) <= token
+}
+
 function endedBefore({ ended }: Book, atUs: number): bigint {
   for (let index = ended.length - 1; index >= 0; index--) {
     const entry = ended[index] as Book['ended'][number]

@@ -59,7 +59,8 @@ export class Assembly {
       const vote = votes[place]
       if (vote !== undefined && vote.kind !== 'granted') continue
       if (parcel.state === 'waiting') parcel.state = 'withdrawn'
-      else if (parcel.state === 'sent') this.tell(place, release)
+      // Whoever was not asked in this round may have something of one before it.
+      if (this.lanes[place]?.mayKeep(question.claim.id)) this.tell(place, release)
     }
   }
 

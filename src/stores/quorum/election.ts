@@ -32,6 +32,9 @@ export class Elections {
   private readonly waiting: Waiting
   private readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
+  /** The election of each claim that was begun last. Whatever an earlier one of the same claim left undone is up to it. */
+  private readonly latest = new Map<string, number>()
+  private begun = 0
   /** Claims that pause before they are voted on again. */
   private readonly pauses = new Map<Timer, () => void>()
   private closed = false
@@ -52,9 +55,20 @@ export class Elections {
     this.timeoutMs = timeoutMs
   }
 
-  async hold(claim: Claim, repeats = 0): Promise<ClaimAnswer> {
-    if (this.closed) throw new ClosedError()
+  hold(claim: Claim): Promise<ClaimAnswer> {
     if (claim.replaces === claim.id) return this.weaken(claim)
+    const election = ++this.begun
+    this.latest.set(claim.id, election)
+    return this.elect(claim, election, 0)
+  }
+
+  /** The claim is released: what is under way for it neither goes on nor takes anything back. */
+  end(id: string): void {
+    this.latest.delete(id)
+  }
+
+  private async elect(claim: Claim, election: number, repeats: number): Promise<ClaimAnswer> {
+    if (this.closed) throw new ClosedError()
     const { runtime, assembly } = this
     const ballot = this.times.propose()
     const needed = votesNeeded(claim.mode, assembly.size)
@@ -67,20 +81,25 @@ export class Elections {
       const seq = await this.agree(claim, round)
       if (seq !== null) {
         this.waiting.forget(claim.id)
+        this.over(claim.id, election)
         return this.granted(claim, round, seq)
       }
     }
-    assembly.rollBack(round, ballot)
+    // Who asked for this claim once more may have it by now: to take back what this one got would end that hold.
+    const alone = this.latest.get(claim.id) === election
+    if (alone) assembly.rollBack(round, ballot)
     const pauseMs = this.pauseMs(runtime.nowMs() - askedAtMs, repeats + this.waiting.splits(claim.id))
     const refusal = await refusalOf(round)
     // Some said yes, or not all say the same: the vote may end otherwise when it is repeated.
     const split = round.yes > 0 || (refusal === null && round.votes.some((vote) => vote?.kind === 'refused'))
-    if (!round.outage && refusal === null && split && !claim.queue && repeats < MOST_REPEATS) {
+    if (alone && !round.outage && refusal === null && split && !claim.queue && repeats < MOST_REPEATS) {
       await this.pause(pauseMs)
-      return this.hold(claim, repeats + 1)
+      if (this.latest.get(claim.id) === election) return this.elect(claim, election, repeats + 1)
     }
-    if (refusal !== null) this.waiting.forget(claim.id)
-    else this.waiting.waits(claim.id, split)
+    if (this.over(claim.id, election)) {
+      if (refusal !== null) this.waiting.forget(claim.id)
+      else this.waiting.waits(claim.id, split)
+    }
     if (round.outage) throw outage(round, assembly.lanes)
     return refusal ?? blockedOf(round, split ? pauseMs : null)
   }
@@ -90,6 +109,7 @@ export class Elections {
    * end the very hold that it is about.
    */
   private async weaken(claim: Claim): Promise<ClaimAnswer> {
+    if (this.closed) throw new ClosedError()
     const { assembly, inbox } = this
     const ballot = this.times.propose()
     const question: Question = { kind: 'claim', claim, inbox, ballot, ticket: ballot }
@@ -98,6 +118,11 @@ export class Elections {
       return this.granted(claim, round, Math.max(...grantsOf(round).map(({ seq }) => seq)))
     if (round.denied) return refused('absent', 'the lease is no longer held')
     throw outage(round, assembly.lanes)
+  }
+
+  /** False when a later election of the claim has begun, or the claim was released. */
+  private over(id: string, election: number): boolean {
+    return this.latest.get(id) === election && this.latest.delete(id)
   }
 
   close(): void {

@@ -66,6 +66,11 @@ export class Lane {
     return parcel
   }
 
+  /** Whether the node may have something of that claim: it was sent there, and no release since. */
+  mayKeep(id: string): boolean {
+    return this.kept.has(id)
+  }
+
   /** The node was asked at `askedAtMs` and did not answer in time. */
   suspect(askedAtMs: number): void {
     if (this.lastHeardMs >= askedAtMs || this.silentSinceMs !== null) return

@@ -85,6 +85,7 @@ export class QuorumStore implements Store {
   private async releaseOne(claim: Claim): Promise<ReleaseAnswer> {
     this.waiting.forget(claim.id)
     this.extensions.end(claim.id)
+    this.elections.end(claim.id)
     const question: Question = { kind: 'release', claim, ballot: EVERY_BALLOT }
     const round = this.assembly.ask(
       question,
