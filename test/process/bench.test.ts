@@ -24,15 +24,17 @@ test('every benchmark runs, sees no overlap and says something about each of its
     'mysql',
     'advisory',
     'redis',
+    'pushes',
     'quorum',
     'inventory',
     'metrics',
     'etcd',
     'zookeeper',
   ])
-  for (const { rows, targets, overlaps } of Object.values(results)) {
+  for (const [name, { rows, targets, overlaps }] of Object.entries(results)) {
     expect(rows.length).toBeGreaterThan(0)
-    expect(targets.length).toBeGreaterThan(0)
+    // Two ways to do the same are compared there, and neither has to reach anything.
+    if (name !== 'pushes') expect(targets.length).toBeGreaterThan(0)
     expect(targets.map(({ value }) => Number.isNaN(value))).not.toContain(true)
     expect(overlaps).toBe(0)
   }

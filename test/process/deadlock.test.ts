@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { connect, type DeadlockStep } from 'holdfast'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { Bundle } from '../../bench/bundle.ts'
 import { startEtcd } from '../../scripts/servers/etcd.ts'
 import { startPostgres } from '../../scripts/servers/postgres.ts'
@@ -81,16 +81,20 @@ class Cast {
     const programs = Object.entries(roles).map(([label, pairs]) => {
       const order: CrosswiseOrder = { url, prefix, label, pairs, by }
       const program = new Program(bundle.path(CROSSWISE), [JSON.stringify(order)])
-      onTestFinished(() => program.abandon())
       program.child.on('message', (message) => void told.push(message as FromCrosswise))
       return program
     })
-    const wanted = Object.values(roles).flat().length
-    const held = () => told.filter(({ kind }) => kind === 'has').length
-    await expect.poll(held, { timeout: 15_000, interval: 10 }).toBe(wanted)
-    const endsOf = programs.map(({ ended }) => ended)
-    for (const { child } of programs) child.send('go')
-    expect(await Promise.all(endsOf)).toEqual(programs.map(() => ({ code: 0, signal: null, stderr: '' })))
+    try {
+      const wanted = Object.values(roles).flat().length
+      const held = () => told.filter(({ kind }) => kind === 'has').length
+      await expect.poll(held, { timeout: 15_000, interval: 10 }).toBe(wanted)
+      const endsOf = programs.map(({ ended }) => ended)
+      for (const { child } of programs) child.send('go')
+      expect(await Promise.all(endsOf)).toEqual(programs.map(() => ({ code: 0, signal: null, stderr: '' })))
+    } finally {
+      // Not when the test is finished: of tests side by side, that would be whichever is first.
+      for (const program of programs) program.abandon()
+    }
     const ends = told.filter(({ kind }) => kind !== 'has')
     for (const end of ends) if (end.kind === 'gave up') this.cycles.push(end.cycle)
     for (const { waitedMs } of this.cycles.flat()) expect(waitedMs).toBeLessThan(PROMISE_MS)

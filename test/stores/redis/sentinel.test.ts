@@ -167,7 +167,9 @@ for (const client of CLIENTS)
     () => openSentinelStore(SENTINEL_CLIENTS[client], group),
     async () => {
       const before = await group.master()
-      await group.operator(before).wait(2, 1000)
+      // A connection waits for what it has written itself, and with that for all that came before.
+      await group.operator(before).set('written', 'last')
+      expect(await group.operator(before).wait(2, 5000)).toBe(2)
       await group.failOver()
       await demote(before)
     },
