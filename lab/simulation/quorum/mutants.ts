@@ -16,7 +16,7 @@ export const QUORUM_MUTANTS: readonly Mutant[] = [
     'return Math.floor(nodes / 2) + 1',
     'return Math.floor(nodes / 2)',
   ),
-  mutant('no rollback', election, 'assembly.rollBack(round, ballot)', ''),
+  mutant('no rollback', election, 'if (alone) assembly.rollBack(round, ballot)', ''),
   mutant(
     'rollback only on nodes that said yes',
     'src/stores/quorum/assembly.ts',
