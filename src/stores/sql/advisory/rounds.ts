@@ -1,16 +1,26 @@
 import type { Plan } from './book.ts'
 import type { Step } from './connection.ts'
 
-/** A wish of this process about one lock; it is planned when its turn comes. */
-export interface Task<A = unknown> {
-  readonly name: string
-  plan(): Plan<A>
-  resolve(answer: A): void
-  reject(error: unknown): void
-}
-
 /** Takes the steps on the session; their results in their order. */
 type Run = (steps: readonly Step[], ttlMs: number) => Promise<readonly boolean[]>
+
+type Asked = readonly [task: Task, plan: Plan<unknown>]
+
+/** A wish of this process about one lock; it is planned when its turn comes. */
+interface Task {
+  readonly name: string
+  plan(): Plan<unknown>
+  readonly call: Call
+  readonly place: number
+}
+
+/** Wishes that came together and are answered together. */
+interface Call {
+  readonly answers: unknown[]
+  open: number
+  resolve(answers: readonly unknown[]): void
+  reject(error: unknown): void
+}
 
 /**
  * One statement at a time, for all that came up while the last one was under way. So a release never overtakes its claim, and
@@ -25,24 +35,37 @@ export class Rounds {
     this.run = run
   }
 
-  add<A>(name: string, plan: () => Plan<A>): Promise<A> {
-    return new Promise((resolve, reject) => {
-      this.queue.push({ name, plan, resolve, reject } as Task<A> as Task)
-      if (!this.busy) void this.work()
+  /** Plans something about each of the things, which are about locks with these names. */
+  add<T, A>(
+    things: readonly T[],
+    nameOf: (thing: T) => string,
+    planOf: (name: string, thing: T) => Plan<A>,
+  ): Promise<readonly A[]> {
+    if (things.length === 0) return Promise.resolve([])
+    return new Promise<readonly A[]>((resolve, reject) => {
+      const call = { answers: [], open: things.length, resolve, reject } as Call
+      for (const [place, thing] of things.entries()) {
+        const name = nameOf(thing)
+        this.queue.push({ name, plan: () => planOf(name, thing), call, place })
+      }
+      if (!this.busy) this.work()
     })
   }
 
-  private async work(): Promise<void> {
-    this.busy = true
-    // The claims of one call are added one after the other.
-    await null
-    while (this.queue.length > 0) await this.round(this.next())
+  private work(): void {
     this.busy = false
+    while (this.queue.length > 0) {
+      const asked = this.next()
+      if (asked.length === 0) continue
+      this.busy = true
+      this.ask(asked)
+      return
+    }
   }
 
   /** Answers what can be answered, and gives what has to be asked, for every lock in its order. */
-  private next(): readonly (readonly [Task, Plan<unknown>])[] {
-    const asked: (readonly [Task, Plan<unknown>])[] = []
+  private next(): readonly Asked[] {
+    const asked: Asked[] = []
     const rest: Task[] = []
     const taken = new Set<string>()
     for (const task of this.queue) {
@@ -52,28 +75,37 @@ export class Rounds {
       }
       const plan = task.plan()
       if (plan.asks) asked.push([task, plan])
-      else task.resolve(plan.settle([]))
+      else answer(task, plan.settle([]))
       if (plan.alone) taken.add(task.name)
     }
     this.queue = rest
     return asked
   }
 
-  private async round(asked: readonly (readonly [Task, Plan<unknown>])[]): Promise<void> {
-    if (asked.length === 0) return
-    const steps = asked.flatMap(([, plan]) => plan.steps)
-    const ttlMs = Math.max(...asked.map(([, plan]) => plan.ttlMs))
-    let done: readonly boolean[]
-    try {
-      done = await this.run(steps, ttlMs)
-    } catch (error) {
-      for (const [task] of asked) task.reject(error)
-      return
+  private ask(asked: readonly Asked[]): void {
+    const steps: Step[] = []
+    let ttlMs = 0
+    for (const [, plan] of asked) {
+      steps.push(...plan.steps)
+      ttlMs = Math.max(ttlMs, plan.ttlMs)
     }
-    let place = 0
-    for (const [task, { steps, settle }] of asked) {
-      task.resolve(settle(done.slice(place, place + steps.length)))
-      place += steps.length
+    const settle = (done: readonly boolean[]): void => {
+      let place = 0
+      for (const [task, plan] of asked) {
+        const end = place + plan.steps.length
+        answer(task, plan.settle(done.slice(place, end)))
+        place = end
+      }
+      this.work()
     }
+    this.run(steps, ttlMs).then(settle, (error) => {
+      for (const [{ call }] of asked) call.reject(error)
+      this.work()
+    })
   }
+}
+
+function answer({ call, place }: Task, answer: unknown): void {
+  call.answers[place] = answer
+  if (--call.open === 0) call.resolve(call.answers)
 }

@@ -108,21 +108,22 @@ export class Session {
     if (this.connection !== connection) return Promise.reject(ended())
     return new Promise((resolve, reject) => {
       this.pending.add(reject)
-      const heard = (): void => {
-        this.pending.delete(reject)
-        this.heardAtMs = this.runtime.nowMs()
-      }
       call.then(
         (value) => {
-          heard()
+          this.heard(reject)
           resolve(value)
         },
         (error) => {
-          heard()
+          this.heard(reject)
           reject(error)
         },
       )
     })
+  }
+
+  private heard(waiting: (error: Error) => void): void {
+    this.pending.delete(waiting)
+    this.heardAtMs = this.runtime.nowMs()
   }
 
   /** A sign of life keeps the session; a server that gives none for as long as any lease may live is given up. */

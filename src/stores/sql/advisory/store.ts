@@ -2,7 +2,7 @@ import type { Runtime } from '../../../core/runtime.ts'
 import type { Admin, Store, StoreNotice, Traits } from '../../../core/store.ts'
 import type { Claim, ClaimAnswer, LossCause, ReleaseAnswer, RenewAnswer } from '../../../model/index.ts'
 import { AdvisoryAdmin } from './admin.ts'
-import { Book, type Plan } from './book.ts'
+import { Book } from './book.ts'
 import type { SessionServer } from './connection.ts'
 import { Expiry } from './expiry.ts'
 import type { Gate } from './gate.ts'
@@ -41,17 +41,17 @@ export class AdvisoryStore implements Store {
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    const answers = await this.each(claims, (name, claim) => this.book.attempt(name, claim))
+    const answers = await this.rounds.add(claims, this.nameOf, this.planAttempt)
     this.expiry.expect(claims)
     return answers
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
-    return this.each(claims, (name, claim) => this.book.renew(name, claim))
+    return this.rounds.add(claims, this.nameOf, this.planRenew)
   }
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
-    return this.each(claims, (name, claim) => this.book.release(name, claim))
+    return this.rounds.add(claims, this.nameOf, this.planRelease)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -65,17 +65,10 @@ export class AdvisoryStore implements Store {
     await this.session.close()
   }
 
-  private each<A>(
-    claims: readonly Claim[],
-    plan: (name: string, claim: Claim) => Plan<A>,
-  ): Promise<readonly A[]> {
-    return Promise.all(
-      claims.map((claim) => {
-        const name = this.names.of(claim.key)
-        return this.rounds.add(name, () => plan(name, claim))
-      }),
-    )
-  }
+  private readonly nameOf = ({ key }: Claim): string => this.names.of(key)
+  private readonly planAttempt = (name: string, claim: Claim) => this.book.attempt(name, claim)
+  private readonly planRenew = (name: string, claim: Claim) => this.book.renew(name, claim)
+  private readonly planRelease = (name: string, claim: Claim) => this.book.release(name, claim)
 
   /** Ends a hold that its holder did not release. */
   private async end(claim: Claim, cause: LossCause): Promise<void> {

@@ -58,11 +58,15 @@ class MysqlConnection implements Connection {
     const calls = steps.map(({ kind, name }) =>
       kind === 'lock' ? `GET_LOCK('${name}', 0)` : `RELEASE_LOCK('${name}')`,
     )
-    const each = calls.map((call) => `, COALESCE(${call}, 0)`).join('')
-    const [row] = await this.session.query(`SELECT CONCAT_WS(' ', CONNECTION_ID()${each}) AS said`)
-    const [id, ...done] = String(row?.said).split(' ').map(Number)
-    if (id !== this.id) throw pooled('a proxy before the server changes connections between statements')
-    return done.map((one) => one === 1)
+    const what = calls.length > 1 ? `CONCAT_WS(' ', ${calls.map(orNo).join(', ')})` : orNo(calls[0] ?? '1')
+    const [row] = await this.session.query(`SELECT IF(CONNECTION_ID() = ${this.id}, ${what}, NULL) AS said`)
+    if (row?.said == null) throw pooled('a proxy before the server changes connections between statements')
+    if (calls.length === 1) return [Number(row.said) === 1]
+    return calls.length === 0
+      ? []
+      : String(row.said)
+          .split(' ')
+          .map((one) => one === '1')
   }
 
   async keepFor(idleMs: number): Promise<void> {
@@ -79,4 +83,9 @@ class MysqlConnection implements Connection {
   async close(): Promise<void> {
     this.session.close()
   }
+}
+
+/** A lock that is not there is told by NULL. */
+function orNo(call: string): string {
+  return `COALESCE(${call}, 0)`
 }

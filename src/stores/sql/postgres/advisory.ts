@@ -34,8 +34,7 @@ const DO: Readonly<Record<string, string>> = {
   'unlock true': 'pg_advisory_unlock_shared',
 }
 const WORDS = Object.keys(DO)
-const SEVERAL = `SELECT CASE step ${WORDS.map((word, number) => `WHEN ${number} THEN ${DO[word]}(name)`).join(' ')} END AS done,
-  pg_backend_pid() AS pid FROM unnest($1::int[], $2::bigint[]) AS steps(step, name)`
+const EACH = WORDS.map((word, number) => `WHEN ${number} THEN ${DO[word]}(name)`).join(' ')
 
 export class PostgresSessions implements SessionServer {
   readonly traits = ADVISORY_TRAITS
@@ -87,29 +86,32 @@ export class PostgresSessions implements SessionServer {
 
 class PostgresConnection implements Connection {
   private readonly session: PostgresSession
-  private readonly pid: number
+  private readonly sign: string
+  private readonly single: Readonly<Record<string, string>>
+  private readonly several: string
 
+  /** The number of the process stands in the statements: another one does nothing and says so, by no answer at all. */
   constructor(session: PostgresSession, pid: number) {
     this.session = session
-    this.pid = pid
+    const here = (what: string): string => `SELECT CASE pg_backend_pid() WHEN ${pid} THEN ${what} END AS done`
+    this.sign = here('true')
+    this.single = Object.fromEntries(WORDS.map((word) => [word, here(`${DO[word]}($1::bigint)`)]))
+    this.several = `${here(`CASE step ${EACH} END`)} FROM unnest($1::int[], $2::bigint[]) AS steps(step, name)`
   }
 
   async run(steps: readonly Step[]): Promise<readonly boolean[]> {
     const [first] = steps
-    const words = steps.map(({ kind, shared }) => `${kind} ${shared}`)
+    if (steps.length > 1) {
+      const words = steps.map(({ kind, shared }) => WORDS.indexOf(`${kind} ${shared}`))
+      const rows = await this.session.query(this.several, [words, steps.map(({ name }) => name)], true)
+      return rows.map(done)
+    }
     const rows =
       first === undefined
-        ? await this.session.query('SELECT pg_backend_pid() AS pid', [], true)
-        : steps.length === 1
-          ? await this.session.query(single(words[0] as string), [first.name], true)
-          : await this.session.query(
-              SEVERAL,
-              [words.map((word) => WORDS.indexOf(word)), steps.map(({ name }) => name)],
-              true,
-            )
-    if (rows.some((row) => row.pid !== this.pid))
-      throw pooled('a pooler in transaction mode stands before the server')
-    return steps.map((_, place) => (rows[place] as Row).done === true)
+        ? await this.session.query(this.sign, [], true)
+        : await this.session.query(this.single[`${first.kind} ${first.shared}`] as string, [first.name], true)
+    const answer = done(rows[0] as Row)
+    return first === undefined ? [] : [answer]
   }
 
   /** Servers before 14 have no such setting, and then nothing is set. */
@@ -139,15 +141,9 @@ class PostgresConnection implements Connection {
   }
 }
 
-const singles = new Map<string, string>()
-
-function single(word: string): string {
-  let text = singles.get(word)
-  if (text === undefined) {
-    text = `SELECT ${DO[word]}($1::bigint) AS done, pg_backend_pid() AS pid`
-    singles.set(word, text)
-  }
-  return text
+function done(row: Row): boolean {
+  if (row.done === null) throw pooled('a pooler in transaction mode stands before the server')
+  return row.done === true
 }
 
 async function pidOf(session: PostgresSession): Promise<number> {

@@ -83,11 +83,14 @@ export class PgClient implements PostgresClient {
     }
     return {
       pid: connection.processID,
-      query: async (text, values, often = false) => {
-        const statement = { text, values: values as unknown[] }
-        const named = often ? { ...statement, name: statementName(text) } : statement
-        return ((await connection.query(named)) as Answer).rows
-      },
+      query: (text, values, often = false) =>
+        connection
+          .query(
+            often
+              ? { text, values: values as unknown[], name: statementName(text) }
+              : { text, values: values as unknown[] },
+          )
+          .then(rowsOf),
       close,
     }
   }
@@ -96,6 +99,10 @@ export class PgClient implements PostgresClient {
     if (this.own) await this.pool.end()
     hush(this.pool, -1)
   }
+}
+
+function rowsOf(answer: unknown): readonly Row[] {
+  return (answer as Answer).rows
 }
 
 const stores = new WeakMap<PgPool, number>()
