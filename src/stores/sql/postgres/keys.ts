@@ -103,8 +103,8 @@ export class PostgresKeys implements KeyTable {
     text: (many: boolean) => string,
     columns: readonly (readonly unknown[])[],
   ): Promise<Served> {
-    const many = claims.length > 1
-    const found = await this.client.run(text(many), many ? columns : columns.map(([value]) => value))
+    if (claims.length === 1) return this.serveOne((claims[0] as Claim).key, text(false), columns)
+    const found = await this.client.run(text(true), columns)
     const done = new Map<string, number>()
     const others: Row[] = []
     for (const row of found) {
@@ -113,7 +113,22 @@ export class PostgresKeys implements KeyTable {
     }
     return { done, look: others.length === 0 ? null : lookOf(others) }
   }
+
+  private async serveOne(
+    key: string,
+    text: string,
+    columns: readonly (readonly unknown[])[],
+  ): Promise<Served> {
+    const values = columns.map(([value]) => value)
+    const [row] = await this.client.run(text, values)
+    if (row === undefined) return NOTHING
+    const said = row.said as string
+    if (said.startsWith('{')) return { done: NOTHING.done, look: lookOf([JSON.parse(said) as Row]) }
+    return { done: new Map([[key, Number(said)]]), look: null }
+  }
 }
+
+const NOTHING: Served = { done: new Map(), look: null }
 
 function sent(letters: readonly KeyLetter[]): [channels: string[], payloads: string[]] {
   return [letters.map(({ inbox }) => channelOf(inbox as string)), letters.map(encodeLetter)]

@@ -63,9 +63,9 @@ export function handOn(keys: string): string {
     FROM t CROSS JOIN (SELECT $1::text AS key, $2::text AS id) AS c
     WHERE k.key = c.key AND CASE WHEN ${sole} THEN k.expires_at > ${NOW} ELSE k.holder IS NULL AND (${handed}) END
     RETURNING k.key, k.seq, k.state)
-  ${telling(`json_build_object('kind', 'granted', 'id', ${held(0)},
+  SELECT concat(d.seq, ${telling(`json_build_object('kind', 'granted', 'id', ${held(0)},
     'token', (d.seq * 256)::text, 'spare', ${SPARE_TOKENS}, 'contended', jsonb_array_length(x.line) > 0,
-    'storeTimeMs', ${held(2)}, 'lifeMs', ${held(1)}::bigint - ${held(2)}::bigint, 'key', d.key)`)}`
+    'storeTimeMs', ${held(2)}, 'lifeMs', ${held(1)}::bigint - ${held(2)}::bigint, 'key', d.key)`)}) AS said ${FROM_DONE}`
 }
 
 /** Takes a place at the end of the line behind an exclusive hold. */
@@ -83,15 +83,15 @@ export function joinLine(keys: string): string {
       AND ${expiresAtMs} > ${NOW} AND ${ALL_ALIVE}
       AND NOT jsonb_path_exists(x.line, 'strict $[*] ? (@[0] == $id)', jsonb_build_object('id', c.id)) FROM ${row})
     RETURNING k.key, k.revision, k.seq, k.state, k.forget_at),
-  told AS MATERIALIZED (${telling(
-    `json_build_object('kind', 'contended', 'id', ${held(0)}, 'key', d.key)`,
-    'WHERE jsonb_array_length(x.line) = 1',
-  )})`
+  told AS MATERIALIZED (
+    SELECT d.key, ${telling(`json_build_object('kind', 'contended', 'id', ${held(0)}, 'key', d.key)`)}
+    ${FROM_DONE} WHERE jsonb_array_length(x.line) = 1)`
 }
 
-/** Sends a letter to whoever holds the key now, if somebody hears it there. */
-function telling(letter: string, where = ''): string {
+const FROM_DONE = `FROM done d CROSS JOIN LATERAL ${parts('d.state::jsonb')}`
+
+/** Sends a letter to whoever holds the key now, if somebody hears it there; what it gives back is empty. */
+function telling(letter: string): string {
   const inbox = text(held(7))
-  return `SELECT d.key, d.seq AS done, CASE WHEN ${inbox} IS NOT NULL THEN pg_notify('holdfast:' || ${inbox}, ${letter}::text)::text END
-    FROM done d CROSS JOIN LATERAL ${parts('d.state::jsonb')} ${where}`
+  return `CASE WHEN ${inbox} IS NOT NULL THEN pg_notify('holdfast:' || ${inbox}, ${letter}::text)::text END`
 }

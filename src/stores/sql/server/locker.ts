@@ -22,7 +22,9 @@ interface Entry {
 }
 
 /** The statement that may serve a task by itself; `model` for none. */
-type Way = 'claim' | 'join' | 'renew' | 'release' | 'model'
+type Way = (typeof WAYS)[number]
+
+const WAYS = ['claim', 'renew', 'release', 'join', 'model'] as const
 
 type Fast = (claims: readonly Claim[]) => Promise<Served>
 
@@ -62,6 +64,9 @@ export class Locker {
   }
 
   private start(entries: readonly Entry[]): readonly Promise<readonly Entry[]>[] {
+    const [first] = entries
+    if (first !== undefined && entries.length === 1)
+      return this.go(first.keys.length === 1 ? this.fastest(first.lock) : 'model', entries)
     const uses = new Map<string, number>()
     for (const { keys } of entries) for (const key of keys) uses.set(key, (uses.get(key) ?? 0) + 1)
     const parts: Record<Way, Entry[]> = { claim: [], join: [], renew: [], release: [], model: [] }
@@ -69,16 +74,25 @@ export class Locker {
       const alone = entry.keys.length === 1 && uses.get(entry.keys[0] as string) === 1
       parts[alone ? this.fastest(entry.lock) : 'model'].push(entry)
     }
+    return WAYS.flatMap((way) => this.go(way, parts[way]))
+  }
+
+  private go(way: Way, entries: readonly Entry[]): readonly Promise<readonly Entry[]>[] {
     const { table } = this
-    const running = [
-      ...this.inParts(parts.claim, (claims) => table.claimFree(claims, this.inbox())),
-      ...this.inParts(parts.renew, (claims) => table.renewSole(claims)),
-      ...this.inParts(parts.release, (claims) => table.releaseSole(claims)),
-    ]
-    for (const entry of parts.join)
-      running.push(this.serve([entry], ([claim]) => table.joinLine!(claim as Claim, this.inbox()), stand))
-    if (parts.model.length > 0) running.push(this.model(parts.model, null))
-    return running
+    switch (way) {
+      case 'claim':
+        return this.inParts(entries, (claims) => table.claimFree(claims, this.inbox()))
+      case 'renew':
+        return this.inParts(entries, (claims) => table.renewSole(claims))
+      case 'release':
+        return this.inParts(entries, (claims) => table.releaseSole(claims))
+      case 'join':
+        return entries.map((entry) =>
+          this.serve([entry], ([claim]) => table.joinLine!(claim as Claim, this.inbox()), stand),
+        )
+      case 'model':
+        return entries.length > 0 ? [this.model(entries, null)] : []
+    }
   }
 
   private fastest({ kind, claims }: LockTask): Way {
@@ -90,6 +104,7 @@ export class Locker {
   }
 
   private inParts(entries: readonly Entry[], fast: Fast): Promise<readonly Entry[]>[] {
+    if (entries.length === 1) return [this.serve(entries, fast)]
     const running: Promise<readonly Entry[]>[] = []
     for (let first = 0; first < entries.length; first += KEYS_PER_STATEMENT)
       running.push(this.serve(entries.slice(first, first + KEYS_PER_STATEMENT), fast))

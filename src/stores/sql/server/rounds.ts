@@ -17,15 +17,27 @@ export class Rounds<T extends Keyed> {
   }
 
   add(tasks: readonly T[]): void {
+    // One alone, at which nobody works or waits, is the usual case.
+    if (tasks.length === 1 && this.waiting.length === 0 && this.isFree(tasks[0] as T)) {
+      this.begin(tasks)
+      return
+    }
     this.waiting.push(...tasks)
     this.next()
   }
 
   private next(): void {
     const ready = this.takeReady()
-    if (ready.length === 0) return
+    if (ready.length > 0) this.begin(ready)
+  }
+
+  private begin(ready: readonly T[]): void {
     for (const { keys } of ready) for (const key of keys) this.busy.add(key)
     for (const part of this.start(ready)) void part.then((through) => this.leave(through))
+  }
+
+  private isFree({ keys }: T): boolean {
+    return keys.every((key) => !this.busy.has(key))
   }
 
   /** Those whose keys nobody works on, and nobody waits for before them. */

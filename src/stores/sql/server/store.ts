@@ -79,7 +79,7 @@ export class ServerStore implements Store {
     this.cleaner.count()
     const tasks = claimTasks(claims, this.parts.push?.address ?? null)
     this.locker.add(tasks)
-    const answers = (await Promise.all(tasks.map(({ task }) => task.promise))).flat()
+    const answers = await answersOf(tasks)
     const nowMs = this.parts.runtime.nowMs()
     for (const [index, claim] of claims.entries()) {
       const answer = answers[index] as ClaimAnswer
@@ -110,7 +110,7 @@ export class ServerStore implements Store {
     for (const { id } of claims) this.waiting.forget(id)
     const tasks = claims.map(releaseTask)
     this.locker.add(tasks)
-    return (await Promise.all(tasks.map(({ task }) => task.promise))).flat()
+    return answersOf(tasks)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -167,3 +167,11 @@ export class ServerStore implements Store {
 }
 
 const SETTLED = Promise.resolve()
+
+function answersOf<A>(
+  tasks: readonly { readonly task: { readonly promise: Promise<readonly A[]> } }[],
+): Promise<readonly A[]> {
+  const [first] = tasks
+  if (first !== undefined && tasks.length === 1) return first.task.promise
+  return Promise.all(tasks.map(({ task }) => task.promise)).then((parts) => parts.flat())
+}

@@ -43,14 +43,14 @@ export class PgClient implements PostgresClient {
   }
 
   async run(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const statement = { text, values: values as unknown[] }
-    if (!this.prepares) return ((await this.pool.query(statement)) as Answer).rows
+    const given = values as unknown[]
+    if (!this.prepares) return rowsOf(await this.pool.query({ text, values: given }))
     try {
-      return ((await this.pool.query({ ...statement, name: statementName(text) })) as Answer).rows
+      return rowsOf(await this.pool.query({ text, values: given, name: statementName(text) }))
     } catch (error) {
       if (!isUnprepared(error)) throw error
       this.prepares = false
-      return ((await this.pool.query(statement)) as Answer).rows
+      return rowsOf(await this.pool.query({ text, values: given }))
     }
   }
 
