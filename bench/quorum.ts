@@ -11,7 +11,7 @@ export const QUORUM_PROGRAM = new URL('./programs/quorum.ts', import.meta.url)
 const SERVERS = 5
 const NOTES: readonly string[] = [
   'Every library with the waits and limits that it comes with, over ioredis clients that give a command 200 ms; a lock lives 10 s.',
-  'One process; all warm up with 100 keys at once; rounds of all in turn, each ratio within the same round, the middle of all rounds.',
+  'One process; all warm up with 100 keys at once, and for twelve rounds; rounds of all in turn, each ratio within the same round, the middle of all rounds.',
 ]
 const PARTS = Object.keys(WORKLOADS)
 

@@ -26,18 +26,21 @@ interface Round {
 interface Shape {
   readonly tasks: number
   readonly rounds: number
+  /** Rounds before them that do not count. */
+  readonly warmUps: number
   readonly roundMs: number
 }
 
 const { size, parts, well, ill } = JSON.parse(process.argv[2] as string) as Order
 const tiny = size === 'tiny'
 const names = tiny ? [OURS] : [OURS, ...PEERS]
-const WELL: Shape = { tasks: 1, rounds: tiny ? 1 : 9, roundMs: tiny ? 50 : 250 }
+// A process that takes locks lives for longer than its code needs to be compiled.
+const WELL: Shape = { tasks: 1, rounds: tiny ? 1 : 9, warmUps: tiny ? 1 : 12, roundMs: tiny ? 50 : 250 }
 const MANY: Shape = { ...WELL, tasks: 100 }
 /** Some take seconds for one lock when a server does not answer: fewer rounds, or it would never end. */
-const ILL: Shape = { ...WELL, rounds: tiny ? 1 : 5 }
+const ILL: Shape = { ...WELL, rounds: tiny ? 1 : 5, warmUps: 1 }
 /** Before anything is measured: connections, and code that is compiled while it runs. */
-const WARM_UP: Shape = { tasks: 100, rounds: 1, roundMs: tiny ? 50 : 1000 }
+const WARM_UP: Shape = { tasks: 100, rounds: 1, warmUps: 0, roundMs: tiny ? 50 : 1000 }
 const inside = new Set<string>()
 const rows: Row[] = []
 let overlaps = 0
@@ -82,11 +85,10 @@ async function compare(
 ): Promise<void> {
   const order = [...subjects.keys()]
   const rounds = new Map<string, Round[]>(order.map((name) => [name, []]))
-  for (let round = 0; round <= shape.rounds; round++) {
+  for (let round = -shape.warmUps; round < shape.rounds; round++) {
     for (const name of round % 2 === 0 ? order : order.toReversed()) {
       const measured = await measure(subjects.get(name) as QuorumSubject, shape)
-      // The first round warms up.
-      if (round > 0) rounds.get(name)?.push(measured)
+      if (round >= 0) rounds.get(name)?.push(measured)
     }
   }
   const ours = rounds.get(OURS) ?? []
