@@ -11,6 +11,7 @@ import {
   BARE,
   type DatabaseName,
   LEASE,
+  RING,
   SUBJECTS,
   VERROU,
 } from './databases/subjects.ts'
@@ -34,6 +35,7 @@ const NOTES = [
   'Bare: pg_advisory_lock and its unlock, or GET_LOCK and RELEASE_LOCK, on a connection out of a pool, and nothing else. Commits wait for the disk.',
   'Alone: one task takes and gives back one key. Waiters: fifty tasks of one process on one key, no work. Peers look again every 5 ms where one can say so.',
   'Processes: one task in each of eight, on one key, 1 ms of work. Hand-off: from leaving to the entry of another process.',
+  'A ring of NOTIFY is no lock: whoever leaves writes a row and tells the next one, which is the least that a hand-off by NOTIFY takes.',
 ]
 
 export const ADVISORY_BENCH: Bench = { run, judge }
@@ -54,7 +56,8 @@ async function run({ bundle, size, only, progress }: Context): Promise<Result> {
   for (const database of DATABASES) {
     const server = await (database === 'PostgreSQL' ? startPostgres : startMariadb)({ durable: true })
     const program = bundle.path(DATABASE_PROGRAM)
-    const shape = size === 'tiny' ? { rounds: 1, roundMs: 20 } : { rounds: 5, roundMs: 1000 }
+    const shape =
+      size === 'tiny' ? { rounds: 1, roundMs: 20, warmUps: 1 } : { rounds: 5, roundMs: 1000, warmUps: 2000 }
     const order = (part: Order['part'], subjects: readonly string[]): Order => ({
       ...shape,
       // Fifty that look again and again take many seconds until the last of them has had its turn.
@@ -62,6 +65,7 @@ async function run({ bundle, size, only, progress }: Context): Promise<Result> {
       database,
       url: server.url,
       part,
+      seat: { place: 0, places: 1 },
       subjects: subjects.filter(
         (subject) =>
           Object.hasOwn(SUBJECTS[database], subject) && (size === 'full' || !LIBRARIES.includes(subject)),
@@ -77,7 +81,8 @@ async function run({ bundle, size, only, progress }: Context): Promise<Result> {
         rows.push(...ratesOf(workloadOf(database, part), await measure(program, order(part, subjects))))
       }
       if (wanted('processes')) {
-        for (const subject of [BARE, LEASE, ADVISORY]) {
+        for (const subject of [BARE, LEASE, ADVISORY, RING]) {
+          if (!Object.hasOwn(SUBJECTS[database], subject)) continue
           progress(`advisory: ${database}, processes, ${subject}`)
           const measured = await contest(
             program,
@@ -117,8 +122,8 @@ async function measure(program: string, order: Order): Promise<Rates> {
 }
 
 async function contest(program: string, order: Order, processes: number) {
-  const children = Array.from({ length: processes }, () =>
-    fork(program, [JSON.stringify(order)], { execArgv: [] }),
+  const children = Array.from({ length: processes }, (_, place) =>
+    fork(program, [JSON.stringify({ ...order, seat: { place, places: processes } })], { execArgv: [] }),
   )
   try {
     await Promise.all(children.map((child) => Promise.race([once(child, 'message'), failed(child)])))

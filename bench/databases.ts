@@ -48,7 +48,10 @@ async function benchDatabase(open: () => Promise<Subjects>, size: Size): Promise
   const subjects = await open()
   const { name, url, bare, ours } = subjects
   // The other libraries are not installed for a look whether everything runs.
-  const peers = size === 'tiny' ? [] : await Promise.all(VERROU.map((peer) => SUBJECTS[name][peer]!(url)))
+  const peers =
+    size === 'tiny'
+      ? []
+      : await Promise.all(VERROU.map((peer) => SUBJECTS[name][peer]!(url, { place: 0, places: 1 })))
   const pairs: Record<string, Pair> = {
     [BARE]: bare,
     [LEASE]: (key) => ours.using(key, nothing),

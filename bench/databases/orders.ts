@@ -1,4 +1,4 @@
-import type { DatabaseName } from './subjects.ts'
+import type { DatabaseName, Seat } from './subjects.ts'
 
 /** What the program of this benchmark is told to measure, in a process of its own. */
 export interface Order {
@@ -9,6 +9,9 @@ export interface Order {
   readonly part: 'alone' | 'waiters' | 'contender'
   readonly rounds: number
   readonly roundMs: number
+  /** How often a contender takes a key of its own before it begins. */
+  readonly warmUps: number
+  readonly seat: Seat
 }
 
 /** By subject, what each round brought per second. */

@@ -18,13 +18,22 @@ export const BARE = 'bare advisory lock'
 export const ADVISORY = 'holdfast, advisory'
 export const LEASE = 'holdfast'
 export const ADVISORY_LOCK = 'advisory-lock'
+export const RING = 'a ring of NOTIFY'
 export const VERROU = ['verrou (Knex)', 'verrou (Kysely)'] as const
 
 /** Who waits looks again about that often, where a library lets one say so. */
 const POLL_MS = 5
 const TTL_MS = 10_000
+/** How the keys begin that a process takes by itself before anything is measured. */
+export const WARM_UP = 'warm-up'
 
-type Open = (url: string) => Promise<Subject>
+/** Which of several processes this is. */
+export interface Seat {
+  readonly place: number
+  readonly places: number
+}
+
+type Open = (url: string, seat: Seat) => Promise<Subject>
 
 type AdvisoryLock = (url: string) => (name: string) => {
   withLock(work: () => Promise<unknown>): Promise<unknown>
@@ -61,6 +70,7 @@ export const SUBJECTS: Readonly<Record<DatabaseName, Readonly<Record<string, Ope
       const pool = new pg.Pool({ connectionString: url })
       return ours(createLocks({ store: postgres(pool), wait: 60_000 }), pool)
     },
+    [RING]: ring,
     [ADVISORY_LOCK]: async (url) => {
       const { default: library } = await load<{ default: { default: AdvisoryLock } }>('advisory-lock')
       // A module of the older kind: its own default is inside the one that it is given.
@@ -102,6 +112,45 @@ export const SUBJECTS: Readonly<Record<DatabaseName, Readonly<Record<string, Ope
       return overKysely(new Kysely({ dialect: new MysqlDialect({ pool: callbacks.createPool(url) }) }))
     },
   },
+}
+
+/**
+ * No lock, but the least that a hand-off by NOTIFY takes: whoever leaves writes a row and tells the next one, in a fixed order. Nobody
+ * asks for a place, and nothing has to be on the disk.
+ */
+async function ring(url: string, { place, places }: Seat): Promise<Subject> {
+  const [sender, listener] = [new pg.Client(url), new pg.Client(url)]
+  await Promise.all([sender.connect(), listener.connect()])
+  await sender.query('SELECT pg_advisory_lock(0)')
+  await sender.query('CREATE TABLE IF NOT EXISTS ring (place int PRIMARY KEY, turns bigint)')
+  await sender.query('INSERT INTO ring VALUES ($1, 0) ON CONFLICT DO NOTHING', [place])
+  await sender.query('SELECT pg_advisory_unlock(0)')
+  await sender.query('SET synchronous_commit = off')
+  await listener.query(`LISTEN ring${place}`)
+  let turn = Promise.resolve()
+  let begin = (): void => {}
+  listener.on('notification', () => begin())
+  const wait = (): void => {
+    turn = new Promise((resolve) => {
+      begin = resolve
+    })
+  }
+  // The first place begins; everybody else is told.
+  if (place > 0) wait()
+  const text = `WITH done AS (UPDATE ring SET turns = turns + 1 WHERE place = $1 RETURNING turns)
+    SELECT pg_notify($2, turns::text) FROM done`
+  return {
+    async run(key, work) {
+      // What one does alone, to warm up, is not passed on.
+      const passes = !key.startsWith(WARM_UP)
+      if (passes) await turn
+      await work()
+      if (passes) wait()
+      const next = passes ? `ring${(place + 1) % places}` : 'nobody'
+      await sender.query({ name: 'pass', text, values: [place, next] })
+    },
+    close: async () => void (await Promise.all([sender.end(), listener.end()])),
+  }
 }
 
 function ours(locks: ReturnType<typeof createLocks>, pool: { end(): Promise<void> }): Subject {

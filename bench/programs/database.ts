@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Start, Visit } from '../contest.ts'
 import type { Order } from '../databases/orders.ts'
-import { SUBJECTS, type Subject } from '../databases/subjects.ts'
+import { SUBJECTS, type Subject, WARM_UP } from '../databases/subjects.ts'
 import { nowNs } from '../now.ts'
 
 const WAITERS = 50
@@ -12,7 +12,7 @@ const order = JSON.parse(process.argv[2] as string) as Order
 const opened = new Map<string, Subject>()
 for (const name of order.subjects) {
   const open = SUBJECTS[order.database][name] as (typeof SUBJECTS)['PostgreSQL'][string]
-  opened.set(name, await open(order.url))
+  opened.set(name, await open(order.url, order.seat))
 }
 if (order.part === 'contender') await contend()
 else await measure(order.part === 'alone' ? 1 : WAITERS)
@@ -53,7 +53,9 @@ async function rateOf(subject: Subject, tasks: number): Promise<number> {
 /** One of several processes: tells when it asked, came in and went out. */
 async function contend(): Promise<void> {
   const subject = opened.get(order.subjects[0] as string) as Subject
-  await subject.run(`warm-up ${process.pid}`, async () => {})
+  // A process that takes locks lives for longer than its code needs to be compiled.
+  for (let count = 0; count < order.warmUps; count++)
+    await subject.run(`${WARM_UP} ${process.pid}`, async () => {})
   process.send?.('ready')
   const [{ startNs, endNs }] = (await once(process, 'message')) as [Start]
   while (nowNs() < startNs) await sleep(1)

@@ -19,6 +19,8 @@ export interface Line {
   readonly workMs: number
   readonly lastsMs: number
   readonly rounds: number
+  /** Rounds before them that do not count. */
+  readonly warmUps: number
 }
 
 interface Round extends Outcome {
@@ -30,8 +32,8 @@ interface Round extends Outcome {
 /** One key that many want. */
 export async function contended(session: Session, full: Line): Promise<Measured> {
   const line = session.size === 'tiny' ? smaller(full) : full
-  const { workload, part, rounds } = line
-  const measured = await inTurn(session.subjects(part), { rounds, warmUps: 0 }, (subject) =>
+  const { workload, part, rounds, warmUps } = line
+  const measured = await inTurn(session.subjects(part), { rounds, warmUps }, (subject) =>
     measure(session, subject, line),
   )
   const rows = [...measured].map(([subject, rounds]) => ({
@@ -43,7 +45,7 @@ export async function contended(session: Session, full: Line): Promise<Measured>
 }
 
 function smaller(line: Line): Line {
-  return { ...line, processes: Math.min(line.processes, 2), lastsMs: 150, rounds: 1 }
+  return { ...line, processes: Math.min(line.processes, 2), lastsMs: 150, rounds: 1, warmUps: 0 }
 }
 
 async function measure(session: Session, subject: string, line: Line): Promise<Round> {

@@ -18,6 +18,7 @@ const WAITERS: Line = {
   workMs: 0,
   lastsMs: 600,
   rounds: 3,
+  warmUps: 0,
 }
 const STOCK: Line = {
   ...WAITERS,
@@ -25,14 +26,16 @@ const STOCK: Line = {
   part: 'stock',
   rounds: 1,
 }
+// A round must be longer than the waits that are measured in it, some of which take most of a second.
 const CROWDS: Line = {
   workload: 'Redis, 8 processes with 4 waiters each, 1 ms of work',
   part: 'processes',
   processes: 8,
   waiters: 4,
   workMs: 1,
-  lastsMs: 700,
+  lastsMs: 2000,
   rounds: 3,
+  warmUps: 1,
 }
 const LONERS: Line = {
   workload: 'Redis, 8 processes with 1 waiter each, 1 ms of work',
@@ -40,8 +43,9 @@ const LONERS: Line = {
   processes: 8,
   waiters: 1,
   workMs: 1,
-  lastsMs: 700,
+  lastsMs: 2000,
   rounds: 3,
+  warmUps: 1,
 }
 
 export const NAMES = {
