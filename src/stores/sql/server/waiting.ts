@@ -1,10 +1,12 @@
 import type { StoreNotice } from '../../../core/store.ts'
 import type { Claim, ClaimAnswer } from '../../../model/index.ts'
 
-interface Place {
+export interface Place {
   readonly key: string
-  readonly position: number
+  position: number
   readonly sinceMs: number
+  /** When to look whether it has come to its turn; null when that is not known yet. */
+  lookAtMs: number | null
 }
 
 /** The claims of this process that stand in a line. */
@@ -23,7 +25,7 @@ export class Waiting {
       return
     }
     const sinceMs = this.places.get(id)?.sinceMs ?? nowMs
-    this.places.set(id, { key, position: answer.position, sinceMs })
+    this.places.set(id, { key, position: answer.position, sinceMs, lookAtMs: null })
   }
 
   forget(id: string): void {
