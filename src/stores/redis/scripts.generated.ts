@@ -120,6 +120,7 @@ local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
+local OFFER = 1000
 `
 const condition = `local function allows(record, condition, detail)
 if condition == 'absent' then return record == nil end
@@ -205,6 +206,7 @@ return record and { record.version, record.expires, record.text } or false
 end
 `
 const state = `local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
+local DAY, NO_DELAY = '0086400000', '\\0' .. '0\\0'
 local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
 local function isOf(id, text, from)
 return sub(text, from, from + #id) == id .. '\\0'
@@ -218,21 +220,53 @@ local seq = tonumber(sub(value, 3, 18))
 local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
 return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
 end
+if form == '1q' then
+local seq, at = tonumber(sub(value, 3, 18)), 78 + sub(value, 73, 77)
+local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 78, at - 1) }
+local line = {}
+while at <= #value do
+local next = at + 31 + sub(value, at, at + 4)
+line[#line + 1] = { tonumber(sub(value, at + 5, at + 17)), tonumber(sub(value, at + 18, at + 30)), sub(value, at + 31, next - 1) }
+at = next
+end
+return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = line }
+end
 if form ~= '1s' then return nil end
 local all = cmsgpack.unpack(sub(value, 3))
 return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
 end
+local function isShort(argument)
+local digits = byte(argument, -1) - 48
+return byte(argument) == 120 and #argument < 1e5 and sub(argument, 2, 11) <= DAY
+and sub(argument, -4 - digits, -2 - digits) == NO_DELAY
+end
+local function writeLine(line)
+local texts, soonest = {}, math.huge
+if #line > 99999 then return nil end
+for place, waiter in ipairs(line) do
+if not isShort(waiter[3]) then return nil end
+soonest = math.min(soonest, waiter[1])
+texts[place] = format('%05d%013.0f%013.0f', #waiter[3], waiter[1], waiter[2]) .. waiter[3]
+end
+return soonest, table.concat(texts)
+end
 local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('1f%016.0f', seq) end
+local seq, holds, line = state.seq, state.holds, state.line
+if state.closed <= now then
+if #holds == 0 and #line == 0 then return format('1f%016.0f', seq) end
 local hold = holds[1]
 if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
 local member = hold[6][1]
-return format('1x%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', member[1] - now) .. member[3]
+local tail, left = member[3], member[1] - now
+local head = format('%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', left)
+if #line == 0 then return '1x' .. head .. tail end
+if left <= KEEP and #tail < 1e5 and sub(tail, -3) == NO_DELAY then
+local soonest, texts = writeLine(line)
+if soonest then return '1q' .. head .. format('%05d%013.0f%05d', #line, soonest, #tail) .. tail .. texts end
 end
 end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
+end
+return '1s' .. cmsgpack.pack({ seq, state.closed, holds, line })
 end
 local function lifeOf(state)
 local until_ = math.max(now + KEEP, state.closed)
@@ -262,8 +296,7 @@ end
 return claim
 end
 `
-const step = `local OFFER = 1000
-local letters = {}
+const step = `local letters = {}
 local keyName = nil
 local function post(inbox, text)
 letters[#letters + 1] = { inbox, text }
@@ -468,8 +501,9 @@ if #KEYS > 1 then values, written = call('MGET', unpack(KEYS)), {} end
 
 export const SCRIPTS = {
   attempt: {
-    sha: 'f2380f448dfb2a182807f0c61c63f2ed2876d801',
+    sha: '439f0dc2ecaea9439468232d59062e0f392116d3',
     source: `${clock}local FREE, FULL = 102, 102
+local find, DAY, NO_DELAY = string.find, '0086400000', '\\0' .. '0\\0'
 local answers, claims = nil, nil
 local freeText = '1f' .. stampText
 local alike, opening, before, after, ending, life = false, nil, nil, '', nil, nil
@@ -508,7 +542,49 @@ if not answers then
 answers = {}
 for earlier = 1, index - 1 do answers[earlier] = stamp end
 end
-if not claims then
+local whole, form, answer = nil, nil, nil
+if letter ~= FULL and byte(value) == 49 then
+form = byte(value, 2)
+whole = alike and opening .. who .. after .. ending or argument
+end
+if (form == 113 or (form == 120 and sub(value, -3) == NO_DELAY and sub(value, 45, 54) <= DAY and #value < 1e5))
+and #whole < 1e5 and sub(whole, 2, 11) <= DAY then
+local digits, ends = byte(whole, -1) - 48, sub(value, 32, 44) + sub(value, 45, 54)
+local first = form == 113 and 78 or 55
+if ends > now and sub(whole, -4 - digits, -2 - digits) == NO_DELAY
+and (form == 120 or (sub(value, 60, 72) > nowText and sub(value, 55, 59) < '99999'))
+and not find(value, sub(whole, 12, find(whole, '\\0', 12, true)), first, true) then
+local stop = find(value, '\\0', first, true)
+local label = find(value, '\\0', stop + 1, true)
+local place, expires = 0, format('%013.0f', now + sub(whole, 2, 11))
+local soonest, tail = expires, nil
+if form == 113 then
+local at = 78 + sub(value, 73, 77)
+while at <= #value do
+ends = math.min(ends, sub(value, at + 5, at + 17))
+at = at + 31 + sub(value, at, at + 4)
+end
+place, tail = sub(value, 55, 59) + 0, sub(value, 73)
+if sub(value, 60, 72) < soonest then soonest = sub(value, 60, 72) end
+else
+tail = format('%05d', #value - 54) .. sub(value, 55)
+end
+if byte(whole) == 120 then
+place = place + 1
+call('SET', key, '1q' .. sub(value, 3, 54) .. format('%05d', place) .. soonest .. tail .. format('%05d', #whole)
+.. expires .. nowText .. whole, 'PX', sub(whole, -1 - digits, -2))
+if place == 1 then
+local letter = { sub(value, stop + 1, label - 1), 'contended\\0' .. sub(value, first, stop) .. '\\0' .. key }
+call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])
+end
+else
+place = 0
+end
+answer = { 'blocked', place, ends - now, now, sub(value, label + 1, find(value, '\\0', label + 1, true) - 1),
+now - sub(value, 19, 31) }
+end
+end
+if not answer and not claims then
 ${state}${step}${claim}local function claimOne(key, value, argument)
 local state = load(value)
 if not state then return { 'format' } end
@@ -549,7 +625,9 @@ end
 claims = { one = claimOne, group = claimGroup, of = claimOf }
 end
 local group = letter == FULL and claims.of(argument).group
-if group then
+if answer then
+answers[index] = answer
+elseif group then
 local last = index
 while last < #KEYS and byte(ARGV[last + 1]) == FULL and claims.of(ARGV[last + 1]).group == group do
 last = last + 1
@@ -567,7 +645,7 @@ return answers or stamp
 `,
   },
   evict: {
-    sha: '6d83e667a6c6a282d4bf20f31dc7a8e515d75a55',
+    sha: 'a543c57fca7fb3f45f6f3b00556878d9b5f59076',
     source: `${clock}${state}${step}local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
 local state = load(call('GET', key))
 if not state then return -1 end
@@ -596,7 +674,7 @@ return labels
 `,
   },
   foreignLook: {
-    sha: 'd9f8412d32ae026006c42e3f62bce1ed0431f05f',
+    sha: 'e3745c6c772bbf3f3b95162f19c70b1a5919a0fe',
     source: `${clock}local answers = {}
 for index = 1, #KEYS do
 local key = KEYS[index]
@@ -610,7 +688,7 @@ return answers
 `,
   },
   foreignReap: {
-    sha: '5e72bb2110fdf99662f3d64ee2741e556ff3f7bf',
+    sha: '20ecf7f3748b158f318f8de1084c3753099b4c20',
     source: `${clock}local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 if call('PTTL', key) ~= -1 then return 0 end
 if least > 0 then
@@ -622,7 +700,7 @@ return call('UNLINK', key)
 `,
   },
   plainAttempt: {
-    sha: 'cae8c8b138f9502d844d7ec899f6bd60305404b2',
+    sha: 'b7d134dc018ec40eb138bb7efbea6d49b196b14f',
     source: `${clock}${plain}local LOOK = 100
 local function grant(key, side, state, claim)
 leave(state, claim.id)
@@ -684,7 +762,7 @@ return answers
 `,
   },
   plainEvict: {
-    sha: '13c7b876f7634d85580e18055649cb78bfa29d71',
+    sha: 'd6e2f5d376e10e95202c94224127def1fcd007f7',
     source: `${clock}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
@@ -706,7 +784,7 @@ return { label }
 `,
   },
   plainRead: {
-    sha: 'b18d468ad3d087887085448898834673d348014a',
+    sha: '02355cc96e73235dac381f431a762236ad536060',
     source: `${clock}${plain}local answers = {}
 for index = 1, #KEYS / 2 do
 local key, side = KEYS[2 * index - 1], KEYS[2 * index]
@@ -725,7 +803,7 @@ return answers
 `,
   },
   plainRelease: {
-    sha: '08ea0158c967527185593bfbd324f6511c0f7062',
+    sha: '965e93a9eb258ff834b5d710b9c0832ffa7a86db',
     source: `${clock}${plain}local function release(key, side, id)
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
@@ -748,7 +826,7 @@ return answers
 `,
   },
   plainRenew: {
-    sha: '284949744db6fc75ff7b9e31bce1a6a4234c9d68',
+    sha: 'd02834236f047468aa34f8c25ef5e3beb0b5bc2d',
     source: `${clock}${plain}local function renew(key, side, ttl, id)
 if holderOf(key) ~= id then return 0 end
 local state = loadSide(side)
@@ -768,7 +846,7 @@ return answers
 `,
   },
   read: {
-    sha: 'c5ceb24ba8db933a334abdb82ae437cd728521c4',
+    sha: 'f834a34af4afeed8eefdb7f0ee924432c18a4c6a',
     source: `${clock}${state}local answers = { stamp }
 for index = 1, #KEYS do
 local state = load(call('GET', KEYS[index]))
@@ -778,14 +856,14 @@ return answers
 `,
   },
   recordRead: {
-    sha: '156baf741530cfca3365c519bc43e456064573ec',
+    sha: 'f72e3dafb446d891b7cf0545a417ad47348d1a3a',
     source: `${clock}${record}local record = readRecord(KEYS[1])
 if record and record.err then return record end
 return show(record)
 `,
   },
   recordRemove: {
-    sha: '05ac7cfb8df373c9d7a3b679a36fce9da0dddd35',
+    sha: 'a7f8b7729b6840b9085e7518d637eab9f4b6ce14',
     source: `${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
 if record and record.err then return record end
 if not record or not allows(record, ARGV[1], ARGV[2]) then return 0 end
@@ -794,7 +872,7 @@ return 1
 `,
   },
   recordTake: {
-    sha: 'f91a2f3f0be4eb7b833dcf66e6336ef76626156b',
+    sha: '893313602ac4b3f49bde23775be92708523d345f',
     source: `${clock}${record}local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
 local record = readRecord(KEYS[1])
 if not record then return false end
@@ -854,7 +932,7 @@ return { left, version, taken }
 `,
   },
   recordWrite: {
-    sha: '620c091cf8b3bdb7fc2e1e5fdf5fde85dbf678aa',
+    sha: 'abb52dd0c467edbae233fac223091b51fef4672f',
     source: `${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
 if record and record.err then return record end
 if not allows(record, ARGV[3], ARGV[4]) then return show(record) end
@@ -865,8 +943,9 @@ return version
 `,
   },
   release: {
-    sha: 'fd3e9eebc79b11bd275e480fba962c165c57f19c',
+    sha: '651f0fe5e3e623032d1491b91de6cf6d1d0554e1',
     source: `${clock}local answers, slow = nil, nil
+local find = string.find
 ${values}for index = 1, #KEYS do
 local key, id = KEYS[index], ARGV[index]
 local value = nil
@@ -877,6 +956,27 @@ if value then version, form = byte(value, 1, 2) end
 if version == 49 and form == 120 and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0
 and sub(value, 32, 44) + sub(value, 45, 54) > now then
 call('SET', key, '1f' .. sub(value, 3, 18), 'KEEPTTL')
+if answers then answers[index] = 1 end
+elseif version == 49 and form == 113 and sub(value, 78, 77 + #id) == id and byte(value, 78 + #id) == 0
+and sub(value, 32, 44) + sub(value, 45, 54) > now and sub(value, 60, 72) > nowText then
+local at, left = 78 + sub(value, 73, 77), sub(value, 55, 59) - 1
+local claim = sub(value, at + 31, at + 30 + sub(value, at, at + 4))
+local digits = byte(claim, -1) - 48
+local tail, life, seq = sub(claim, 12, -2 - digits), sub(claim, 2, 11), stampText
+if life + 0 > OFFER then life = format('%010.0f', OFFER) end
+if sub(value, 3, 18) >= seq then seq = format('%016.0f', sub(value, 3, 18) + 1) end
+local text = seq .. nowText .. nowText .. life
+if left == 0 then
+text = '1x' .. text .. tail
+else
+text = '1q' .. text .. format('%05d', left) .. sub(value, 60, 72) .. format('%05d', #tail) .. tail .. sub(value, at + 31 + #claim)
+end
+call('SET', key, text, 'PX', sub(claim, -1 - digits, -2))
+local stop = find(tail, '\\0', 1, true)
+local inbox = sub(tail, stop + 1, find(tail, '\\0', stop + 1, true) - 1)
+local letter = { inbox, 'granted\\0' .. sub(tail, 1, stop) .. format('%.0f', seq) .. '\\0' .. '255\\0' .. (left > 0 and '1' or '0')
+.. '\\0' .. nowText .. '\\0' .. format('%.0f', life) .. '\\0' .. key }
+call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])
 if answers then answers[index] = 1 end
 else
 if not answers then
@@ -911,7 +1011,7 @@ return answers or 1
 `,
   },
   renew: {
-    sha: '12bf1be9128eee3a0a9dbe29832c22b9c8ce6fed',
+    sha: 'df05c8be41b1c32375078bf4de00e022ed5259e4',
     source: `${clock}local answers, slow = nil, nil
 ${values}local lastTtl, expires, life = nil, nil, nil
 for index = 1, #KEYS do
@@ -1130,13 +1230,13 @@ return answers
 `,
   },
   stockTidy: {
-    sha: '7264c46238587f69cd12447b3429a0d9f25bca33',
+    sha: 'd21b0eb595630ad0694ddcc4320d8a8a0885264e',
     source: `${clock}if call('EXISTS', KEYS[1]) == 1 then return 0 end
 return call('UNLINK', KEYS[2], KEYS[3])
 `,
   },
   tidy: {
-    sha: 'c25e9ff4b5815776df8179152674b60bb28fb559',
+    sha: '466f0a15f63b5567153612694c7f8da022296f53',
     source: `${clock}${state}${step}local key = KEYS[1]
 local value = call('GET', key)
 local state = load(value)

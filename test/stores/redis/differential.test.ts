@@ -64,10 +64,10 @@ it('does with every event what the model does', async () => {
   expect(events).toBeGreaterThan(12_000)
 })
 
-it('does with every batch what the model does', async () => {
+it.each(['mixed', 'busy'] as const)('does with every batch what the model does: %s stories', async (kind) => {
   let claims = 0
-  for (const [number, story] of fc.sample(stories, { seed, numRuns: STORIES }).entries()) {
-    const keys = ['a', 'b', 'c'].map((name) => `story ${number} {${name}}`)
+  for (const [number, story] of fc.sample(stories[kind], { seed, numRuns: STORIES }).entries()) {
+    const keys = ['a', 'b', 'c'].map((name) => `${kind} story ${number} {${name}}`)
     const moments = momentsOf(story, keys)
     const effects = await twin.play(moments, keys)
     const shelf = new Map<string, KeyState>()
@@ -103,36 +103,58 @@ interface Story {
   readonly moments: readonly Moment[]
 }
 
-const body = fc
-  .record({
-    key: fc.integer({ min: 0, max: 2 }),
-    mode: fc.constantFrom(exclusive, exclusive, shared, permits(3, 1), permits(3, 2)),
-    ttlMs: fc.constantFrom(5, 20, 100),
-    queue: fc.boolean(),
-    owner: fc.constantFrom(null, null, null, 'x'),
-    lockDelayMs: fc.constantFrom(0, 0, 10),
-    meta: fc.constantFrom(null, '{"größe":"1 \u2028"}'),
-  })
-  .map(({ key, ...fields }) => ({ key, claim: fields }))
+type Body = Omit<Claim, 'id' | 'key' | 'actor' | 'label' | 'group' | 'replaces'>
 
-const stories: fc.Arbitrary<Story> = fc.record({
-  bodies: fc
-    .array(body, { minLength: 9, maxLength: 9 })
-    .map((all) =>
-      all.map(({ key, claim }, index) => ({ key, claim: claimOf(`claim ${index}`, { ...claim }) })),
-    ),
-  moments: fc.array(
-    fc.record({
-      waitMs: fc.constantFrom(0, 0, 1, 3, 12),
-      kind: fc.constantFrom('claim' as const, 'claim' as const, 'renew' as const, 'release' as const),
-      parts: fc.array(fc.record({ who: fc.integer({ min: 0, max: 8 }), grouped: fc.boolean() }), {
-        minLength: 1,
-        maxLength: 6,
-      }),
-    }),
-    { minLength: MOMENTS_PER_STORY, maxLength: MOMENTS_PER_STORY },
-  ),
+const mixed: fc.Arbitrary<Body> = fc.record({
+  mode: fc.constantFrom(exclusive, exclusive, shared, permits(3, 1), permits(3, 2)),
+  ttlMs: fc.constantFrom(5, 20, 100),
+  queue: fc.boolean(),
+  owner: fc.constantFrom(null, null, null, 'x'),
+  lockDelayMs: fc.constantFrom(0, 0, 10),
+  meta: fc.constantFrom(null, '{"größe":"1 \u2028"}'),
 })
+
+/** What the short form of a line is for, and little else. */
+const plain: fc.Arbitrary<Body> = fc.record({
+  mode: fc.constant(exclusive),
+  ttlMs: fc.constantFrom(5, 20, 100),
+  queue: fc.constantFrom(true, true, true, true, false),
+  owner: fc.constant(null),
+  lockDelayMs: fc.constantFrom(0, 0, 0, 0, 0, 0, 0, 0, 10),
+  meta: fc.constantFrom(null, '{"größe":"1 \u2028"}'),
+})
+
+const stories = {
+  mixed: storiesOf(mixed, 2, ['claim', 'claim', 'renew', 'release']),
+  busy: storiesOf(plain, 0, ['claim', 'claim', 'claim', 'claim', 'claim', 'renew', 'release']),
+}
+
+function storiesOf(
+  body: fc.Arbitrary<Body>,
+  lastKey: number,
+  kinds: readonly Moment['kind'][],
+): fc.Arbitrary<Story> {
+  const keyed = fc.record({ key: fc.integer({ min: 0, max: lastKey }), claim: body })
+  const part = fc.record({
+    who: fc.integer({ min: 0, max: 8 }),
+    grouped: lastKey === 0 ? fc.constant(false) : fc.boolean(),
+  })
+  return fc.record({
+    bodies: fc
+      .array(keyed, { minLength: 9, maxLength: 9 })
+      .map((all) =>
+        all.map(({ key, claim }, index) => ({ key, claim: claimOf(`claim ${index}`, { ...claim }) })),
+      ),
+    moments: fc.array(
+      fc.record({
+        waitMs: fc.constantFrom(0, 0, 1, 3, 12),
+        kind: fc.constantFrom(...kinds),
+        parts: fc.array(part, { minLength: 1, maxLength: lastKey === 0 ? 1 : 6 }),
+      }),
+      { minLength: MOMENTS_PER_STORY, maxLength: MOMENTS_PER_STORY },
+    ),
+  })
+}
 
 function momentsOf({ bodies, moments }: Story, keys: readonly string[]) {
   let nowMs = 5000

@@ -36,10 +36,9 @@ export function staged(name: string, { source }: { readonly source: string }, of
   replace("stampText = time[1] .. sub('00000' .. time[2], -6)", "stampText = format('%016.0f', ARGV[#ARGV])")
   replace('nowText = sub(stampText, 1, 13)', "nowText = format('%013.0f', ARGV[#ARGV - 1])")
   if (offerMs !== undefined) replace('local OFFER = 1000\n', `local OFFER = ${offerMs}\n`)
-  replace(
-    "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])",
-    "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])",
-  )
+  const publish = "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])"
+  text = text.replaceAll(publish, () => "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])")
+  assert.ok(text.includes('RPUSH') && !text.includes('PUBLISH'), `${name}.lua must publish only by: ${publish}`)
   return { source: text, sha: createHash('sha1').update(text).digest('hex') }
 }
 

@@ -12,6 +12,7 @@
 -- @include lib/clock.lua
 -- The letter f: of a free key, and of a claim with further fields.
 local FREE, FULL = 102, 102
+local find, DAY, NO_DELAY = string.find, '0086400000', '\0' .. '0\0'
 local answers, claims = nil, nil
 -- A key that is free and whose last sequence number is below the stamp is written as less than this.
 local freeText = '1f' .. stampText
@@ -52,8 +53,51 @@ while index <= #KEYS do
       answers = {}
       for earlier = 1, index - 1 do answers[earlier] = stamp end
     end
+    -- Behind an exclusive hold, and behind others like itself, a claim is put at the end of the line as it came, or turned away.
+    local whole, form, answer = nil, nil, nil
+    if letter ~= FULL and byte(value) == 49 then
+      form = byte(value, 2)
+      whole = alike and opening .. who .. after .. ending or argument
+    end
+    if (form == 113 or (form == 120 and sub(value, -3) == NO_DELAY and sub(value, 45, 54) <= DAY and #value < 1e5))
+      and #whole < 1e5 and sub(whole, 2, 11) <= DAY then
+      local digits, ends = byte(whole, -1) - 48, sub(value, 32, 44) + sub(value, 45, 54)
+      local first = form == 113 and 78 or 55
+      if ends > now and sub(whole, -4 - digits, -2 - digits) == NO_DELAY
+        and (form == 120 or (sub(value, 60, 72) > nowText and sub(value, 55, 59) < '99999'))
+        and not find(value, sub(whole, 12, find(whole, '\0', 12, true)), first, true) then
+        local stop = find(value, '\0', first, true)
+        local label = find(value, '\0', stop + 1, true)
+        local place, expires = 0, format('%013.0f', now + sub(whole, 2, 11))
+        local soonest, tail = expires, nil
+        if form == 113 then
+          local at = 78 + sub(value, 73, 77)
+          while at <= #value do
+            ends = math.min(ends, sub(value, at + 5, at + 17))
+            at = at + 31 + sub(value, at, at + 4)
+          end
+          place, tail = sub(value, 55, 59) + 0, sub(value, 73)
+          if sub(value, 60, 72) < soonest then soonest = sub(value, 60, 72) end
+        else
+          tail = format('%05d', #value - 54) .. sub(value, 55)
+        end
+        if byte(whole) == 120 then
+          place = place + 1
+          call('SET', key, '1q' .. sub(value, 3, 54) .. format('%05d', place) .. soonest .. tail .. format('%05d', #whole)
+            .. expires .. nowText .. whole, 'PX', sub(whole, -1 - digits, -2))
+          if place == 1 then
+            local letter = { sub(value, stop + 1, label - 1), 'contended\0' .. sub(value, first, stop) .. '\0' .. key }
+            call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])
+          end
+        else
+          place = 0
+        end
+        answer = { 'blocked', place, ends - now, now, sub(value, label + 1, find(value, '\0', label + 1, true) - 1),
+          now - sub(value, 19, 31) }
+      end
+    end
     -- Everything else is made only when it is needed: the short way makes no function at all.
-    if not claims then
+    if not answer and not claims then
       -- @include lib/step.lua
       -- @include lib/claim.lua
       local function claimOne(key, value, argument)
@@ -99,7 +143,9 @@ while index <= #KEYS do
       claims = { one = claimOne, group = claimGroup, of = claimOf }
     end
     local group = letter == FULL and claims.of(argument).group
-    if group then
+    if answer then
+      answers[index] = answer
+    elseif group then
       local last = index
       while last < #KEYS and byte(ARGV[last + 1]) == FULL and claims.of(ARGV[last + 1]).group == group do
         last = last + 1

@@ -4,6 +4,7 @@
 -- Answers: 1 if all were released; else one answer for each claim: 1 released, 0 absent, -1 for an unknown format
 -- @include lib/clock.lua
 local answers, slow = nil, nil
+local find = string.find
 -- @include lib/values.lua
 for index = 1, #KEYS do
   local key, id = KEYS[index], ARGV[index]
@@ -17,6 +18,28 @@ for index = 1, #KEYS do
     and sub(value, 32, 44) + sub(value, 45, 54) > now then
     -- The key is kept for a day from the end of the hold already.
     call('SET', key, '1f' .. sub(value, 3, 18), 'KEEPTTL')
+    if answers then answers[index] = 1 end
+  -- The letters 1q: the same, and others wait for it, all of them alive. The first of them has it from now on.
+  elseif version == 49 and form == 113 and sub(value, 78, 77 + #id) == id and byte(value, 78 + #id) == 0
+    and sub(value, 32, 44) + sub(value, 45, 54) > now and sub(value, 60, 72) > nowText then
+    local at, left = 78 + sub(value, 73, 77), sub(value, 55, 59) - 1
+    local claim = sub(value, at + 31, at + 30 + sub(value, at, at + 4))
+    local digits = byte(claim, -1) - 48
+    local tail, life, seq = sub(claim, 12, -2 - digits), sub(claim, 2, 11), stampText
+    if life + 0 > OFFER then life = format('%010.0f', OFFER) end
+    if sub(value, 3, 18) >= seq then seq = format('%016.0f', sub(value, 3, 18) + 1) end
+    local text = seq .. nowText .. nowText .. life
+    if left == 0 then
+      text = '1x' .. text .. tail
+    else
+      text = '1q' .. text .. format('%05d', left) .. sub(value, 60, 72) .. format('%05d', #tail) .. tail .. sub(value, at + 31 + #claim)
+    end
+    call('SET', key, text, 'PX', sub(claim, -1 - digits, -2))
+    local stop = find(tail, '\0', 1, true)
+    local inbox = sub(tail, stop + 1, find(tail, '\0', stop + 1, true) - 1)
+    local letter = { inbox, 'granted\0' .. sub(tail, 1, stop) .. format('%.0f', seq) .. '\0' .. '255\0' .. (left > 0 and '1' or '0')
+      .. '\0' .. nowText .. '\0' .. format('%.0f', life) .. '\0' .. key }
+    call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])
     if answers then answers[index] = 1 end
   else
     if not answers then

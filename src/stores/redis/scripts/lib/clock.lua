@@ -6,3 +6,5 @@ local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
 local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 86400000
+-- How long what is offered to a waiter is kept for it, in milliseconds.
+local OFFER = 1000

@@ -1,6 +1,5 @@
 -- The meaning of a lock: src/model/step.ts and src/model/draft.ts, line by line.
 -- @include state.lua
-local OFFER = 1000
 local letters = {}
 local keyName = nil
 
