@@ -10,7 +10,7 @@ import type { Soon, StoreNotice } from './store.ts'
 import { type Busy, busyAtOnce, detailsOf, Ticket, type TicketHome, tellTurnedAway } from './ticket.ts'
 
 /** How often, and for how long, a claim is handed over while others wait for the key in the store's line. */
-const HANDOVERS_WHEN_CONTENDED = 16
+const HANDOVERS_WHEN_CONTENDED = 8
 const HANDOVER_MS_WHEN_CONTENDED = 1000
 /** To wake another process takes about this long: whoever gives the key away sooner spends most of the time on that. */
 const WORTH_A_WAKE_UP_MS = 1

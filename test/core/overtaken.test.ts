@@ -29,7 +29,7 @@ test('a push that others wait, which overtakes the answer of the claim, is not f
   const locks = createLocks({ store: overtaking, runtime })
   onTestFinished(() => runtime.until(locks.close()))
   const work = () => new Promise<void>((resolve) => runtime.setTimer(resolve, 2, false))
-  await runtime.until(Promise.all(Array.from({ length: 20 }, () => locks.using('key', work))))
-  // The key is given away after sixteen hand-overs, and asked for again.
+  await runtime.until(Promise.all(Array.from({ length: 12 }, () => locks.using('key', work))))
+  // The key is given away after eight hand-overs, and asked for again.
   expect(attempts).toBe(2)
 })

@@ -38,7 +38,10 @@ export function staged(name: string, { source }: { readonly source: string }, of
   if (offerMs !== undefined) replace('local OFFER = 1000\n', `local OFFER = ${offerMs}\n`)
   const publish = "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])"
   text = text.replaceAll(publish, () => "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])")
-  assert.ok(text.includes('RPUSH') && !text.includes('PUBLISH'), `${name}.lua must publish only by: ${publish}`)
+  assert.ok(
+    text.includes('RPUSH') && !text.includes('PUBLISH'),
+    `${name}.lua must publish only by: ${publish}`,
+  )
   return { source: text, sha: createHash('sha1').update(text).digest('hex') }
 }
 
