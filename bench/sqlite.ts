@@ -4,7 +4,7 @@ import type { Context } from './context.ts'
 import type { Result, Row, Size, Target } from './result.ts'
 import { type Contest, contend } from './sqlite/contest.ts'
 import type { Outcome } from './sqlite/outcome.ts'
-import { SETTINGS, SUBJECTS } from './sqlite/subjects.ts'
+import { RING, SETTINGS, SUBJECTS, type SubjectName } from './sqlite/subjects.ts'
 import { median, quantile } from './statistics.ts'
 
 export const PAIR = new URL('./programs/pair.ts', import.meta.url)
@@ -50,9 +50,11 @@ async function compare(bundle: Bundle, size: Size, workload: Workload): Promise<
     ...workload,
     ...(size === 'tiny' ? { processes: 2, lastsMs: 100, warmUpMs: 10 } : { lastsMs: 1_500, warmUpMs: 1_000 }),
   }
-  const outcomes = new Map<string, Outcome[]>(SUBJECTS.map((subject) => [subject, []]))
+  const subjects: readonly SubjectName[] =
+    workload.keys === 'one' && workload.tasks === 1 ? [...SUBJECTS, RING] : SUBJECTS
+  const outcomes = new Map<string, Outcome[]>(subjects.map((subject) => [subject, []]))
   for (let round = 0; round < rounds; round++) {
-    for (const subject of round % 2 === 0 ? SUBJECTS : SUBJECTS.toReversed()) {
+    for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
       outcomes.get(subject)?.push(await contend(bundle.path(CONTENDER), { ...shape, subject }))
     }
   }
@@ -64,7 +66,7 @@ async function compare(bundle: Bundle, size: Size, workload: Workload): Promise<
     const rate = median(ours.map((own, index) => own.perSecond / (theirs[index] as Outcome).perSecond))
     const figures = figuresOf(theirs, workload.keys)
     rows.push({ workload: name, subject, figures: { ...figures, 'holdfast, times this': rate } })
-    if (subject !== OURS)
+    if (subject !== OURS && subject !== RING)
       targets.push(...targetsOf(workload, name, subject, figuresOf(ours, workload.keys), figures))
   }
   const overlaps = [...outcomes.values()].flat().reduce((sum, outcome) => sum + outcome.overlaps, 0)

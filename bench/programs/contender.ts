@@ -4,22 +4,23 @@ import type { Start, Visit } from '../contest.ts'
 import { nowNs } from '../now.ts'
 import type { Order } from '../sqlite/contest.ts'
 import type { Account } from '../sqlite/outcome.ts'
-import { openSubject } from '../sqlite/subjects.ts'
+import { openSubject, WARM_UP } from '../sqlite/subjects.ts'
 
 /** One of several processes whose tasks come in and go out, again and again, until the time is up. */
 const {
   subject: name,
   folder,
+  seat,
   tasks,
   keys,
   workMs,
   warmUpMs,
 } = JSON.parse(process.argv[2] as string) as Order
-const subject = openSubject(name, folder)
+const subject = openSubject(name, folder, seat)
 const keyOf = (index: number) => (keys === 'one' ? 'key' : `key-${process.pid}-${index}`)
 for (let index = 0; index < tasks; index++) subject.prepare(keyOf(index))
 // A service has long been compiled: what the first seconds of a process cost is not what is compared here.
-const warmUpKey = `warm-up-${process.pid}`
+const warmUpKey = `${WARM_UP}-${process.pid}`
 subject.prepare(warmUpKey)
 for (const endMs = performance.now() + warmUpMs; performance.now() < endMs; )
   await subject.run(warmUpKey, async () => {})

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { emit, type Row, type Size } from '../result.ts'
-import { openSubject, type Subject, type SubjectName } from '../sqlite/subjects.ts'
+import { openSubject, STATEMENTS, type Subject, type SubjectName } from '../sqlite/subjects.ts'
 import { median } from '../statistics.ts'
 
 /** One process, one key, nobody else: what a lock and its release cost. */
@@ -10,7 +10,8 @@ const size = process.argv[2] as Size
 const ROUNDS = size === 'tiny' ? 2 : 15
 const WARM_UP_ROUNDS = Math.floor(ROUNDS / 5)
 const ROUND_MS = size === 'tiny' ? 20 : 200
-const NAMES: readonly SubjectName[] = ['holdfast', 'proper-lockfile (default)']
+const PEER = 'proper-lockfile (default)'
+const NAMES: readonly SubjectName[] = ['holdfast', PEER, STATEMENTS]
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
 const subjects = NAMES.map((name) => ({ name, subject: openSubject(name, folder), rates: [] as number[] }))
@@ -48,7 +49,7 @@ const rows: Row[] = subjects.map(({ name, rates }) => ({
 emit({
   rows,
   targets: rows
-    .filter(({ subject }) => subject !== NAMES[0])
+    .filter(({ subject }) => subject === PEER)
     .map(({ workload, subject, figures }) => ({
       what: `${workload}: rate, times ${subject}`,
       value: figures['holdfast, times this'] as number,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { Start } from '../contest.ts'
 import { nowNs } from '../now.ts'
 import { type Account, type Outcome, outcomeOf } from './outcome.ts'
-import type { SubjectName } from './subjects.ts'
+import type { Seat, SubjectName } from './subjects.ts'
 
 /** What every subject is given alike. */
 export interface Contest {
@@ -23,17 +23,18 @@ export interface Contest {
 }
 
 /** What one process is told. */
-export type Order = Contest & { readonly folder: string }
+export type Order = Contest & { readonly folder: string; readonly seat: Seat }
 
 const NANOSECONDS_PER_MS = 1e6
 
 /** Lets processes of `program` contend. */
 export async function contend(program: string, contest: Contest): Promise<Outcome> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-'))
-  const order: Order = { ...contest, folder }
-  const children = Array.from({ length: contest.processes }, () =>
-    fork(program, [JSON.stringify(order)], { execArgv: [] }),
-  )
+  const places = contest.processes
+  const children = Array.from({ length: places }, (_, place) => {
+    const order: Order = { ...contest, folder, seat: { place, places } }
+    return fork(program, [JSON.stringify(order)], { execArgv: [] })
+  })
   try {
     await Promise.all(children.map((child) => once(child, 'message')))
     const startNs = nowNs() + 20 * NANOSECONDS_PER_MS

@@ -1,8 +1,11 @@
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createLocks } from 'holdfast'
 import { sqlite } from 'holdfast/sqlite'
 import { type LockOptions, lock } from 'proper-lockfile'
+import { loadBinding } from '../../src/stores/sql/sqlite/binding.ts'
 
 /** Something that lets one after another do its work, for each key. */
 export interface Subject {
@@ -13,7 +16,19 @@ export interface Subject {
 }
 
 export const SUBJECTS = ['holdfast', 'proper-lockfile (every 5 ms)', 'proper-lockfile (default)'] as const
-export type SubjectName = (typeof SUBJECTS)[number]
+/** No locks, but the least that one takes: what is written, and to wake another process. */
+export const STATEMENTS = 'two bare statements'
+export const RING = 'a ring of sockets'
+export type SubjectName = (typeof SUBJECTS)[number] | typeof STATEMENTS | typeof RING
+
+/** Which of several processes this is. */
+export interface Seat {
+  readonly place: number
+  readonly places: number
+}
+
+/** How the keys begin that a process takes by itself before anything is measured. */
+export const WARM_UP = 'warm-up'
 
 /** How each waits, for the reader of the figures. */
 export const SETTINGS: Readonly<Record<SubjectName, string>> = {
@@ -22,10 +37,17 @@ export const SETTINGS: Readonly<Record<SubjectName, string>> = {
     'tuned: retries: { forever: true, factor: 1, minTimeout: 5 }, a look every 5 ms',
   'proper-lockfile (default)':
     'retries: { forever: true }, the pauses that it has by default: 1 s, 2 s, 4 s, …',
+  [STATEMENTS]:
+    'no lock: a conditional upsert and a conditional update of an SQLite file, written as ours is',
+  [RING]: 'no lock: whoever leaves writes a byte to a socket of the next process',
 }
 
 /** Opens a subject whose files are in `folder`. */
-export function openSubject(name: SubjectName, folder: string): Subject {
+export function openSubject(
+  name: SubjectName,
+  folder: string,
+  seat: Seat = { place: 0, places: 1 },
+): Subject {
   switch (name) {
     case 'holdfast':
       return holdfast(folder)
@@ -33,6 +55,10 @@ export function openSubject(name: SubjectName, folder: string): Subject {
       return lockfile(folder, { forever: true, factor: 1, minTimeout: 5 })
     case 'proper-lockfile (default)':
       return lockfile(folder, { forever: true })
+    case STATEMENTS:
+      return statements(folder)
+    case RING:
+      return ring(folder, seat)
   }
 }
 
@@ -50,5 +76,53 @@ function lockfile(folder: string, retries: Required<LockOptions>['retries']): Su
       await release()
     },
     async close() {},
+  }
+}
+
+function statements(folder: string): Subject {
+  const { DatabaseSync } = loadBinding()
+  const database = new DatabaseSync(join(folder, 'bare.db'))
+  database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL')
+  database.exec('CREATE TABLE bare (key TEXT PRIMARY KEY, holder TEXT) WITHOUT ROWID')
+  const take = database.prepare(`INSERT INTO bare VALUES (?, ?) ON CONFLICT (key) DO UPDATE
+    SET holder = excluded.holder WHERE holder IS NULL`)
+  const give = database.prepare('UPDATE bare SET holder = NULL WHERE key = ? AND holder = ?')
+  return {
+    prepare() {},
+    async run(key, work) {
+      take.run(key, 'me')
+      await work()
+      give.run(key, 'me')
+    },
+    close: async () => database.close(),
+  }
+}
+
+function ring(folder: string, { place, places }: Seat): Subject {
+  const socketOf = (place: number): string => join(folder, `ring-${place}`)
+  let begin = (): void => {}
+  let turn = Promise.resolve()
+  const wait = (): void => {
+    turn = new Promise((resolve) => {
+      begin = resolve
+    })
+  }
+  // The first place begins; everybody else is told.
+  if (place > 0) wait()
+  const server = createServer((socket) => socket.on('data', () => begin())).listen(socketOf(place))
+  const listening = once(server, 'listening')
+  let next: Socket | null = null
+  return {
+    prepare() {},
+    async run(key, work) {
+      await listening
+      if (key.startsWith(WARM_UP)) return work()
+      await turn
+      await work()
+      wait()
+      next ??= connect(socketOf((place + 1) % places))
+      next.write('.')
+    },
+    close: async () => void server.close(),
   }
 }

@@ -74,6 +74,23 @@ describe('tokens', () => {
     expect(found(new Tale().visit(0, 10, 'a-1', 5).visit(20, 30, 'b-1', 5).story)).toContain('tokens')
   })
 
+  it('of a hold that the store forgot, and its process handed on before it knew, are those of the old hold', () => {
+    const tale = (grantedMs: number) =>
+      new Tale()
+        .fault(20, 20, 'flush')
+        .asked(grantedMs - 1, 'a-1', { handover: true })
+        .granted(grantedMs, 'a-1', 256)
+        .visit(30, 60, 'b-1', 512)
+        .asked(35, 'a-2', { handover: true })
+        .released(40, 'a-1')
+        .granted(41, 'a-2', 257)
+        .released(50, 'a-2', 'expired').story
+    expect(found(tale(10), FORGETFUL)).toEqual([])
+    expect(found(tale(10))).toContain('tokens')
+    // A hold that was granted after the fault was not forgotten by it.
+    expect(found(tale(25), FORGETFUL)).toContain('tokens')
+  })
+
   it('of claims that were made at the same time may be told in another order', () => {
     const tale = new Tale()
       .asked(0, 'a-1', { mode: 'shared' })

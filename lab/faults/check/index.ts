@@ -67,7 +67,7 @@ export function examine(story: Story, expected: Expectations, bounds: Bounds = B
       ...classA,
       // An overlap explains itself better than the search that it also stops.
       ...model.filter(({ key }) => !classA.some((overlap) => overlap.key === key)),
-      ...tokens(story),
+      ...tokens(story, rules),
       ...stale,
       ...recovered.late,
       ...lostWakeUps,

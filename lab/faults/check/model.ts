@@ -1,3 +1,4 @@
+import { handedOnForgotten } from './forgotten.ts'
 import { linearizable, type Step } from './linearizable.ts'
 import { compatible, explains, type OverlapRules } from './overlaps.ts'
 import { byKey, type Granted, grantedOf, type Story } from './story.ts'
@@ -12,11 +13,13 @@ interface State {
 /**
  * Whether the history of each key is one of a lock: grants and ends in some order in which no two holders exclude each other and
  * every token is above the one before. Claims that were refused, or whose outcome nobody knows, may always have done nothing, so
- * that they explain nothing and are left out.
+ * that they explain nothing and are left out, and so are hand-overs of what the store had forgotten.
  */
 export function lockModel(story: Story, rules: OverlapRules): Violation[] {
   const found: Violation[] = []
-  for (const [key, visits] of byKey(grantedOf(story.visits))) {
+  for (const [key, all] of byKey(grantedOf(story.visits))) {
+    const forgotten = handedOnForgotten(all, story, rules)
+    const visits = all.filter(({ op }) => !forgotten.has(op))
     const successions = new Successions(visits)
     const steps = visits.flatMap((visit) => [
       grantOf(visit, rules.permits),

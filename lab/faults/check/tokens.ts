@@ -1,14 +1,17 @@
+import { handedOnForgotten } from './forgotten.ts'
+import type { OverlapRules } from './overlaps.ts'
 import { byKey, grantedOf, type Story } from './story.ts'
 import type { Violation } from './violation.ts'
 
-/** Tokens of one key are all different, and whoever asked after somebody was granted has a higher one. */
-export function tokens(story: Story): Violation[] {
+/** Tokens of one key are all different, and whoever the store granted after somebody was granted has a higher one. */
+export function tokens(story: Story, rules: OverlapRules): Violation[] {
   const found: Violation[] = []
   const withToken = grantedOf(story.visits).flatMap((visit) =>
     visit.token === null ? [] : [{ ...visit, token: visit.token }],
   )
   for (const [key, visits] of byKey(withToken)) {
     const seen = new Map<bigint, string>()
+    const forgotten = handedOnForgotten(visits, story, rules)
     const granted = [...visits].sort((one, other) => one.settledMs - other.settledMs)
     let next = 0
     let highest: (typeof granted)[number] | null = null
@@ -28,7 +31,7 @@ export function tokens(story: Story): Violation[] {
           ops: [same, op],
         })
       seen.set(token, op)
-      if (highest !== null && token < highest.token) {
+      if (highest !== null && token < highest.token && !forgotten.has(op)) {
         const what = `${op} asked after ${highest.op} was granted, and its token ${token} is not above ${highest.token}`
         found.push({ check: 'tokens', atMs, key, what, ops: [highest.op, op] })
       }
