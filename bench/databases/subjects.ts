@@ -185,7 +185,8 @@ async function overVerrou(store: object, database: Destroyable): Promise<Subject
   return {
     async run(key, work) {
       const lock = factory.createLock(key, TTL_MS)
-      if (!(await lock.acquire())) throw new Error(`${key} was not acquired`)
+      // When many ask at once, the database may end one of them because of a deadlock; its user would ask again.
+      while (!(await lock.acquire().catch(() => false)));
       await work()
       await lock.release()
     },
