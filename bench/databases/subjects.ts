@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createLocks } from 'holdfast'
 import { mysql } from 'holdfast/mysql'
 import { postgres } from 'holdfast/postgres'
@@ -24,6 +25,7 @@ export const VERROU = ['verrou (Knex)', 'verrou (Kysely)'] as const
 /** Who waits looks again about that often, where a library lets one say so. */
 const POLL_MS = 5
 const TTL_MS = 10_000
+const LONGEST_TURN_MS = 1000
 /** How the keys begin that a process takes by itself before anything is measured. */
 export const WARM_UP = 'warm-up'
 
@@ -142,12 +144,17 @@ async function ring(url: string, { place, places }: Seat): Promise<Subject> {
   return {
     async run(key, work) {
       // What one does alone, to warm up, is not passed on.
-      const passes = !key.startsWith(WARM_UP)
-      if (passes) await turn
+      if (key.startsWith(WARM_UP)) {
+        await work()
+        await sender.query({ name: 'pass', text, values: [place, 'nobody'] })
+        return
+      }
+      // When the time is up the ring breaks, and whoever still waits has waited in vain.
+      const mine = await Promise.race([turn.then(() => true), sleep(LONGEST_TURN_MS, false, { ref: false })])
+      if (!mine) return
       await work()
-      if (passes) wait()
-      const next = passes ? `ring${(place + 1) % places}` : 'nobody'
-      await sender.query({ name: 'pass', text, values: [place, next] })
+      wait()
+      await sender.query({ name: 'pass', text, values: [place, `ring${(place + 1) % places}`] })
     },
     close: async () => void (await Promise.all([sender.end(), listener.end()])),
   }
