@@ -80,6 +80,18 @@ const roles: Record<string, () => unknown> = {
     }
   },
 
+  /** Opens and closes the file again and again, as one who comes and goes. */
+  async 'come and go'() {
+    for (let turn = 0; turn < 200; turn++) {
+      const store = openSqlite({ path })
+      const claim = claimOf(key)
+      await store.attempt([claim])
+      await store.release([claim])
+      await store.close()
+    }
+    say('done')
+  },
+
   /** Opens, holds and waits, and has nothing else to do. */
   async idle() {
     const store = openSqlite({ path })

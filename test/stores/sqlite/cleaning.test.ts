@@ -100,7 +100,7 @@ test('clean-up goes by an index', () => {
   }
 })
 
-test('the write-ahead log is emptied as soon as nobody reads an old part of it', async () => {
+test('the write-ahead log is started anew as soon as nobody reads an old part of it', async () => {
   const machine = new Machine()
   const store = machine.open()
   const megabytes = () => statSync(`${machine.path}-wal`).size / 2 ** 20
@@ -108,9 +108,20 @@ test('the write-ahead log is emptied as soon as nobody reads an old part of it',
   await use(store, 'busy')
   reader.exec('BEGIN')
   reader.prepare('SELECT count(*) FROM holdfast_keys').get()
-  for (let n = 0; n < 2500; n++) await use(store, `k${n % 50}`)
-  expect(megabytes()).toBeGreaterThan(16)
+  for (let n = 0; n < 9000; n++) await use(store, `k${n % 50}`)
+  const grown = megabytes()
+  expect(grown).toBeGreaterThan(16)
   reader.exec('COMMIT')
   for (let n = 0; n < 128; n++) await use(store, 'busy')
-  expect(megabytes()).toBeLessThan(2)
+  const after = megabytes()
+  for (let n = 0; n < 4000; n++) await use(store, `k${n % 50}`)
+  expect(megabytes(), 'written over, from the beginning').toBe(after)
+  expect(after).toBeLessThan(grown + 1)
+})
+
+test('a busy file has a log of bounded length', async () => {
+  const machine = new Machine()
+  const store = machine.open()
+  for (let n = 0; n < 20_000; n++) await use(store, `k${n % 50}`)
+  expect(statSync(`${machine.path}-wal`).size / 2 ** 20).toBeLessThan(18)
 })

@@ -76,3 +76,15 @@ test('many processes can open a new file at the same moment', async () => {
   const children = Array.from({ length: 4 }, (_, n) => new Child('open', path, `k${n}`))
   expect(await Promise.all(children.map((child) => child.says()))).toEqual(Array(4).fill('granted'))
 })
+
+// The locks of a process on a file end as soon as it closes any descriptor of that file: if ours did, whoever opens the
+// file would take it for abandoned and cut off its index under the others.
+test('a busy process goes on while others come and go', async () => {
+  const path = join(tempFolder(), 'locks.db')
+  const busy = new Child('spin', path)
+  expect(await busy.says()).toBe('spinning')
+  expect(await new Child('come and go', path, 'other').says()).toBe('done')
+  expect(busy.process.signalCode).toBe(null)
+  await busy.kill()
+  expect(rawDatabase(path).prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' })
+})

@@ -9,12 +9,15 @@ import { LazyStatement } from './statement.ts'
 const OPEN_PATIENCE_MS = 5000
 const OPEN_RETRY_MS = 5
 
-/** Pages in the write-ahead log, 32 MB, at which SQLite empties it if nobody did so earlier. */
-const CHECKPOINT_PAGES = 8000
+/** A commit writes whole pages to the log, and rows are short. Only for a new file: it keeps what it was made with. */
+const PAGE_BYTES = 1024
+/** The length of the write-ahead log at which SQLite starts it anew if nobody did so earlier, and to which it is cut then. */
+const LONGEST_LOG_BYTES = 32 * 1024 * 1024
 
 /** An open database, with its tables. */
 export class Connection {
   readonly file: string
+  readonly pageBytes: number
   private readonly database: Database
   private readonly statements: LazyStatement[] = []
   private readonly begin: Statement
@@ -24,6 +27,7 @@ export class Connection {
   constructor(binding: Binding, file: string) {
     this.file = file
     this.database = open(binding, file)
+    this.pageBytes = pageBytesOf(this.database)
     this.begin = this.prepare('BEGIN IMMEDIATE')
     this.commit = this.prepare('COMMIT')
     this.rollback = this.prepare('ROLLBACK')
@@ -80,11 +84,14 @@ function open(binding: Binding, file: string): Database {
   let database: Database | null = null
   try {
     database = new binding.DatabaseSync(file)
-    database.exec(`PRAGMA busy_timeout = ${OPEN_PATIENCE_MS}`)
+    database.exec(`PRAGMA busy_timeout = ${OPEN_PATIENCE_MS}; PRAGMA page_size = ${PAGE_BYTES}`)
     useWriteAheadLog(database, file)
     // A power cut may take the last commits along. That is harmless: the holds in them are of another boot, hence dead,
     // and a token that was lost with them cannot come back, because the next one is at least the wall clock's stamp.
-    database.exec(`PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${CHECKPOINT_PAGES}`)
+    const pages = Math.floor(LONGEST_LOG_BYTES / pageBytesOf(database))
+    database.exec(
+      `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${pages}; PRAGMA journal_size_limit = ${LONGEST_LOG_BYTES}`,
+    )
     requireSchema(database)
     // From here on nobody waits inside SQLite: it would block the event loop, and it is not fair.
     database.exec('PRAGMA busy_timeout = 0')
@@ -93,6 +100,10 @@ function open(binding: Binding, file: string): Database {
     database?.close()
     throw whyNotOpened(error, file)
   }
+}
+
+function pageBytesOf(database: Database): number {
+  return (database.prepare('PRAGMA page_size').get() as { readonly page_size: number }).page_size
 }
 
 /** The first to open a file changes its journal, and SQLite does not wait for others who are about to do the same. */
