@@ -51,8 +51,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'no own timer while renewal hangs',
     watchdog,
-    'this.schedule(hold, Number.POSITIVE_INFINITY)',
-    'this.alarms.remove(hold)',
+    'this.cohorts.wake(cohort, cohort.endMs)\n    return settled',
+    'this.cohorts.shut(cohort)\n    return settled',
   ),
   {
     name: 'no rollback after an unknown attempt',

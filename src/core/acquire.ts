@@ -11,14 +11,17 @@ type Push = StoreNotice & { kind: 'granted' }
 
 /** Who is told how a pursuit ends. */
 export interface Pursuer {
+  /** What the store tells about the claim comes through the pursuer; else the claim must be found by its id. */
+  readonly hears: boolean
   granted(pursuit: Pursuit, grant: Grant): void
   /** The one attempt of a claim that does not wait was blocked. */
   busy(pursuit: Pursuit, blocked: Blocked): void
   failed(pursuit: Pursuit, error: LockError): void
 }
 
-/** The two next in line look again about once in an offer's life, in case the one before them is dead. */
+/** Whoever is next looks again about once in an offer's life, in case the one before it is dead; whoever is far behind, less often. */
 const NEXT_LOOK_MS = 1000
+const LOOK_PER_PLACE_MS = 500
 const FIRST_BACKOFF_MS = 25
 const LONGEST_BACKOFF_MS = 1000
 /** A look at the very moment of an expiry comes too early by the difference of two clocks. */
@@ -84,12 +87,12 @@ export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     this.pursuer = pursuer
   }
 
-  /** Makes an attempt. What is known at once is returned; else null, and the pursuer will be told. */
+  /** Makes an attempt. What an immediate store says at once is returned; else null, and the pursuer is told, perhaps at once. */
   begin(sentAtMs: number): Grant | Blocked | null {
-    const { courier, targets } = this.engine
+    const { courier } = this.engine
     if (courier.immediate) return this.follow(ask(this.engine, this.claim), sentAtMs)
     this.sentAtMs = sentAtMs
-    targets.set(this.claim.id, this)
+    this.listen()
     courier.postAttempt(this.claim, this)
     return null
   }
@@ -102,7 +105,7 @@ export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
       return null
     }
     if (answers instanceof Promise) {
-      this.engine.targets.set(this.claim.id, this)
+      this.listen()
       answers.then(
         ([answer]) => this.answered(answer as ClaimAnswer),
         (error) => this.failed(error),
@@ -206,7 +209,7 @@ export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     this.blocked = answer
     this.blockedSentAtMs = sentAtMs
     this.phase = 'waiting'
-    this.engine.targets.set(this.claim.id, this)
+    this.listen()
     if (first && this.engine.events.has('waiting')) {
       const { position, holder } = answer
       this.engine.events.emit('waiting', { key: this.request.key, position, holder: holder?.label ?? null })
@@ -223,9 +226,10 @@ export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     const chance = this.engine.runtime.random()
     if (spin !== null) return spin.everyMs * (1 - spin.jitter * chance)
     const keepPlaceMs = (this.claim.ttlMs / 3) * (0.9 + 0.1 * chance)
-    if (position > 2) return keepPlaceMs
-    const expiryMs = retryAfterMs === null ? Number.POSITIVE_INFINITY : retryAfterMs + EXPIRY_SLACK_MS
-    return Math.min(keepPlaceMs, expiryMs, NEXT_LOOK_MS)
+    const lookMs = Math.max(NEXT_LOOK_MS, position * LOOK_PER_PLACE_MS)
+    const expiryMs =
+      retryAfterMs === null || position > 2 ? Number.POSITIVE_INFINITY : retryAfterMs + EXPIRY_SLACK_MS
+    return Math.min(keepPlaceMs, expiryMs, lookMs)
   }
 
   /**
@@ -277,9 +281,14 @@ export class Pursuit implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     this.pursuer.failed(this, error)
   }
 
+  private listen(): void {
+    if (!this.pursuer.hears) this.engine.targets.set(this.claim.id, this)
+  }
+
   private leave(): void {
     this.phase = 'over'
     this.engine.waits.remove(this)
+    if (this.pursuer.hears) return
     if (this.engine.targets.get(this.claim.id) === this) this.engine.targets.delete(this.claim.id)
   }
 }

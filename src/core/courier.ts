@@ -14,12 +14,17 @@ export class Courier {
   private attempts = new Load<ClaimAnswer>()
   private releases = new Load<ReleaseAnswer>()
   private scheduled = false
+  private readonly full: number
 
   constructor(store: Store, runtime: Runtime, caller: Caller) {
     this.store = store
     this.runtime = runtime
     this.caller = caller
     this.immediate = store.traits.immediate
+    this.full =
+      store.partOf === undefined
+        ? (store.claimsPerCall ?? Number.POSITIVE_INFINITY)
+        : Number.POSITIVE_INFINITY
   }
 
   attempt(claims: readonly Claim[]): Soon<readonly ClaimAnswer[]> {
@@ -39,12 +44,12 @@ export class Courier {
   /** Sends a claim with the others of this tick. No promise is made for it: there may be thousands in a tick. */
   postAttempt(claim: Claim, receiver: Receiver<ClaimAnswer>): void {
     this.attempts.add(claim, receiver)
-    this.schedule()
+    this.goOn(claim, this.attempts.claims.length)
   }
 
   postRelease(claim: Claim, receiver: Receiver<ReleaseAnswer>): void {
     this.releases.add(claim, receiver)
-    this.schedule()
+    this.goOn(claim, this.releases.claims.length)
   }
 
   /** Which things are in which part of the store, by their places; a group is where its first claim is. Null for one part. */
@@ -65,7 +70,12 @@ export class Courier {
     return [...parts.values()]
   }
 
-  private schedule(): void {
+  /** As many as one call carries are sent at once, so that the store is at work while the next ones are collected; a group stays together. */
+  private goOn(last: Claim, count: number): void {
+    if (count >= this.full && last.group === null) {
+      this.flush()
+      return
+    }
     if (this.scheduled) return
     this.scheduled = true
     this.runtime.defer(this.flush)
@@ -75,29 +85,45 @@ export class Courier {
   private readonly flush = (): void => {
     this.scheduled = false
     const { attempts, releases } = this
-    if (attempts.claims.length > 0) this.attempts = new Load()
-    if (releases.claims.length > 0) this.releases = new Load()
-    const [others, own] = attempts.claims.length === 0 ? [releases, null] : releases.apartFrom(attempts)
+    const asked = attempts.claims.length > 0
+    const given = releases.claims.length > 0
+    if (asked) this.attempts = new Load()
+    if (given) this.releases = new Load()
+    if (asked && given) this.sendBoth(attempts, releases)
+    else if (asked) this.sendAttempts(attempts)
+    else if (given) this.sendReleases(releases)
+  }
+
+  private sendBoth(attempts: Load<ClaimAnswer>, releases: Load<ReleaseAnswer>): void {
+    const [others, own] = releases.apartFrom(attempts)
     this.sendReleases(others)
     this.sendAttempts(attempts)
     if (own !== null) this.sendReleases(own)
   }
 
+  // One claim alone is the usual case, and needs no more than its call.
   private sendAttempts(whole: Load<ClaimAnswer>): void {
-    for (const load of this.partsOf(whole))
-      this.caller.send('attempt', load.claims.length, () => this.store.attempt(load.claims), load)
+    if (whole.claims.length === 1) this.sendAttempt(whole)
+    else for (const load of this.partsOf(whole)) this.sendAttempt(load)
+  }
+
+  private sendAttempt(load: Load<ClaimAnswer>): void {
+    const { claims } = load
+    this.caller.send('attempt', claims.length, () => this.store.attempt(claims), load)
   }
 
   private sendReleases(whole: Load<ReleaseAnswer>): void {
-    for (const load of this.partsOf(whole))
-      this.caller.send('release', load.claims.length, () => this.store.release(load.claims), load)
+    if (whole.claims.length === 1) this.sendRelease(whole)
+    else for (const load of this.partsOf(whole)) this.sendRelease(load)
+  }
+
+  private sendRelease(load: Load<ReleaseAnswer>): void {
+    const { claims } = load
+    this.caller.send('release', claims.length, () => this.store.release(claims), load)
   }
 
   private partsOf<A>(load: Load<A>): readonly Load<A>[] {
-    const { length } = load.claims
-    if (length === 0) return NONE
-    // One alone is the usual case, and needs no more than this.
-    if (length === 1) return [load]
+    if (load.claims.length === 0) return NONE
     const parts = this.byPart(load.claims, itself)?.map((places) => load.only(places)) ?? [load]
     const { claimsPerCall } = this.store
     return claimsPerCall === undefined ? parts : parts.flatMap((part) => part.cut(claimsPerCall))

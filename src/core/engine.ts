@@ -32,13 +32,14 @@ export class Engine implements HoldKeeper {
   readonly abandoned: Abandoned
   /** Deadlines of those who wait: unlike the watchdog's, they keep the process alive. */
   readonly waits: Alarms
-  /** Who is told about a claim, by its id. The holds of the turnstile are found by their key instead. */
+  /** Who is told about a claim, by its id. Those of the turnstile are found by their key: a map of ids would never be at rest. */
   readonly targets = new Map<string, NoticeTarget>()
   /** Null where nobody looks for deadlocks. */
   readonly actors: Actors | null
   closing = false
   /** Closing waits for releases that are under way, as it waits for those that it makes itself. */
-  readonly releasing = new Set<Releasing>()
+  private releasing = 0
+  private whenReleased: (() => void) | null = null
   turnstile: NoticeTarget | null = null
   /** Whoever counts; null when nobody does. */
   meter: Meter | null = null
@@ -129,9 +130,9 @@ export class Engine implements HoldKeeper {
 
   /** Stops renewing, waits for a renewal under way, then compares and deletes. */
   letGo(hold: Hold): Outcome | Releasing {
+    const { renewing } = hold
     this.watchdog.unwatch(hold)
     if (hold.listed) this.targets.delete(hold.claim.id)
-    const { renewing } = hold
     if (renewing === null && this.courier.immediate) return this.releaseNow(hold)
     const releasing = new Releasing(this, hold)
     if (renewing === null) this.courier.postRelease(hold.claim, releasing)
@@ -139,21 +140,29 @@ export class Engine implements HoldKeeper {
     return releasing
   }
 
+  releaseBegan(): void {
+    this.releasing++
+  }
+
+  releaseEnded(): void {
+    this.releasing--
+    if (this.releasing === 0) this.whenReleased?.()
+  }
+
   async close(): Promise<void> {
     this.stopNotices()
     this.watchdog.stop()
     this.waits.clear()
     this.targets.clear()
-    await Promise.allSettled([...this.releasing].map(({ promise }) => promise))
+    if (this.releasing > 0)
+      await new Promise<void>((resolve) => {
+        this.whenReleased = resolve
+      })
     await this.abandoned.close()
     await this.actors?.watcher?.close()
     this.caller.close()
     await this.store.close()
     this.events.clear()
-  }
-
-  ring(hold: Hold, nowMs: number): void {
-    this.watchdog.ring(hold, nowMs)
   }
 
   /** What the store told about a claim that is held. */

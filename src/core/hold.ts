@@ -1,6 +1,6 @@
 import { LeaseLostError } from '../errors.ts'
 import type { Claim } from '../model/index.ts'
-import type { Alarm } from './alarms.ts'
+import type { Cohort } from './cohort.ts'
 import type { LockEvents } from './events.ts'
 import type { StoreNotice } from './store.ts'
 
@@ -25,7 +25,6 @@ export interface HoldUser {
 
 /** Who looks after a hold. */
 export interface HoldKeeper {
-  ring(hold: Hold, nowMs: number): void
   notice(hold: Hold, notice: StoreNotice): void
 }
 
@@ -35,7 +34,7 @@ export function driftMs(durationMs: number): number {
 }
 
 /** A claim that the store granted to this process, with its own deadline. The watchdog keeps it alive. */
-export class Hold implements Alarm {
+export class Hold {
   claim: Claim
   readonly token: bigint | null
   readonly spare: number
@@ -45,13 +44,11 @@ export class Hold implements Alarm {
   validUntilMs: number
   /** What the store grants from each renewal on; smaller while an offer is not confirmed. */
   lifeMs: number
-  /** When the next renewal is due; Infinity while one is under way or when none is wanted. */
+  /** When the next renewal is due; Infinity when none is wanted. */
   renewAtMs = Number.POSITIVE_INFINITY
   /** No renewal is sent after this. */
   renewUntilMs = Number.POSITIVE_INFINITY
   autoRenew: boolean
-  /** A renewal under way; settles, never rejects. */
-  renewing: Promise<void> | null = null
   /** Why the outcome of the last renewal is unknown, if it is. */
   renewError: unknown = null
   /** The event loop stood still: not trusted until a renewal proves it. */
@@ -60,8 +57,9 @@ export class Hold implements Alarm {
   /** Whether notices find it by the claim's id. */
   listed = false
   user: HoldUser | null = null
-  dueMs = 0
-  place = -1
+  /** Those that it is renewed together with, and its place among them: the watchdog's. */
+  cohort: Cohort | null = null
+  seat = -1
   private readonly keeper: HoldKeeper
 
   constructor(
@@ -84,19 +82,25 @@ export class Hold implements Alarm {
     this.keeper = keeper
   }
 
-  ring(nowMs: number): void {
-    this.keeper.ring(this, nowMs)
+  /** From now on it stands in the store as this. */
+  become(claim: Claim): void {
+    this.claim = claim
+    this.cohort?.forgetClaims()
   }
 
   notice(notice: StoreNotice): void {
     this.keeper.notice(this, notice)
   }
 
+  /** A renewal under way; settles, never rejects. */
+  get renewing(): Promise<void> | null {
+    return this.cohort === null ? null : this.cohort.renewing
+  }
+
   /** The store may still keep it, but a renewal that is overdue by a third of the life proves nothing any more. */
   trusted(nowMs: number): boolean {
-    return (
-      !this.ended && !this.doubted && nowMs < this.validUntilMs && nowMs <= this.renewAtMs + this.lifeMs / 3
-    )
+    if (this.ended || this.doubted || nowMs >= this.validUntilMs) return false
+    return nowMs <= this.renewAtMs + this.lifeMs / 3 || this.renewing !== null
   }
 
   remainingMs(nowMs: number): number {

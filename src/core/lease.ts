@@ -104,7 +104,7 @@ export class StoreLease implements WriteLease, HoldUser {
     this.assertOpen()
     while (hold.renewing !== null) await hold.renewing
     this.assertOpen()
-    hold.claim = { ...hold.claim, ttlMs }
+    hold.become({ ...hold.claim, ttlMs })
     // A shorter life counts from the moment it is asked for, whatever becomes of the request.
     hold.validUntilMs = Math.min(hold.validUntilMs, engine.runtime.nowMs() + ttlMs - driftMs(ttlMs))
     await this.track(engine.watchdog.renewNow(hold))
@@ -120,7 +120,7 @@ export class StoreLease implements WriteLease, HoldUser {
     const sentAtMs = engine.runtime.nowMs()
     const answers = this.track(engine.courier.attempt([claim]))
     // Once asked for, it may be done whatever the reply: from here on the lease is a reader's and nobody's to hand over.
-    hold.claim = { ...claim, replaces: null }
+    hold.become({ ...claim, replaces: null })
     this.detach()
     const [answer] = (await answers) as readonly [ClaimAnswer]
     if (answer.kind !== 'granted') {
@@ -226,8 +226,8 @@ export class StoreLease implements WriteLease, HoldUser {
       throw error
     }
     if (outcome instanceof Releasing) {
-      outcome.releaser = this
       this.outcome = outcome.promise
+      outcome.tells(this)
     } else if (outcome instanceof Promise) {
       this.outcome = outcome.then(
         (known) => {

@@ -16,7 +16,9 @@ interface Releaser {
 /** A release on its way. The lease is told first, so that it knows its end before whoever waits for it goes on. */
 export class Releasing implements Receiver<ReleaseAnswer> {
   readonly promise: Promise<Outcome>
-  releaser: Releaser | null = null
+  private releaser: Releaser | null = null
+  /** Tells what became of it before it was known whom to tell. */
+  private early: ((releaser: Releaser) => void) | null = null
   private readonly engine: Engine
   private readonly hold: Hold
   private resolve!: (outcome: Outcome) => void
@@ -29,11 +31,17 @@ export class Releasing implements Receiver<ReleaseAnswer> {
       this.resolve = resolve
       this.reject = reject
     })
-    engine.releasing.add(this)
+    engine.releaseBegan()
   }
 
   static settled(release: Soon<Outcome> | Releasing): Soon<Outcome> {
     return release instanceof Releasing ? release.promise : release
+  }
+
+  /** A store may have answered at once. */
+  tells(releaser: Releaser): void {
+    if (this.early === null) this.releaser = releaser
+    else this.early(releaser)
   }
 
   follow(answers: Promise<readonly ReleaseAnswer[]>): this {
@@ -45,17 +53,19 @@ export class Releasing implements Receiver<ReleaseAnswer> {
   }
 
   answered({ kind }: ReleaseAnswer): void {
-    this.engine.releasing.delete(this)
+    this.engine.releaseEnded()
     const outcome = kind === 'released' ? 'released' : 'expired'
-    this.releaser?.tell(outcome)
+    if (this.releaser === null) this.early = (releaser) => releaser.tell(outcome)
+    else this.releaser.tell(outcome)
     this.resolve(outcome)
   }
 
   /** The store may keep what was to be released, so it is tried again, apart from the caller. */
   failed(error: LockError): void {
-    this.engine.releasing.delete(this)
+    this.engine.releaseEnded()
     this.engine.abandoned.release(this.hold.claim)
-    this.releaser?.tellFailed(error)
+    if (this.releaser === null) this.early = (releaser) => releaser.tellFailed(error)
+    else this.releaser.tellFailed(error)
     this.reject(error)
   }
 }

@@ -82,11 +82,14 @@ class NodeTimer implements Timer {
   }
 }
 
+/** Its reactions are what `queueMicrotask` would queue, without the resource that Node makes around each of them. */
+const SETTLED = Promise.resolve()
+
 export const nodeRuntime: Runtime = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
   setTimer: (task, delayMs, background) => new NodeTimer(task, delayMs, background),
-  defer: queueMicrotask,
+  defer: (task) => void SETTLED.then(task),
   random: Math.random,
   newId,
 }

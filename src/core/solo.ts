@@ -48,6 +48,7 @@ export class Soloists {
 }
 
 class Soloist implements Pursuer, TicketHome {
+  readonly hears = false
   private readonly engine: Engine
   private readonly open: Set<Soloist>
   private pursuit: Pursuit | null = null
@@ -62,16 +63,17 @@ class Soloist implements Pursuer, TicketHome {
   enter(request: Request, claim: Claim): Soon<StoreLease | Busy> {
     this.pursuit = new Pursuit(this.engine, claim, request, this)
     const sinceMs = this.engine.runtime.nowMs()
+    if (!this.engine.courier.immediate) {
+      const ticket = this.wait(request, sinceMs)
+      this.pursuit.begin(sinceMs)
+      return ticket.promise
+    }
     const known = this.pursuit.begin(sinceMs)
     if (this.failure !== null) {
       tellTurnedAway(this.engine, request, 'failed', 0)
       throw this.failure
     }
-    if (known === null) {
-      this.open.add(this)
-      this.ticket = new Ticket(this.engine, request, sinceMs, this)
-      return this.ticket.promise
-    }
+    if (known === null) return this.wait(request, sinceMs).promise
     if ('kind' in known && known.kind === 'blocked')
       return busyAtOnce(this.engine, request, detailsOf(request, 0, known))
     return this.lease(claim, request, known as Grant, sinceMs)
@@ -107,6 +109,12 @@ class Soloist implements Pursuer, TicketHome {
     const unanswered = pursuit.unanswered()
     pursuit.cancel()
     return unanswered ?? detailsOf(ticket.request, ticket.waitedMs, pursuit.lastSeen())
+  }
+
+  private wait(request: Request, sinceMs: number): Ticket {
+    this.open.add(this)
+    this.ticket = new Ticket(this.engine, request, sinceMs, this)
+    return this.ticket
   }
 
   private lease(claim: Claim, request: Request, grant: Grant, sinceMs: number): StoreLease {

@@ -10,7 +10,7 @@ import type { Soon, StoreNotice } from './store.ts'
 import { type Busy, busyAtOnce, detailsOf, Ticket, type TicketHome, tellTurnedAway } from './ticket.ts'
 
 /** How often, and for how long, a claim is handed over while others wait for the key in the store's line. */
-const HANDOVERS_WHEN_CONTENDED = 8
+const HANDOVERS_WHEN_CONTENDED = 5
 const HANDOVER_MS_WHEN_CONTENDED = 1000
 /** To wake another process takes about this long: whoever gives the key away sooner spends most of the time on that. */
 const WORTH_A_WAKE_UP_MS = 1
@@ -38,7 +38,7 @@ export class Turnstile {
     return gate.idle ? gate.open(request) : gate.queue(request)
   }
 
-  /** What the store tells about a claim that is held through a gate. */
+  /** What the store tells about a claim that is held or wanted through a gate. */
   notice(notice: StoreNotice): void {
     this.gates.get(notice.key)?.notice(notice)
   }
@@ -62,6 +62,7 @@ export class Turnstile {
 }
 
 class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
+  readonly hears = true
   private readonly engine: Engine
   private readonly tickets: Ticket[] = []
   private pursuit: Pursuit | null = null
@@ -89,22 +90,22 @@ class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
     const { engine } = this
     const claim = engine.claimOf(request)
     const sinceMs = engine.runtime.nowMs()
-    let known: Grant | Blocked | null
-    if (engine.courier.immediate) {
-      const answers = ask(engine, claim)
-      const nowMs = engine.runtime.nowMs()
-      const grant = grantedAtOnce(answers, claim, sinceMs, nowMs)
-      if (grant !== null) return this.admit(claim, request, grant, sinceMs, nowMs)
+    if (!engine.courier.immediate) {
       this.pursuit = new Pursuit(engine, claim, request, this)
-      this.refusal = null
-      known = this.pursuit.follow(answers, sinceMs)
-      if (this.refusal !== null) {
-        tellTurnedAway(engine, request, 'failed', 0)
-        throw this.refusal
-      }
-    } else {
-      this.pursuit = new Pursuit(engine, claim, request, this)
-      known = this.pursuit.begin(sinceMs)
+      const ticket = this.line(request, sinceMs)
+      this.pursuit.begin(sinceMs)
+      return ticket.promise
+    }
+    const answers = ask(engine, claim)
+    const nowMs = engine.runtime.nowMs()
+    const grant = grantedAtOnce(answers, claim, sinceMs, nowMs)
+    if (grant !== null) return this.admit(claim, request, grant, sinceMs, nowMs)
+    this.pursuit = new Pursuit(engine, claim, request, this)
+    this.refusal = null
+    const known = this.pursuit.follow(answers, sinceMs)
+    if (this.refusal !== null) {
+      tellTurnedAway(engine, request, 'failed', 0)
+      throw this.refusal
     }
     if (known === null) return this.line(request, sinceMs).promise
     this.pursuit = null
@@ -120,6 +121,7 @@ class Gate implements Pursuer, LeaseHome, TicketHome, NoticeTarget {
   notice(notice: StoreNotice): void {
     const hold = this.lease?.hold
     if (hold?.claim.id === notice.id) hold.notice(notice)
+    else if (this.pursuit?.claim.id === notice.id) this.pursuit.notice(notice)
   }
 
   granted(pursuit: Pursuit, grant: Grant): void {

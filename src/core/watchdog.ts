@@ -1,4 +1,4 @@
-import { Alarms } from './alarms.ts'
+import { type Cohort, Cohorts, MOST_TOGETHER } from './cohort.ts'
 import type { Courier } from './courier.ts'
 import type { Events } from './events.ts'
 import { driftMs, type EndCause, type Hold, lostError } from './hold.ts'
@@ -20,8 +20,9 @@ export class Watchdog {
   private readonly events: Events
   /** Called once for a hold that was lost, after its user was told. */
   private readonly onLost: (hold: Hold, cause: EndCause) => void
-  private readonly alarms: Alarms
-  private due: Hold[] = []
+  private readonly cohorts: Cohorts
+  /** Those whose renewal is due in this turn. */
+  private due: Cohort[] = []
   private wallAheadMs: number
   /** What is overdue after a stall is worked off in many turns: all of them are still the same stall. */
   private sameStallUntilMs = 0
@@ -36,12 +37,16 @@ export class Watchdog {
     this.runtime = runtime
     this.events = events
     this.onLost = onLost
-    this.alarms = new Alarms(runtime, true, () => this.renewDue())
+    this.cohorts = new Cohorts(
+      runtime,
+      (cohort, nowMs) => this.ring(cohort, nowMs),
+      () => this.renewDue(),
+    )
     this.wallAheadMs = runtime.wallMs() - runtime.nowMs()
   }
 
   get size(): number {
-    return this.alarms.size
+    return this.cohorts.size
   }
 
   watch(hold: Hold, nowMs: number): void {
@@ -51,7 +56,7 @@ export class Watchdog {
   /** Stops renewing; nothing of the watchdog touches the hold afterwards. */
   unwatch(hold: Hold): void {
     hold.ended = true
-    this.alarms.remove(hold)
+    this.cohorts.unseat(hold)
   }
 
   /** Ends a hold that its holder did not release. */
@@ -66,41 +71,76 @@ export class Watchdog {
   renewNow(hold: Hold): Soon<void> {
     if (hold.ended) return
     if (hold.renewing !== null) return hold.renewing
-    return this.send([hold])
+    return this.send(this.cohorts.apart([hold]))
   }
 
   all(): readonly Hold[] {
-    return this.alarms.all() as readonly Hold[]
+    return this.cohorts.all()
   }
 
   stop(): void {
-    this.alarms.clear()
+    this.cohorts.clear()
   }
 
   private schedule(hold: Hold, renewAtMs: number): void {
+    this.cohorts.seat(hold, this.dueOf(hold, renewAtMs))
+  }
+
+  /** When the hold needs attention next: its renewal, or its end. */
+  private dueOf(hold: Hold, renewAtMs: number): number {
     const stepMs = hold.lifeMs * TOGETHER
     const wanted = hold.autoRenew && renewAtMs < hold.renewUntilMs
     hold.renewAtMs = wanted ? Math.floor(renewAtMs / stepMs) * stepMs : Number.POSITIVE_INFINITY
-    this.alarms.set(hold, Math.min(hold.renewAtMs, hold.validUntilMs))
+    return Math.min(hold.renewAtMs, hold.validUntilMs)
   }
 
-  /** Called by the alarm of a hold. */
-  ring(hold: Hold, nowMs: number): void {
-    if (this.due.length === 0) this.noticeStall(hold, nowMs)
-    if (nowMs >= hold.validUntilMs) this.lose(hold, 'deadline')
-    else this.due.push(hold)
+  private ring(cohort: Cohort, nowMs: number): void {
+    if (this.due.length === 0) this.noticeStall(cohort, nowMs)
+    if (nowMs >= cohort.endMs) this.loseEnded(cohort, nowMs)
+    if (cohort.holds.length === 0) return
+    if (cohort.renewing === null) this.due.push(cohort)
+    else this.cohorts.wake(cohort, cohort.endMs)
+  }
+
+  private loseEnded(cohort: Cohort, nowMs: number): void {
+    cohort.endMs = Number.POSITIVE_INFINITY
+    for (const hold of cohort.lend()) {
+      if (nowMs >= hold.validUntilMs) this.lose(hold, 'deadline')
+      // It has come to live longer than when it was put here, and is not to be renewed.
+      else if (cohort.renewing === null && hold.renewAtMs > nowMs && !hold.ended)
+        this.cohorts.seat(hold, hold.validUntilMs)
+      else cohort.note(hold)
+    }
   }
 
   private renewDue(): void {
-    if (this.due.length === 0) return
-    const due = this.due.filter((hold) => !hold.ended && hold.renewing === null)
+    const { due } = this
+    if (due.length === 0) return
     this.due = []
-    const parts = this.courier.byPart(due, (hold) => hold.claim)
-    if (parts !== null) for (const places of parts) void this.send(places.map((place) => due[place] as Hold))
-    else if (due.length > 0) void this.send(due)
+    let from = 0
+    let count = 0
+    for (const [place, { holds }] of due.entries()) {
+      if (count > 0 && count + holds.length > MOST_TOGETHER) {
+        this.renew(due.slice(from, place))
+        from = place
+        count = 0
+      }
+      count += holds.length
+    }
+    this.renew(due.slice(from))
   }
 
-  private noticeStall(first: Hold, nowMs: number): void {
+  /** Those that are due at once travel together, but for those in different parts of the store. */
+  private renew(due: readonly Cohort[]): void {
+    const [first] = due
+    const whole = due.length === 1 ? (first as Cohort) : this.cohorts.apart(due.flatMap(({ holds }) => holds))
+    const parts = this.courier.byPart(whole.holds, (hold) => hold.claim)
+    const holds = whole.lend()
+    if (parts === null || parts.length < 2) void this.send(whole)
+    else for (const places of parts) void this.send(this.cohorts.apart(places.map((at) => holds[at] as Hold)))
+  }
+
+  private noticeStall(first: Cohort, nowMs: number): void {
     const wallAheadMs = this.runtime.wallMs() - nowMs
     const sleptMs = wallAheadMs - this.wallAheadMs
     this.wallAheadMs = wallAheadMs
@@ -109,47 +149,53 @@ export class Watchdog {
     const again = nowMs < this.sameStallUntilMs
     this.sameStallUntilMs = nowMs + STALL_MS
     if (again && sleptMs < SLEEP_MS) return
-    for (const hold of [first, ...this.all()]) {
+    for (const hold of [...first.holds, ...this.all()]) {
       if (hold.autoRenew && (sleptMs >= SLEEP_MS || !hold.trusted(nowMs))) hold.doubted = true
     }
-    this.events.emit('stalled', { stalledMs: Math.max(lateMs, sleptMs), leases: this.alarms.size + 1 })
+    this.events.emit('stalled', { stalledMs: Math.max(lateMs, sleptMs), leases: this.size })
   }
 
-  private send(holds: readonly Hold[]): Soon<void> {
+  private send(cohort: Cohort): Soon<void> {
     const sentAtMs = this.runtime.nowMs()
-    let timeoutMs = Number.POSITIVE_INFINITY
-    for (const hold of holds) timeoutMs = Math.min(timeoutMs, patienceMs(hold, sentAtMs))
+    const holds = cohort.lend()
     let answers: Soon<readonly RenewReply[]>
     try {
-      answers = this.courier.renew(
-        holds.map((hold) => hold.claim),
-        Math.max(timeoutMs, SHORTEST_RENEW_CALL_MS),
-      )
+      answers = this.courier.renew(cohort.claimsOf(), patienceMs(cohort, sentAtMs))
     } catch (error) {
       this.unknown(holds, error)
       return
     }
     if (!(answers instanceof Promise)) {
-      this.settle(holds, answers, sentAtMs)
+      this.settle(cohort, holds, answers, sentAtMs)
       return
     }
     const settled = answers.then(
-      (known) => this.settle(holds, known, sentAtMs),
-      (error) => this.unknown(holds, error),
+      (known) => this.settle(cohort, holds, known, sentAtMs),
+      (error) => {
+        cohort.renewing = null
+        this.unknown(holds, error)
+      },
     )
-    for (const hold of holds) {
-      hold.renewing = settled
-      // The lease ends by its own alarm at its deadline, even while this call hangs.
-      this.schedule(hold, Number.POSITIVE_INFINITY)
-    }
+    cohort.renewing = settled
+    // The leases end by their own alarm at their deadline, even while the call hangs.
+    this.cohorts.wake(cohort, cohort.endMs)
     return settled
   }
 
-  private settle(holds: readonly Hold[], answers: readonly RenewReply[], sentAtMs: number): void {
+  private settle(
+    cohort: Cohort,
+    holds: readonly Hold[],
+    answers: readonly RenewReply[],
+    sentAtMs: number,
+  ): void {
     const nowMs = this.runtime.nowMs()
     const told = this.events.has('renewed')
     // Calls drift apart, so that not everything is renewed at one moment for ever; what travels together stays together.
     const spread = 0.9 + 0.1 * this.runtime.random()
+    cohort.renewing = null
+    cohort.endMs = Number.POSITIVE_INFINITY
+    cohort.lifeMs = Number.POSITIVE_INFINITY
+    let togetherMs = Number.NaN
     for (let index = 0; index < holds.length; index++) {
       const hold = holds[index] as Hold
       const answer = answers[index] as RenewReply
@@ -157,7 +203,6 @@ export class Watchdog {
         this.unknown([hold], answer.error)
         continue
       }
-      hold.renewing = null
       hold.renewError = null
       if (hold.ended) continue
       if (answer.kind === 'lost') {
@@ -173,16 +218,19 @@ export class Watchdog {
         this.lose(hold, 'deadline')
         continue
       }
-      this.schedule(hold, sentAtMs + (ttlMs / 3) * spread)
+      const dueMs = this.dueOf(hold, sentAtMs + (ttlMs / 3) * spread)
+      if (Number.isNaN(togetherMs)) togetherMs = dueMs
+      if (dueMs === togetherMs) cohort.note(hold)
+      else this.cohorts.seat(hold, dueMs)
       if (told)
         this.events.emit('renewed', { key: hold.userKey, token: hold.token, tookMs: nowMs - sentAtMs })
     }
+    if (cohort.holds.length > 0) this.cohorts.place(cohort, togetherMs)
   }
 
   private unknown(holds: readonly Hold[], error: unknown): void {
     const nowMs = this.runtime.nowMs()
     for (const hold of holds) {
-      hold.renewing = null
       hold.renewError = error
       if (hold.ended) continue
       this.schedule(hold, nowMs + Math.max(hold.lifeMs / 10, 5) * (0.5 + this.runtime.random()))
@@ -192,6 +240,7 @@ export class Watchdog {
 }
 
 /** How long one renewal may take: so long that others can follow it, or all that is left when none will. */
-function patienceMs(hold: Hold, nowMs: number): number {
-  return hold.autoRenew ? hold.lifeMs / 3 : hold.validUntilMs - nowMs
+function patienceMs({ holds, lifeMs, endMs }: Cohort, nowMs: number): number {
+  const mayFollow = holds.length > 1 || holds[0]?.autoRenew === true
+  return Math.max(mayFollow ? lifeMs / 3 : endMs - nowMs, SHORTEST_RENEW_CALL_MS)
 }

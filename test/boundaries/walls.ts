@@ -153,7 +153,7 @@ export const SIMULATED = [
 /** Where time and chance come in: the one door, and the clock files of stores, each with its reason. */
 export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; readonly why: string }>> = {
   'src/core/runtime.ts': {
-    uses: ['performance', 'setTimeout', 'Date.now', 'Math.random', 'queueMicrotask', 'node:crypto'],
+    uses: ['performance', 'setTimeout', 'Date.now', 'Math.random', 'node:crypto'],
     why: 'the one door',
   },
   'src/recipes/http/keys.ts': {

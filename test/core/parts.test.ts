@@ -4,8 +4,8 @@ import { FakeRuntime } from 'holdfast/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Store } from '../../src/core/store.ts'
 
-/** A store of two parts, by the first letter of a key; what is asked of a part in `frozen` is never answered. */
-function twoParts(claimsPerCall?: number) {
+/** A store of two parts, or whole; what is asked of a part, the first letter of a key, in `frozen` is never answered. */
+function twoParts(claimsPerCall?: number, whole = false) {
   const runtime = new FakeRuntime()
   const store = memory({ runtime })
   const frozen = new Set<string>()
@@ -23,7 +23,7 @@ function twoParts(claimsPerCall?: number) {
     renew: pass('renew'),
     release: pass('release'),
     notices: (listener) => store.notices(listener),
-    partOf: (key) => key[0] as string,
+    ...(!whole && { partOf: (key: string) => key[0] as string }),
     ...(claimsPerCall !== undefined && { claimsPerCall }),
     close: () => store.close(),
   }
@@ -49,8 +49,21 @@ test('many claims travel in several calls, each answered by itself', async () =>
   expect(sent.map(({ keys }) => keys)).toEqual([['a1', 'a2'], ['a3', 'a4'], ['a5'], ['b1']])
 })
 
-test('a group is never cut', async () => {
-  const { runtime, locks, sent } = twoParts(2)
+test('a full call goes out while the next claims of the tick are still being made', async () => {
+  const { runtime, locks, sent } = twoParts(2, true)
+  const leases = ['a1', 'b1', 'a2'].map((key) => locks.acquire(key))
+  expect(sent).toEqual([{ call: 'attempt', keys: ['a1', 'b1'] }])
+  const held = await runtime.until(Promise.all(leases))
+  expect(sent.slice(1)).toEqual([{ call: 'attempt', keys: ['a2'] }])
+  const released: string[] = []
+  locks.on('released', ({ key }) => released.push(key))
+  await runtime.until(Promise.all(held.map((lease) => lease.release())))
+  expect(released).toEqual(['a1', 'b1', 'a2'])
+  expect(sent.slice(2).map(({ keys }) => keys)).toEqual([['a1', 'b1'], ['a2']])
+})
+
+test.each([false, true])('a group is never cut', async (whole) => {
+  const { runtime, locks, sent } = twoParts(2, whole)
   await runtime.until(locks.all(['a1', 'a2', 'a3']))
   expect(sent).toEqual([{ call: 'attempt', keys: ['a1', 'a2', 'a3'] }])
 })
