@@ -20,7 +20,8 @@ const KINDS = { exclusive: 'e', shared: 's', permits: 'p' } as const
  */
 export function claimTexts(claims: readonly Claim[], inbox: string): string[] {
   const first = claims[0] as Claim
-  if (claims.length === 1 || !areAlike(first, claims)) return claims.map((claim) => claimText(claim, inbox))
+  if (claims.length === 1) return [claimText(first, inbox)]
+  if (!areAlike(first, claims)) return claims.map((claim) => claimText(claim, inbox))
   const texts = claims.map(idOf)
   texts[0] = plainText(first, inbox, first.queue ? 'X' : 'Y')
   return texts
@@ -32,9 +33,20 @@ function claimText(claim: Claim, inbox: string): string {
 }
 
 function plainText(claim: Claim, inbox: string, letter: string): string {
-  const life = String(claim.ttlMs + RULES.keepSeqMs)
-  return `${letter}${digits(claim.ttlMs)}${whoText(claim, inbox)}${life}${life.length}`
+  return letter + digits(claim.ttlMs) + whoText(claim, inbox) + lifeOf(claim.ttlMs)
 }
+
+/** How long the key is kept, and how many digits that has. The last one is remembered: mostly all are the same. */
+function lifeOf(ttlMs: number): string {
+  if (ttlMs !== lastLife.ttlMs) {
+    const life = String(ttlMs + RULES.keepSeqMs)
+    lastLife = { ttlMs, text: `${life}${life.length}` }
+  }
+  return lastLife.text
+}
+
+let lastLife = { ttlMs: -1, text: '' }
+let lastDigits = { ttlMs: -1, text: '' }
 
 function whoText({ id, label, actor, meta, lockDelayMs }: Claim, inbox: string): string {
   return `${id}\0${inbox}\0${label}\0${actor ?? ''}\0${meta ?? ''}\0${lockDelayMs}\0`
@@ -169,7 +181,8 @@ function furtherText({ queue, mode, owner, group, replaces }: Claim): string {
 }
 
 function digits(ttlMs: number): string {
-  return String(ttlMs).padStart(10, '0')
+  if (ttlMs !== lastDigits.ttlMs) lastDigits = { ttlMs, text: String(ttlMs).padStart(10, '0') }
+  return lastDigits.text
 }
 
 function granted(seq: number, spare: number, contended: boolean): ClaimAnswer {

@@ -43,6 +43,10 @@ export class Inbox {
     if (this.waiting.size > 0) this.waiting.delete(id)
   }
 
+  forgetAll(claims: readonly Claim[]): void {
+    if (this.waiting.size > 0) for (const { id } of claims) this.waiting.delete(id)
+  }
+
   /** Null once we listen, or have tried to; whoever holds or waits before that would miss what is pushed to it. */
   get beginning(): Promise<void> | null {
     return this.begun ? null : (this.subscription?.begun ?? null)

@@ -33,7 +33,8 @@ export function inboxChannel(inbox: string): string {
 export function keyOfLock(name: string): string {
   const from = name.indexOf(LOCK) + LOCK.length
   if (name[from] === '=') return name.slice(from + 1)
-  return name.slice(from + 1, -1).replace(/%25|%7B|%7D/g, decodeURIComponent)
+  const key = name.slice(from + 1, -1)
+  return key.includes('%') ? key.replace(/%25|%7B|%7D/g, decodeURIComponent) : key
 }
 
 /** What SCAN is asked for, to find the locks whose key begins with `prefix`, and a few more if that has braces. */

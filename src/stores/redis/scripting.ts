@@ -1,4 +1,4 @@
-import type { RedisClient } from './clients/client.ts'
+import type { Kept, RedisClient } from './clients/client.ts'
 import { SCRIPTS } from './scripts.generated.ts'
 
 export type ScriptName = keyof typeof SCRIPTS
@@ -24,6 +24,24 @@ export class Scripting {
   ): Promise<A> {
     return runScript(this.client, SCRIPTS[name], keys, args, meaning)
   }
+
+  /** With one key and one argument. */
+  callOne<A>(name: ScriptName, key: string, arg: string, meaning: (answer: unknown) => A): Promise<A> {
+    const script = SCRIPTS[name]
+    return runCommand(this.client, script, [script.sha, '1', key, arg], meaning)
+  }
+
+  /** A call that is made more than once. */
+  keep(name: ScriptName, keys: readonly string[], args: readonly string[]): Kept {
+    return { args: commandOf(SCRIPTS[name], keys, args), form: null }
+  }
+
+  callKept<A>(name: ScriptName, kept: Kept, meaning: (answer: unknown) => A): Promise<A> {
+    const { client } = this
+    const script = SCRIPTS[name]
+    if (client.sendKept === undefined) return runCommand(client, script, kept.args, meaning)
+    return answered(client.sendKept('evalsha', kept), client, script, kept.args, meaning)
+  }
 }
 
 export interface Script {
@@ -38,21 +56,44 @@ export function runScript<A>(
   args: readonly string[],
   meaning: (answer: unknown) => A,
 ): Promise<A> {
-  return runCommand(client, script, [script.sha, String(keys.length), ...keys, ...args], meaning)
+  return runCommand(client, script, commandOf(script, keys, args), meaning)
 }
 
-/** The same with the command as it is sent: the hash, the number of keys, the keys, the arguments. */
+function commandOf({ sha }: Script, keys: readonly string[], args: readonly string[]): readonly string[] {
+  return [sha, String(keys.length), ...keys, ...args]
+}
+
+/**
+ * The same with the command as it is sent: the hash, the number of keys, the keys, the arguments. What becomes of an error is
+ * said beside the meaning, too, and not in a promise behind this one: each costs a step for every lock.
+ */
 export function runCommand<A>(
+  client: RedisClient,
+  script: Script,
+  command: readonly string[],
+  meaning: (answer: unknown) => A,
+  failed: (error: Error) => A = thrown,
+): Promise<A> {
+  // In small letters, because one of the clients would make them small again and again.
+  return answered(client.send('evalsha', command), client, script, command, meaning, failed)
+}
+
+function answered<A>(
+  answer: Promise<unknown>,
   client: RedisClient,
   { source }: Script,
   command: readonly string[],
   meaning: (answer: unknown) => A,
+  failed: (error: Error) => A = thrown,
 ): Promise<A> {
-  // In small letters, because one of the clients would make them small again and again.
-  return client.send('evalsha', command).then(meaning, (error) => {
-    if (!isNoScript(error)) throw error
-    return client.send('eval', [source, ...command.slice(1)]).then(meaning)
+  return answer.then(meaning, (error: Error) => {
+    if (!isNoScript(error)) return failed(error)
+    return client.send('eval', [source, ...command.slice(1)]).then(meaning, failed)
   })
+}
+
+function thrown(error: Error): never {
+  throw error
 }
 
 /** The clients hand the server's words on, one of them in its own spelling. */

@@ -114,12 +114,9 @@ end
 return block(state, claim, waiting)
 end
 `
-const clock = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
+const clock = `local stamp, now = tonumber(stampText), tonumber(nowText)
+local KEEP = 100000000
+local period, HOUR = sub(nowText, 1, 6), '0003600000'
 local OFFER = 1000
 `
 const condition = `local function allows(record, condition, detail)
@@ -204,6 +201,9 @@ end
 local function show(record)
 return record and { record.version, record.expires, record.text } or false
 end
+`
+const stamp = `local stampText = time[1] .. sub('00000' .. time[2], -6)
+local nowText = sub(stampText, 1, 13)
 `
 const state = `local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
 local DAY, NO_DELAY = '0086400000', '\\0' .. '0\\0'
@@ -495,18 +495,36 @@ local left, held = not stock.named and stock.left or 0, stock.held
 if left ~= tonumber(stock.was[2]) or held ~= tonumber(stock.was[3]) then call('HSET', STOCK, 'left', left, 'held', held) end
 end
 `
+const time = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+`
 const values = `local values, written = nil, nil
 if #KEYS > 1 then values, written = call('MGET', unpack(KEYS)), {} end
 `
 
 export const SCRIPTS = {
   attempt: {
-    sha: '439f0dc2ecaea9439468232d59062e0f392116d3',
-    source: `${clock}local FREE, FULL = 102, 102
+    sha: 'd49e7c1c2584d25258a99de9c11ef46079ab8c58',
+    source: `${time}${stamp}local alone, seen = #KEYS == 1, nil
+if alone and byte(ARGV[1]) ~= 102 then
+local key, argument = KEYS[1], ARGV[1]
+seen = call('GET', key)
+if not seen or (sub(seen, 1, 2) == '1f' and sub(seen, 3) < stampText) then
+local digits = byte(argument, -1) - 48
+local text = '1x' .. stampText .. nowText .. nowText .. sub(argument, 2, -2 - digits)
+if seen and sub(seen, 3, 8) == sub(nowText, 1, 6) and sub(argument, 2, 11) <= '0003600000' then
+call('SET', key, text, 'KEEPTTL')
+else
+call('SET', key, text, 'PX', sub(argument, -1 - digits, -2))
+end
+return tonumber(stampText)
+end
+end
+${clock}local FREE, FULL = 102, 102
 local find, DAY, NO_DELAY = string.find, '0086400000', '\\0' .. '0\\0'
 local answers, claims = nil, nil
 local freeText = '1f' .. stampText
-local alike, opening, before, after, ending, life = false, nil, nil, '', nil, nil
+local alike, opening, before, after, ending, life, short = false, nil, nil, '', nil, nil, nil
 local values, written = nil, nil
 local index = 1
 while index <= #KEYS do
@@ -516,7 +534,9 @@ if not alike then
 letter = byte(argument)
 if letter ~= FULL then
 local digits = byte(argument, -1) - 48
-before = '1x' .. stampText .. nowText .. nowText .. sub(argument, 2, 11)
+local ttl = sub(argument, 2, 11)
+short = ttl <= HOUR
+before = '1x' .. stampText .. nowText .. nowText .. ttl
 life = sub(argument, -1 - digits, -2)
 who = sub(argument, 12, -2 - digits)
 if letter < 97 then
@@ -525,6 +545,21 @@ local stop = string.find(who, '\\0', 1, true)
 opening, ending = (letter == 88 and 'x' or 'y') .. sub(argument, 2, 11), sub(argument, -1 - digits)
 who, after = sub(who, 1, stop - 1), sub(who, stop)
 values, written = call('MGET', unpack(KEYS)), {}
+while index <= #KEYS do
+key, value = KEYS[index], values[index]
+if written[key] or (value and not (byte(value, 2) == FREE and value < freeText)) then break end
+written[key] = true
+if index > 1 then who = ARGV[index] end
+if short and value and sub(value, 3, 8) == period then
+call('SET', key, before .. who .. after, 'KEEPTTL')
+else
+call('SET', key, before .. who .. after, 'PX', life)
+end
+index = index + 1
+end
+if index > #KEYS then break end
+if index > 1 then who = ARGV[index] end
+argument = who
 end
 end
 end
@@ -532,10 +567,14 @@ if alike and not written[key] then
 value = values[index]
 written[key] = true
 elseif letter ~= FULL then
-value = call('GET', key)
+if alone then value = seen else value = call('GET', key) end
 end
 if letter ~= FULL and (not value or (byte(value, 2) == FREE and value < freeText)) then
+if short and value and sub(value, 3, 8) == period then
+call('SET', key, before .. who .. after, 'KEEPTTL')
+else
 call('SET', key, before .. who .. after, 'PX', life)
+end
 if answers then answers[index] = stamp end
 else
 if not answers then
@@ -645,8 +684,8 @@ return answers or stamp
 `,
   },
   evict: {
-    sha: 'a543c57fca7fb3f45f6f3b00556878d9b5f59076',
-    source: `${clock}${state}${step}local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
+    sha: '259c206b3c279ef203a3c2a60d825b29b7dcf735',
+    source: `${time}${stamp}${clock}${state}${step}local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
 local state = load(call('GET', key))
 if not state then return -1 end
 keyName = key
@@ -674,8 +713,8 @@ return labels
 `,
   },
   foreignLook: {
-    sha: 'e3745c6c772bbf3f3b95162f19c70b1a5919a0fe',
-    source: `${clock}local answers = {}
+    sha: 'dd376fe0cda3fa4ad41253c2377cd49255df4d7f',
+    source: `${time}${stamp}${clock}local answers = {}
 for index = 1, #KEYS do
 local key = KEYS[index]
 local kind = call('TYPE', key).ok
@@ -688,8 +727,8 @@ return answers
 `,
   },
   foreignReap: {
-    sha: '20ecf7f3748b158f318f8de1084c3753099b4c20',
-    source: `${clock}local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+    sha: '6093a373f62c2c8af5d02771bb7b402ddbe020e2',
+    source: `${time}${stamp}${clock}local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 if call('PTTL', key) ~= -1 then return 0 end
 if least > 0 then
 local idle = redis.pcall('OBJECT', 'IDLETIME', key)
@@ -700,8 +739,8 @@ return call('UNLINK', key)
 `,
   },
   plainAttempt: {
-    sha: 'b7d134dc018ec40eb138bb7efbea6d49b196b14f',
-    source: `${clock}${plain}local LOOK = 100
+    sha: '4f33596481f9731915ecdd413a34220b8b9c1d36',
+    source: `${time}${stamp}${clock}${plain}local LOOK = 100
 local function grant(key, side, state, claim)
 leave(state, claim.id)
 call('SET', key, claim.id, 'PX', claim.ttlText)
@@ -762,8 +801,8 @@ return answers
 `,
   },
   plainEvict: {
-    sha: 'd6e2f5d376e10e95202c94224127def1fcd007f7',
-    source: `${clock}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
+    sha: '75d607c40360b772c4108ad31c5ffc44568f09c8',
+    source: `${time}${stamp}${clock}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
 if not holder then return {} end
@@ -784,8 +823,8 @@ return { label }
 `,
   },
   plainRead: {
-    sha: '02355cc96e73235dac381f431a762236ad536060',
-    source: `${clock}${plain}local answers = {}
+    sha: 'c7d2be0760fdeb24ad56298ecde2482eb029f439',
+    source: `${time}${stamp}${clock}${plain}local answers = {}
 for index = 1, #KEYS / 2 do
 local key, side = KEYS[2 * index - 1], KEYS[2 * index]
 local holder, state = holderOf(key), loadSide(side)
@@ -803,8 +842,8 @@ return answers
 `,
   },
   plainRelease: {
-    sha: '965e93a9eb258ff834b5d710b9c0832ffa7a86db',
-    source: `${clock}${plain}local function release(key, side, id)
+    sha: '066c72c581b3aa7de43aa95e1a2604769ceba253',
+    source: `${time}${stamp}${clock}${plain}local function release(key, side, id)
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
 if holder ~= id then
@@ -826,8 +865,8 @@ return answers
 `,
   },
   plainRenew: {
-    sha: 'd02834236f047468aa34f8c25ef5e3beb0b5bc2d',
-    source: `${clock}${plain}local function renew(key, side, ttl, id)
+    sha: '5abda859cb1cc4291ab3c691c15c1a4c04725910',
+    source: `${time}${stamp}${clock}${plain}local function renew(key, side, ttl, id)
 if holderOf(key) ~= id then return 0 end
 local state = loadSide(side)
 if not state then return -1 end
@@ -846,8 +885,8 @@ return answers
 `,
   },
   read: {
-    sha: 'f834a34af4afeed8eefdb7f0ee924432c18a4c6a',
-    source: `${clock}${state}local answers = { stamp }
+    sha: '99e2bb632458ba2852d6fe77e620c1e3614494f6',
+    source: `${time}${stamp}${clock}${state}local answers = { stamp }
 for index = 1, #KEYS do
 local state = load(call('GET', KEYS[index]))
 answers[index + 1] = state and { state.seq, state.closed, state.holds, state.line } or -1
@@ -856,15 +895,15 @@ return answers
 `,
   },
   recordRead: {
-    sha: 'f72e3dafb446d891b7cf0545a417ad47348d1a3a',
-    source: `${clock}${record}local record = readRecord(KEYS[1])
+    sha: 'dd5f57bf7ef965773a9cb79459d39ed704376d85',
+    source: `${time}${stamp}${clock}${record}local record = readRecord(KEYS[1])
 if record and record.err then return record end
 return show(record)
 `,
   },
   recordRemove: {
-    sha: 'a7f8b7729b6840b9085e7518d637eab9f4b6ce14',
-    source: `${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
+    sha: 'c38a99818fe81e26a274541bff2d83fd119c6bdb',
+    source: `${time}${stamp}${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
 if record and record.err then return record end
 if not record or not allows(record, ARGV[1], ARGV[2]) then return 0 end
 call('SET', KEYS[1], format('1r%016.0f', last), 'PX', format('%.0f', KEEP))
@@ -872,8 +911,8 @@ return 1
 `,
   },
   recordTake: {
-    sha: '893313602ac4b3f49bde23775be92708523d345f',
-    source: `${clock}${record}local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
+    sha: 'b7083f03bf396314bb565369da47ef69c98b03de',
+    source: `${time}${stamp}${clock}${record}local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
 local record = readRecord(KEYS[1])
 if not record then return false end
 if record.err then return record end
@@ -932,8 +971,8 @@ return { left, version, taken }
 `,
   },
   recordWrite: {
-    sha: 'abb52dd0c467edbae233fac223091b51fef4672f',
-    source: `${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
+    sha: '049a724751f0b9b6f9ef1d338cd26b42d7fd6eb2',
+    source: `${time}${stamp}${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
 if record and record.err then return record end
 if not allows(record, ARGV[3], ARGV[4]) then return show(record) end
 local version = math.max(last + 1, stamp)
@@ -943,19 +982,37 @@ return version
 `,
   },
   release: {
-    sha: '651f0fe5e3e623032d1491b91de6cf6d1d0554e1',
-    source: `${clock}local answers, slow = nil, nil
+    sha: '2ca6f4f1ca6c643d670e083faf33252689f97a82',
+    source: `${time}local alone, seen = #KEYS == 1, nil
+if alone then
+local key, id = KEYS[1], ARGV[1]
+seen = call('GET', key)
+if seen and sub(seen, 1, 2) == '1x' and sub(seen, 55, 54 + #id) == id and byte(seen, 55 + #id) == 0
+and sub(seen, 32, 44) + sub(seen, 45, 54) > time[1] * 1000 + time[2] / 1000 then
+call('SET', key, '1f' .. sub(seen, 3, 18), 'KEEPTTL')
+return 1
+end
+end
+${stamp}${clock}local answers, slow = nil, nil
 local find = string.find
-${values}for index = 1, #KEYS do
+${values}local head, free = nil, nil
+for index = 1, #KEYS do
 local key, id = KEYS[index], ARGV[index]
 local value = nil
-if not values or written[key] then value = call('GET', key) else value = values[index] end
+if alone then value = seen elseif written[key] then value = call('GET', key) else value = values[index] end
 if written then written[key] = true end
-local version, form = nil, nil
-if value then version, form = byte(value, 1, 2) end
-if version == 49 and form == 120 and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0
-and sub(value, 32, 44) + sub(value, 45, 54) > now then
-call('SET', key, '1f' .. sub(value, 3, 18), 'KEEPTTL')
+local version, form, start = nil, nil, nil
+if value then
+start = sub(value, 1, 54)
+if start ~= head then
+version, form = byte(value, 1, 2)
+if version == 49 and form == 120 and sub(value, 32, 44) + sub(value, 45, 54) > now then
+head, free = start, '1f' .. sub(value, 3, 18)
+end
+end
+end
+if start and start == head and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0 then
+call('SET', key, free, 'KEEPTTL')
 if answers then answers[index] = 1 end
 elseif version == 49 and form == 113 and sub(value, 78, 77 + #id) == id and byte(value, 78 + #id) == 0
 and sub(value, 32, 44) + sub(value, 45, 54) > now and sub(value, 60, 72) > nowText then
@@ -1011,9 +1068,9 @@ return answers or 1
 `,
   },
   renew: {
-    sha: 'df05c8be41b1c32375078bf4de00e022ed5259e4',
-    source: `${clock}local answers, slow = nil, nil
-${values}local lastTtl, expires, life = nil, nil, nil
+    sha: 'ba22816746c5e4c11e403545bf3b81102f61d946',
+    source: `${time}${stamp}${clock}local answers, slow = nil, nil
+${values}local lastTtl, expires, life, span = nil, nil, nil, nil
 for index = 1, #KEYS do
 local key, argument = KEYS[index], ARGV[index]
 local ttl, id = sub(argument, 1, 10), sub(argument, 11)
@@ -1028,10 +1085,11 @@ until_ = sub(value, 32, 44) + sub(value, 45, 54)
 end
 if until_ > now then
 if ttl ~= lastTtl then
-lastTtl, expires, life = ttl, now + ttl, format('%.0f', ttl + KEEP)
+lastTtl, expires, life, span = ttl, now + ttl, format('%.0f', ttl + KEEP), nowText .. ttl
 end
 if expires > until_ then
-call('SET', key, sub(value, 1, 31) .. nowText .. ttl .. sub(value, 55), 'PX', life)
+if ttl <= HOUR and sub(value, 32, 37) == period then call('SETRANGE', key, '31', span)
+else call('SET', key, sub(value, 1, 31) .. span .. sub(value, 55), 'PX', life) end
 end
 if answers then answers[index] = 1 end
 else
@@ -1230,14 +1288,14 @@ return answers
 `,
   },
   stockTidy: {
-    sha: 'd21b0eb595630ad0694ddcc4320d8a8a0885264e',
-    source: `${clock}if call('EXISTS', KEYS[1]) == 1 then return 0 end
+    sha: '6b3e922216fc3e937ffe953e8a1fe8168a8e99fd',
+    source: `${time}${stamp}${clock}if call('EXISTS', KEYS[1]) == 1 then return 0 end
 return call('UNLINK', KEYS[2], KEYS[3])
 `,
   },
   tidy: {
-    sha: '466f0a15f63b5567153612694c7f8da022296f53',
-    source: `${clock}${state}${step}local key = KEYS[1]
+    sha: '69f3d99da6a07f3e61d76bdefc68b03c6113b325',
+    source: `${time}${stamp}${clock}${state}${step}local key = KEYS[1]
 local value = call('GET', key)
 local state = load(value)
 if not state then return -1 end

@@ -3,7 +3,7 @@ import type { Admin, Records, Soon, Store, StoreNotice, Traits } from '../../cor
 import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../model/index.ts'
 import { RedisAdmin } from './admin.ts'
 import { batchesOf } from './batches.ts'
-import type { ClusterRoutes, RedisClient } from './clients/client.ts'
+import type { ClusterRoutes, Kept, RedisClient } from './clients/client.ts'
 import { callBySlot } from './cluster/calls.ts'
 import { claimAnswers, claimTexts, idOf, releaseAnswers, renewAnswers, renewText } from './codec.ts'
 import { Inbox } from './inbox.ts'
@@ -23,6 +23,8 @@ export class RedisStore implements Store {
   private readonly client: RedisClient
   private readonly scripting: Scripting
   private readonly inbox: Inbox
+  /** Renewals as they were sent: as long as no lease comes or goes, the same list of claims comes again. */
+  private readonly renewals = new WeakMap<readonly Claim[], Kept>()
 
   constructor(client: RedisClient, runtime: Runtime, replicasToWaitFor = 0) {
     this.client = client
@@ -40,11 +42,18 @@ export class RedisStore implements Store {
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
-    return this.call('renew', claims, renewTexts, renewAnswers)
+    if (this.client.cluster !== null || claims.length > CLAIMS_PER_CALL || claims.length === 0)
+      return this.call('renew', claims, renewTexts, renewAnswers)
+    let kept = this.renewals.get(claims)
+    if (kept === undefined) {
+      kept = this.scripting.keep('renew', claims.map(nameOf), renewTexts(claims))
+      this.renewals.set(claims, kept)
+    }
+    return this.scripting.callKept('renew', kept, (answer) => renewAnswers(answer, claims.length))
   }
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
-    for (const { id } of claims) this.inbox.forget(id)
+    this.inbox.forgetAll(claims)
     return this.call('release', claims, idsOf, releaseAnswers)
   }
 
@@ -105,9 +114,13 @@ export class RedisStore implements Store {
     textsOf: (claims: readonly Claim[]) => readonly string[],
     meaning: Meaning<A>,
   ): Promise<readonly A[]> {
-    return this.scripting.call(script, claims.map(nameOf), textsOf(claims), (answer) =>
-      meaning(answer, claims.length, claims),
-    ) as Promise<readonly A[]>
+    const texts = textsOf(claims)
+    const known = (answer: unknown): Soon<readonly A[]> => meaning(answer, claims.length, claims)
+    const answers =
+      claims.length === 1
+        ? this.scripting.callOne(script, nameOf(claims[0] as Claim), texts[0] as string, known)
+        : this.scripting.call(script, claims.map(nameOf), texts, known)
+    return answers as Promise<readonly A[]>
   }
 }
 

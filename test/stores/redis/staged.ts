@@ -32,7 +32,7 @@ export function staged(name: string, { source }: { readonly source: string }, of
     assert.equal(text.split(real).length, 2, `${name}.lua must contain once: ${real}`)
     text = text.replace(real, () => test)
   }
-  replace("local time = call('TIME')\n", '')
+  replace("local time = call('TIME')\n", 'local time = { 0, ARGV[#ARGV - 1] * 1000 }\n')
   replace("stampText = time[1] .. sub('00000' .. time[2], -6)", "stampText = format('%016.0f', ARGV[#ARGV])")
   replace('nowText = sub(stampText, 1, 13)', "nowText = format('%013.0f', ARGV[#ARGV - 1])")
   if (offerMs !== undefined) replace('local OFFER = 1000\n', `local OFFER = ${offerMs}\n`)

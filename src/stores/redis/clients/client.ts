@@ -21,6 +21,8 @@ export interface RedisClient {
   readonly keyPrefix: string
   /** Sends a command now, or rejects. Nothing is kept for later: a claim that is sent late makes a ghost. */
   send(command: string, args: readonly string[]): Promise<unknown>
+  /** The same for what is sent again and again; left out where nothing is gained by keeping its form. */
+  sendKept?(command: string, kept: Kept): Promise<unknown>
   /**
    * Listens on a connection of its own. `up` is called whenever messages flow from now on, at first and after a gap;
    * `down` when they do not.
@@ -33,6 +35,12 @@ export interface RedisClient {
   ): Subscription
   /** Closes what the store opened; a client that was brought stays open. */
   close(): Promise<void>
+}
+
+/** The arguments of a command that is sent again and again, with room for the form in which a client sends it. */
+export interface Kept {
+  readonly args: readonly string[]
+  form: unknown
 }
 
 export interface Subscription {

@@ -9,6 +9,23 @@
 --          a sequence number, negative when others wait; or { 'granted', seq, contended };
 --          or { 'blocked', position, retryAfterMs or -1, storeTimeMs, label, heldMs }, without the last two if nobody holds;
 --          or { 'refused', reason, message }; or { 'format' } for a key in a format that this script does not know
+-- @include lib/stamp.lua
+-- One claim alone is the usual case, and mostly its key is free: nothing else is made for it.
+local alone, seen = #KEYS == 1, nil
+if alone and byte(ARGV[1]) ~= 102 then
+  local key, argument = KEYS[1], ARGV[1]
+  seen = call('GET', key)
+  if not seen or (sub(seen, 1, 2) == '1f' and sub(seen, 3) < stampText) then
+    local digits = byte(argument, -1) - 48
+    local text = '1x' .. stampText .. nowText .. nowText .. sub(argument, 2, -2 - digits)
+    if seen and sub(seen, 3, 8) == sub(nowText, 1, 6) and sub(argument, 2, 11) <= '0003600000' then
+      call('SET', key, text, 'KEEPTTL')
+    else
+      call('SET', key, text, 'PX', sub(argument, -1 - digits, -2))
+    end
+    return tonumber(stampText)
+  end
+end
 -- @include lib/clock.lua
 -- The letter f: of a free key, and of a claim with further fields.
 local FREE, FULL = 102, 102
@@ -16,7 +33,7 @@ local find, DAY, NO_DELAY = string.find, '0086400000', '\0' .. '0\0'
 local answers, claims = nil, nil
 -- A key that is free and whose last sequence number is below the stamp is written as less than this.
 local freeText = '1f' .. stampText
-local alike, opening, before, after, ending, life = false, nil, nil, '', nil, nil
+local alike, opening, before, after, ending, life, short = false, nil, nil, '', nil, nil, nil
 -- The values of many keys that are read in one step, and which of those keys have been written since.
 local values, written = nil, nil
 local index = 1
@@ -27,7 +44,9 @@ while index <= #KEYS do
     letter = byte(argument)
     if letter ~= FULL then
       local digits = byte(argument, -1) - 48
-      before = '1x' .. stampText .. nowText .. nowText .. sub(argument, 2, 11)
+      local ttl = sub(argument, 2, 11)
+      short = ttl <= HOUR
+      before = '1x' .. stampText .. nowText .. nowText .. ttl
       life = sub(argument, -1 - digits, -2)
       who = sub(argument, 12, -2 - digits)
       if letter < 97 then
@@ -36,6 +55,22 @@ while index <= #KEYS do
         opening, ending = (letter == 88 and 'x' or 'y') .. sub(argument, 2, 11), sub(argument, -1 - digits)
         who, after = sub(who, 1, stop - 1), sub(who, stop)
         values, written = call('MGET', unpack(KEYS)), {}
+        -- As long as every key is free, nothing else need be looked at.
+        while index <= #KEYS do
+          key, value = KEYS[index], values[index]
+          if written[key] or (value and not (byte(value, 2) == FREE and value < freeText)) then break end
+          written[key] = true
+          if index > 1 then who = ARGV[index] end
+          if short and value and sub(value, 3, 8) == period then
+            call('SET', key, before .. who .. after, 'KEEPTTL')
+          else
+            call('SET', key, before .. who .. after, 'PX', life)
+          end
+          index = index + 1
+        end
+        if index > #KEYS then break end
+        if index > 1 then who = ARGV[index] end
+        argument = who
       end
     end
   end
@@ -43,10 +78,14 @@ while index <= #KEYS do
     value = values[index]
     written[key] = true
   elseif letter ~= FULL then
-    value = call('GET', key)
+    if alone then value = seen else value = call('GET', key) end
   end
   if letter ~= FULL and (not value or (byte(value, 2) == FREE and value < freeText)) then
-    call('SET', key, before .. who .. after, 'PX', life)
+    if short and value and sub(value, 3, 8) == period then
+      call('SET', key, before .. who .. after, 'KEEPTTL')
+    else
+      call('SET', key, before .. who .. after, 'PX', life)
+    end
     if answers then answers[index] = stamp end
   else
     if not answers then

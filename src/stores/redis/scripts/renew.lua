@@ -6,7 +6,7 @@
 -- @include lib/clock.lua
 local answers, slow = nil, nil
 -- @include lib/values.lua
-local lastTtl, expires, life = nil, nil, nil
+local lastTtl, expires, life, span = nil, nil, nil, nil
 for index = 1, #KEYS do
   local key, argument = KEYS[index], ARGV[index]
   local ttl, id = sub(argument, 1, 10), sub(argument, 11)
@@ -22,10 +22,11 @@ for index = 1, #KEYS do
   end
   if until_ > now then
     if ttl ~= lastTtl then
-      lastTtl, expires, life = ttl, now + ttl, format('%.0f', ttl + KEEP)
+      lastTtl, expires, life, span = ttl, now + ttl, format('%.0f', ttl + KEEP), nowText .. ttl
     end
     if expires > until_ then
-      call('SET', key, sub(value, 1, 31) .. nowText .. ttl .. sub(value, 55), 'PX', life)
+      if ttl <= HOUR and sub(value, 32, 37) == period then call('SETRANGE', key, '31', span)
+      else call('SET', key, sub(value, 1, 31) .. span .. sub(value, 55), 'PX', life) end
     end
     if answers then answers[index] = 1 end
   else

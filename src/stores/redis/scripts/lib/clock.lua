@@ -1,10 +1,9 @@
--- One reading of the server's clock for the whole call: milliseconds for expiry, microseconds for tokens.
--- Both as text too, of 13 and 16 digits, because a hold is written and compared as text.
-local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
-local time = call('TIME')
-local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
+-- @include stamp.lua
 local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 86400000
+-- A key outlives its hold by so many milliseconds when its time to live is set: by 24 hours, an hour, and a period.
+local KEEP = 100000000
+-- Within one period of ten million milliseconds it is set once: whoever finds a key that was written in the present period, and
+-- wants it for an hour at most, leaves its time to live as it is, and it still outlives the hold by 24 hours.
+local period, HOUR = sub(nowText, 1, 6), '0003600000'
 -- How long what is offered to a waiter is kept for it, in milliseconds.
 local OFFER = 1000

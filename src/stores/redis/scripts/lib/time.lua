@@ -1,0 +1,3 @@
+local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+-- One reading of the server's clock for the whole call.
+local time = call('TIME')
