@@ -26,8 +26,8 @@ export const QUORUM_MUTANTS: readonly Mutant[] = [
   mutant(
     'token without write-back',
     election,
-    'if (common !== undefined) {',
-    'if (raised === 0) return Math.max(...seqs)\n      if (common !== undefined) {',
+    'const common = commonOf(asked, round.needed)',
+    'const common = commonOf(asked, round.needed) ?? (asked === round ? Math.max(...seqsOf(asked)) : null)',
   ),
   mutant(
     'drift ignored under skew',

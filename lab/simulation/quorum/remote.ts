@@ -38,7 +38,15 @@ export class RemoteNode implements QuorumNode {
     return !this.open
   }
 
-  send(questions: readonly Question[]): Promise<Ballots> {
+  send(
+    questions: readonly Question[],
+    answered: (ballots: Ballots) => void,
+    failed: (error: Error) => void,
+  ): void {
+    void this.ask(questions).then(answered, failed)
+  }
+
+  private ask(questions: readonly Question[]): Promise<Ballots> {
     if (!this.open) return Promise.reject(new Error('the connection is closed'))
     const sentAtMs = this.stray.sent(this.place, questions)
     return new Promise((resolve, reject) => {
@@ -63,7 +71,7 @@ export class RemoteNode implements QuorumNode {
   }
 
   async timeUs(): Promise<number> {
-    return (await this.send([])).stampUs ?? 0
+    return (await this.ask([])).stampUs ?? 0
   }
 
   /** A call of the server, which still has to cross the network. */

@@ -11,6 +11,8 @@ export class Assembly {
   private readonly runtime: Runtime
   /** One timer for all rounds: most of them are over long before they are due. */
   private readonly deadlines: Alarms
+  /** One timer for what the nodes are told a moment later. */
+  private readonly later: Alarms
   private stopped = false
 
   constructor(
@@ -20,7 +22,8 @@ export class Assembly {
   ) {
     this.runtime = runtime
     this.deadlines = new Alarms(runtime, true)
-    this.lanes = nodes.map((node, place) => new Lane(node, place, runtime, heard))
+    this.later = new Alarms(runtime, true)
+    this.lanes = nodes.map((node, number) => new Lane(node, number, runtime, this.later, heard))
   }
 
   get size(): number {
@@ -29,13 +32,30 @@ export class Assembly {
 
   /** Asks every node. Whoever does not answer within `timeoutMs` has failed, and is not asked again before it answers. */
   ask(question: Question, needed: number, timeoutMs: number): Round {
+    return this.askSome(question, needed, timeoutMs, this.size)
+  }
+
+  /**
+   * Ends a hold: as many nodes as must say so are told at once, the others a moment later, with whatever they are asked next,
+   * which spares a call in five. If somebody waits for the key, it shall find all of them free.
+   */
+  release(question: Question, needed: number, timeoutMs: number): Round {
+    const wanted = this.lanes.some((lane) => lane.isWanted(question.claim.id))
+    return this.askSome(question, needed, timeoutMs, wanted ? this.size : needed)
+  }
+
+  private askSome(question: Question, needed: number, timeoutMs: number, atOnce: number): Round {
     const round = new Round(question, this.size, needed)
     if (this.stopped) {
       for (let place = 0; place < this.size; place++) round.fail(place, new ClosedError())
       return round
     }
     const askedAtMs = this.runtime.nowMs()
-    for (const lane of this.lanes) round.parcels.push(lane.ask(question, round))
+    let told = 0
+    for (const lane of this.lanes) {
+      round.parcels.push(lane.ask(question, round, told >= atOnce))
+      if (lane.answers) told++
+    }
     const expire = (): void => {
       for (const [place, lane] of this.lanes.entries()) {
         if (!round.isOpen(place)) continue
@@ -45,6 +65,16 @@ export class Assembly {
     }
     round.limit(this.deadlines, askedAtMs + timeoutMs, expire)
     return round
+  }
+
+  /** What is asked meanwhile goes to each node as one call, and at once. */
+  together<T>(ask: () => T): T {
+    for (const lane of this.lanes) lane.collect()
+    try {
+      return ask()
+    } finally {
+      for (const lane of this.lanes) lane.letGo()
+    }
   }
 
   /** Asks one node, for nobody in particular. */
@@ -77,5 +107,6 @@ export class Assembly {
   stop(): void {
     this.stopped = true
     this.deadlines.clear()
+    this.later.clear()
   }
 }

@@ -11,6 +11,7 @@ import {
 import type { Assembly } from './assembly.ts'
 import { blockedOf } from './blocked.ts'
 import { outage } from './failures.ts'
+import { Few } from './few.ts'
 import type { Question, Vote, VoteGranted } from './protocol.ts'
 import type { Round } from './round.ts'
 import { majorityOf, votesNeeded } from './tally.ts'
@@ -33,7 +34,7 @@ export class Elections {
   private readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
   /** The election of each claim that was begun last. Whatever an earlier one of the same claim left undone is up to it. */
-  private readonly latest = new Map<string, number>()
+  private readonly latest = new Few<number>()
   private begun = 0
   /** Claims that pause before they are voted on again. */
   private readonly pauses = new Map<Timer, () => void>()
@@ -78,7 +79,7 @@ export class Elections {
     const round = assembly.ask(question, needed, this.timeoutMs(claim.ttlMs))
     const verdict = await round.decided
     if (verdict === 'met') {
-      const seq = await this.agree(claim, round)
+      const seq = this.agreed(claim, round, round) ?? (await this.raise(claim, round))
       if (seq !== null) {
         this.waiting.forget(claim.id)
         this.over(claim.id, election)
@@ -134,23 +135,26 @@ export class Elections {
   }
 
   /**
-   * The sequence number that enough nodes keep for the claim; null when they could not be brought to one. Any later
-   * majority shares a node with them, so its number will be higher.
+   * The sequence number that enough nodes keep for the claim after a round, if there is one. Any later majority shares a node
+   * with them, so its number will be higher.
    */
-  private async agree(claim: Claim, round: Round): Promise<number | null> {
+  private agreed(claim: Claim, round: Round, asked: Round): number | null {
+    const common = commonOf(asked, round.needed)
+    if (common !== null) this.settle(claim, asked, common)
+    return common
+  }
+
+  /** Brings the nodes to one number; null when they could not be brought to one. */
+  private async raise(claim: Claim, round: Round): Promise<number | null> {
     let asked = round
-    for (let raised = 0; raised <= MOST_RAISES; raised++) {
-      const seqs = seqsOf(asked)
-      const common = commonOf(seqs, round.needed)
-      if (common !== undefined) {
-        this.settle(claim, asked, common)
-        return common
-      }
+    for (let raised = 0; raised < MOST_RAISES; raised++) {
       // Of several readers that raise their numbers at the same time, each tries another one next.
       const apart = raised === 0 ? 0 : Math.ceil(this.runtime.random() * 1000)
-      const question: Question = { kind: 'raise', claim, seq: Math.max(...seqs) + apart }
+      const question: Question = { kind: 'raise', claim, seq: Math.max(...seqsOf(asked)) + apart }
       asked = this.assembly.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
       if ((await asked.decided) === 'hopeless') return null
+      const common = this.agreed(claim, round, asked)
+      if (common !== null) return common
     }
     return null
   }
@@ -161,12 +165,13 @@ export class Elections {
       if (vote !== undefined && 'seq' in vote && vote.seq !== seq)
         this.assembly.tell(node, { kind: 'renew', claim, seq })
     }
-    for (const [node, vote] of round.votes.entries()) correct(node, vote)
+    for (let node = 0; node < round.nodes; node++) correct(node, round.votes[node])
     round.late = correct
   }
 
   private granted({ owner }: Claim, round: Round, seq: number): ClaimAnswer {
-    const contended = grantsOf(round).some((vote) => vote.contended)
+    let contended = false
+    for (const vote of round.votes) if (vote?.kind === 'granted' && vote.contended) contended = true
     return { kind: 'granted', token: tokenOf(seq), spare: owner === null ? SPARE_TOKENS : 0, contended }
   }
 
@@ -196,13 +201,14 @@ function seqsOf({ votes }: Round): number[] {
 }
 
 /** The number that enough nodes have, if there is one. */
-function commonOf(seqs: readonly number[], needed: number): number | undefined {
+function commonOf(round: Round, needed: number): number | null {
+  const seqs = seqsOf(round)
   for (const seq of seqs) {
     let count = 0
     for (const other of seqs) if (other === seq) count++
     if (count >= needed) return seq
   }
-  return undefined
+  return null
 }
 
 function grantsOf({ votes }: Round): VoteGranted[] {

@@ -1,6 +1,8 @@
+import type { Alarm, Alarms } from '../../core/alarms.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { Debts } from './debts.ts'
-import type { Question, QuorumNode } from './protocol.ts'
+import { Few } from './few.ts'
+import type { Ballots, Question, QuorumNode } from './protocol.ts'
 import type { Round } from './round.ts'
 
 /** Calls under way to one node; what is asked meanwhile is collected and travels with the next. */
@@ -8,6 +10,8 @@ const MOST_CALLS = 8
 const MOST_QUESTIONS_PER_CALL = 500
 const FIRST_PROBE_MS = 250
 const LONGEST_PROBE_MS = 2000
+/** How long what can wait is kept for a call that it can travel with. */
+const LATER_MS = 2
 
 /** A question on its way to one node. */
 export interface Parcel {
@@ -22,11 +26,14 @@ export interface Parcel {
  * any more, so that a stopped server does not collect commands: only probes are sent, and releases of what it may
  * have. Whatever it answers brings it back.
  */
-export class Lane {
+export class Lane implements Alarm {
   readonly node: QuorumNode
-  private readonly place: number
+  readonly number: number
+  dueMs = 0
+  place = -1
   private readonly runtime: Runtime
-  private readonly heard: (place: number, stampUs: number) => void
+  private readonly later: Alarms
+  private readonly heard: (number: number, stampUs: number) => void
   private outbox: Parcel[] = []
   private sent = 0
   /** The latest call that was answered; answers come in the order of the calls, so what is before it is over. */
@@ -36,39 +43,62 @@ export class Lane {
   private silentSinceMs: number | null = null
   private probeAtMs = 0
   private probeMs = FIRST_PROBE_MS
-  /** Claims that were sent and not released since: the node may keep something of them. */
-  private readonly kept = new Set<string>()
+  /** Everything that waits to be sent can wait. */
+  private unhurried = false
+  /** Claims that were sent and not released since, of which the node may keep something; true for those that others wait for. */
+  private readonly kept = new Few<boolean>()
   private readonly debts: Debts
   private whenIdle: (() => void) | null = null
 
   constructor(
     node: QuorumNode,
-    place: number,
+    number: number,
     runtime: Runtime,
-    heard: (place: number, stampUs: number) => void,
+    later: Alarms,
+    heard: (number: number, stampUs: number) => void,
   ) {
     this.node = node
-    this.place = place
+    this.number = number
     this.runtime = runtime
+    this.later = later
     this.heard = heard
     this.debts = new Debts(runtime)
   }
 
-  ask(question: Question, round: Round | null): Parcel {
+  /** What can wait is sent a moment later, with whatever else is asked meanwhile: that spares a call. */
+  ask(question: Question, round: Round | null, canWait = false): Parcel {
     const parcel: Parcel = { question, round, state: 'waiting' }
     if (this.silentSinceMs !== null && !this.passes(question, this.silentSinceMs)) {
       parcel.state = 'withdrawn'
-      round?.fail(this.place, silent(this.runtime.nowMs() - this.silentSinceMs))
+      round?.fail(this.number, silent(this.runtime.nowMs() - this.silentSinceMs))
       return parcel
     }
+    if (canWait && this.outbox.length === 0) {
+      this.unhurried = true
+      this.later.set(this, this.runtime.nowMs() + LATER_MS)
+    }
     this.outbox.push(parcel)
-    this.schedule()
+    if (!canWait) this.schedule()
     return parcel
+  }
+
+  /** As far as is known. */
+  get answers(): boolean {
+    return this.silentSinceMs === null
+  }
+
+  /** Others wait for what that claim holds. */
+  noteWanted(id: string): void {
+    if (this.mayKeep(id)) this.kept.set(id, true)
+  }
+
+  isWanted(id: string): boolean {
+    return this.kept.get(id) === true
   }
 
   /** Whether the node may have something of that claim: it was sent there, and no release since. */
   mayKeep(id: string): boolean {
-    return this.kept.has(id)
+    return this.kept.get(id) !== undefined
   }
 
   /** The node was asked at `askedAtMs` and did not answer in time. */
@@ -81,7 +111,7 @@ export class Lane {
     const waiting = this.outbox
     this.outbox = []
     for (const parcel of waiting) {
-      if (parcel.question.kind === 'release' && this.kept.has(parcel.question.claim.id))
+      if (parcel.question.kind === 'release' && this.mayKeep(parcel.question.claim.id))
         this.outbox.push(parcel)
       else this.drop(parcel, silent(nowMs - askedAtMs))
     }
@@ -103,8 +133,13 @@ export class Lane {
     this.schedule()
   }
 
+  ring(): void {
+    this.flush()
+  }
+
   /** Settles when nothing is under way; a silent node is not waited for. */
   idle(): Promise<void> {
+    if (this.unhurried) this.flush()
     if (this.silentSinceMs !== null || (this.calls === 0 && this.outbox.length === 0))
       return Promise.resolve()
     return new Promise((resolve) => {
@@ -117,7 +152,7 @@ export class Lane {
   }
 
   private passes({ kind, claim }: Question, silentSinceMs: number): boolean {
-    if (kind === 'release' && this.kept.has(claim.id)) return true
+    if (kind === 'release' && this.mayKeep(claim.id)) return true
     const nowMs = this.runtime.nowMs()
     if (nowMs < this.probeAtMs || silentSinceMs > nowMs) return false
     this.probeMs = Math.min(this.probeMs * 2, LONGEST_PROBE_MS)
@@ -126,13 +161,26 @@ export class Lane {
   }
 
   private schedule(): void {
+    this.unhurried = false
     if (this.scheduled) return
     this.scheduled = true
     this.runtime.defer(this.flush)
   }
 
+  /** What is asked from now on is kept together until `letGo`. */
+  collect(): void {
+    this.scheduled = true
+  }
+
+  letGo(): void {
+    if (this.unhurried) this.scheduled = false
+    else this.flush()
+  }
+
   private readonly flush = (): void => {
     this.scheduled = false
+    this.unhurried = false
+    this.later.remove(this)
     while (this.outbox.length > 0 && (this.calls < MOST_CALLS || this.silentSinceMs !== null)) {
       const whole = this.outbox.length <= MOST_QUESTIONS_PER_CALL
       const next = whole ? this.outbox : this.outbox.slice(0, MOST_QUESTIONS_PER_CALL)
@@ -148,39 +196,51 @@ export class Lane {
     for (const parcel of parcels) {
       parcel.state = 'sent'
       const { kind, claim } = parcel.question
-      if (kind === 'claim') this.kept.add(claim.id)
+      if (kind === 'claim') this.kept.set(claim.id, this.isWanted(claim.id))
       else if (kind === 'release') this.kept.delete(claim.id)
     }
-    this.node.send(parcels.map(({ question }) => question)).then(
-      ({ stampUs, votes }) => {
-        this.over = Math.max(this.over, call)
-        this.answered(stampUs)
-        for (let index = 0; index < parcels.length; index++) {
-          const vote = votes[index]
-          if (vote !== undefined) parcels[index]?.round?.vote(this.place, vote)
-        }
-        this.flush()
-      },
-      (error: Error) => {
-        this.over = Math.max(this.over, call)
-        for (const parcel of parcels) this.drop(parcel, error)
-        this.flush()
-      },
+    this.node.send(
+      parcels.map(questionOf),
+      (ballots) => this.voted(call, parcels, ballots),
+      (error) => this.failed(call, parcels, error),
     )
+  }
+
+  private voted(call: number, parcels: readonly Parcel[], { stampUs, votes }: Ballots): void {
+    this.over = Math.max(this.over, call)
+    this.answered(stampUs)
+    for (let index = 0; index < parcels.length; index++) {
+      const vote = votes[index]
+      const parcel = parcels[index]
+      if (vote === undefined || parcel === undefined) continue
+      if ('contended' in vote && vote.contended) this.noteWanted(parcel.question.claim.id)
+      parcel.round?.vote(this.number, vote)
+    }
+    if (!this.unhurried) this.flush()
+  }
+
+  private failed(call: number, parcels: readonly Parcel[], error: Error): void {
+    this.over = Math.max(this.over, call)
+    for (const parcel of parcels) this.drop(parcel, error)
+    this.flush()
   }
 
   private answered(stampUs: number | null): void {
     this.lastHeardMs = this.runtime.nowMs()
     this.silentSinceMs = null
-    if (stampUs !== null) this.heard(this.place, stampUs)
+    if (stampUs !== null) this.heard(this.number, stampUs)
     this.settleDebts()
   }
 
   /** A release that could not be delivered is owed until the claim would be dead anyway. */
   private drop({ question, round }: Parcel, error: Error): void {
     if (question.kind === 'release') this.debts.add(question)
-    round?.fail(this.place, error)
+    round?.fail(this.number, error)
   }
+}
+
+function questionOf({ question }: Parcel): Question {
+  return question
 }
 
 function isWaiting({ state }: Parcel): boolean {

@@ -90,8 +90,15 @@ export interface NodeView {
 export interface QuorumNode {
   /** Host and port, as errors name it. */
   readonly name: string
-  /** Sends now, or rejects: nothing is kept for later. Questions sent earlier are answered earlier. */
-  send(questions: readonly Question[]): Promise<Ballots>
+  /**
+   * Sends now, or fails: nothing is kept for later. One of the two is called, and not at once; questions that were sent earlier
+   * are answered earlier.
+   */
+  send(
+    questions: readonly Question[],
+    answered: (ballots: Ballots) => void,
+    failed: (error: Error) => void,
+  ): void
   /** Its clock, in microseconds. */
   timeUs(): Promise<number>
   /** Who the server is, so that one server is not counted twice; null when it does not tell. */

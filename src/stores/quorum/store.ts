@@ -48,21 +48,24 @@ export class QuorumStore implements Store {
     this.identities.require()
   }
 
-  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+  attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     this.listen()
-    if (this.identities.beginning !== null) await this.identities.beginning
-    this.identities.require()
-    return Promise.all(claims.map((claim) => this.elections.hold(claim)))
+    const ask = (): Promise<readonly ClaimAnswer[]> => {
+      this.identities.require()
+      return this.each(claims, (claim) => this.elections.hold(claim))
+    }
+    const { beginning } = this.identities
+    return beginning === null ? ask() : beginning.then(ask)
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
-    return Promise.all(claims.map((claim) => this.extensions.renew(claim)))
+    return this.each(claims, (claim) => this.extensions.renew(claim))
   }
 
-  async release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+    const ask = () => this.each(claims, (claim) => this.releaseOne(claim))
     // A release that overtook its claim, which waits for the nodes, would leave votes that nobody takes back.
-    if (this.identities.beginning !== null) await this.ready().catch(() => {})
-    return Promise.all(claims.map((claim) => this.releaseOne(claim)))
+    return this.identities.beginning === null ? ask() : this.ready().then(ask, ask)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -81,13 +84,20 @@ export class QuorumStore implements Store {
     await Promise.all(this.assembly.lanes.map(({ node }) => node.close()))
   }
 
+  private each<A>(claims: readonly Claim[], ask: (claim: Claim) => Promise<A>): Promise<readonly A[]> {
+    const [first] = claims
+    return this.assembly.together(() =>
+      claims.length === 1 && first !== undefined ? ask(first).then(alone) : Promise.all(claims.map(ask)),
+    )
+  }
+
   /** Absent only when so many nodes say so that the rest is no majority. */
   private async releaseOne(claim: Claim): Promise<ReleaseAnswer> {
     this.waiting.forget(claim.id)
     this.extensions.end(claim.id)
     this.elections.end(claim.id)
     const question: Question = { kind: 'release', claim, ballot: EVERY_BALLOT }
-    const round = this.assembly.ask(
+    const round = this.assembly.release(
       question,
       votesNeeded(claim.mode, this.assembly.size),
       this.timeoutMs(claim.ttlMs),
@@ -105,7 +115,10 @@ export class QuorumStore implements Store {
     const begun = this.assembly.lanes.map((lane, place) =>
       lane.node.listen(
         this.inbox,
-        (call) => this.waiting.hear(place, call),
+        (call) => {
+          if (call.kind === 'contended') lane.noteWanted(call.id)
+          this.waiting.hear(place, call)
+        },
         () => {
           void this.identities.look(place)
           void lane.greet()
@@ -119,6 +132,10 @@ export class QuorumStore implements Store {
   private tell(notice: StoreNotice): void {
     for (const listener of this.listeners) listener(notice)
   }
+}
+
+function alone<A>(answer: A): readonly A[] {
+  return [answer]
 }
 
 /** How long closing waits for what is on its way to the slower nodes. */

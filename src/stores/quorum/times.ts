@@ -7,6 +7,9 @@ const STEP_US = 1_000_000
 export class NodeTimes {
   private readonly runtime: Runtime
   private readonly offsetsUs: (number | undefined)[]
+  /** The middle one of them, unless one was noted since. */
+  private middle: number | null = null
+  private noted = false
   private lastBallot = 0
   private lastTicket = 0
 
@@ -17,6 +20,7 @@ export class NodeTimes {
 
   readonly note = (node: number, stampUs: number): void => {
     this.offsetsUs[node] = stampUs - this.nowUs()
+    this.noted = true
   }
 
   /** A ballot above all before it; a small number as long as no clock is known. */
@@ -38,24 +42,33 @@ export class NodeTimes {
 
   /** The middle one of the clocks counts, because one of them may be wrong. */
   private middleUs(): number | null {
-    const { offsetsUs } = this
-    const known = offsetsUs.reduce<number>((count, each) => (each === undefined ? count : count + 1), 0)
-    for (const candidateUs of offsetsUs) {
-      if (candidateUs === undefined) continue
-      let below = 0
-      let same = 0
-      for (const offsetUs of offsetsUs) {
-        if (offsetUs === undefined) continue
-        if (offsetUs < candidateUs) below++
-        else if (offsetUs === candidateUs) same++
-      }
-      const middle = (known - 1) >> 1
-      if (below <= middle && middle < below + same) return candidateUs + this.nowUs()
+    if (this.noted) {
+      this.noted = false
+      this.middle = middleOf(this.offsetsUs)
     }
-    return null
+    return this.middle === null ? null : this.middle + this.nowUs()
   }
 
   private nowUs(): number {
     return Math.round(this.runtime.nowMs() * 1000)
   }
+}
+
+/** The lower one of two in the middle; null when nothing is known. */
+function middleOf(offsetsUs: readonly (number | undefined)[]): number | null {
+  let known = 0
+  for (const offsetUs of offsetsUs) if (offsetUs !== undefined) known++
+  const middle = (known - 1) >> 1
+  for (const candidateUs of offsetsUs) {
+    if (candidateUs === undefined) continue
+    let below = 0
+    let same = 0
+    for (const offsetUs of offsetsUs) {
+      if (offsetUs === undefined) continue
+      if (offsetUs < candidateUs) below++
+      else if (offsetUs === candidateUs) same++
+    }
+    if (below <= middle && middle < below + same) return candidateUs
+  }
+  return null
 }

@@ -1,6 +1,7 @@
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
+import { Few } from './few.ts'
 import type { Call } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
@@ -27,7 +28,7 @@ export class Waiting {
   private readonly nodes: number
   private readonly runtime: Runtime
   private readonly tell: (notice: StoreNotice) => void
-  private readonly waiters = new Map<string, Waiter>()
+  private readonly waiters = new Few<Waiter>()
   /** Which nodes told the same about a holder. */
   private readonly told = new Map<string, Set<number>>()
 
@@ -87,11 +88,11 @@ export class Waiting {
 
   /** Calls may have been missed: whoever waits looks again. */
   lookAll(): void {
-    for (const [id, waiter] of this.waiters) if (!waiter.asking) this.look(id, waiter)
+    for (const [id, waiter] of this.waiters.entries()) if (!waiter.asking) this.look(id, waiter)
   }
 
   close(): void {
-    for (const { timer } of this.waiters.values()) timer?.clear()
+    for (const [, { timer }] of this.waiters.entries()) timer?.clear()
     this.waiters.clear()
     this.told.clear()
   }

@@ -1,61 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
 import type { Claim, Mode } from '../../../src/model/index.ts'
-import type { Ballots, Question, QuorumNode, Vote } from '../../../src/stores/quorum/protocol.ts'
+import type { Vote } from '../../../src/stores/quorum/protocol.ts'
 import { QuorumStore } from '../../../src/stores/quorum/store.ts'
 import { majorityOf, verdictOf, votesNeeded } from '../../../src/stores/quorum/tally.ts'
 import { addressesOf } from '../../../src/stores/quorum/url.ts'
+import { claimOf, granted, Voter } from './voter.ts'
 
 const refused: Vote = { kind: 'refused', reason: 'mode', message: 'in use as a lock' }
-const granted: Vote = { kind: 'granted', seq: 7, contended: false }
-
-/** A node that answers claims when the test says so, in whatever order. */
-class Voter implements QuorumNode {
-  readonly name: string
-  readonly heard: Question[] = []
-  private give: (vote: Vote) => void = () => {}
-  private readonly asked: Promise<void>
-  private tellAsked: () => void = () => {}
-
-  constructor(name: string) {
-    this.name = name
-    this.asked = new Promise((resolve) => {
-      this.tellAsked = resolve
-    })
-  }
-
-  async votes(vote: Vote): Promise<void> {
-    await this.asked
-    this.give(vote)
-    await new Promise(setImmediate)
-  }
-
-  send(questions: readonly Question[]): Promise<Ballots> {
-    this.heard.push(...questions)
-    const answer = (vote: Vote): Ballots => ({
-      stampUs: 1,
-      votes: questions.map(({ kind }) => (kind === 'claim' ? vote : { kind: 'released' })),
-    })
-    if (!questions.some(({ kind }) => kind === 'claim')) return Promise.resolve(answer(granted))
-    return new Promise((resolve) => {
-      this.give = (vote) => resolve(answer(vote))
-      this.tellAsked()
-    })
-  }
-
-  timeUs = () => Promise.resolve(1)
-  identify = () => Promise.resolve(this.name)
-  listen = () => Promise.resolve()
-  read = () => Promise.resolve([])
-  evict = () => Promise.resolve()
-  close = () => Promise.resolve()
-  async *scan(): AsyncIterable<readonly string[]> {}
-}
-
-function claimOf(mode: Mode): Claim {
-  const plain = { owner: null, actor: null, meta: null, group: null, replaces: null, label: 'test' }
-  return { ...plain, key: 'k', id: 'c', mode, ttlMs: 10_000, queue: true, lockDelayMs: 0 }
-}
 
 describe('a refusal', () => {
   const permits: Mode = { kind: 'permits', limit: 3, weight: 1 }
@@ -103,8 +55,8 @@ describe('a claim that waits for the nodes', () => {
     for (const voter of voters) await voter.votes(granted)
     await answer
     await released
-    for (const { heard } of voters) expect(heard.map(({ kind }) => kind)).toEqual(['claim', 'release'])
     await store.close()
+    for (const { heard } of voters) expect(heard.map(({ kind }) => kind)).toEqual(['claim', 'release'])
   })
 
   test('is not sent any more once the store is closed', async () => {
@@ -124,14 +76,14 @@ describe('a renewal', () => {
     const voters = ['a', 'b', 'c'].map((name) => new Voter(name))
     let tell = (_vote: Vote): void => {}
     for (const [place, voter] of voters.entries()) {
-      voter.send = async (questions) => {
+      voter.send = async (questions, answered) => {
         voter.heard.push(...questions)
         const renewed: Vote = { kind: 'renewed', seq: 7, contended: false }
         const late = new Promise<Vote>((resolve) => {
           if (place === 2 && questions[0]?.kind === 'renew') tell = resolve
           else resolve(renewed)
         })
-        return { stampUs: 1, votes: [await late] }
+        answered({ stampUs: 1, votes: [await late] })
       }
     }
     const store = new QuorumStore(voters, nodeRuntime, () => 5000)
@@ -140,9 +92,9 @@ describe('a renewal', () => {
     if (when === 'after') await store.release([claim])
     tell({ kind: 'lost' })
     await new Promise(setImmediate)
+    await store.close()
     const expected = when === 'after' ? ['renew', 'release'] : ['renew', 'claim']
     expect(voters[2]?.heard.map(({ kind }) => kind)).toEqual(expected)
-    await store.close()
   })
 })
 

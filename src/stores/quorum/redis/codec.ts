@@ -47,14 +47,15 @@ function textOf(question: Question): string {
 
 function claimText({ claim, inbox, ballot, ticket }: Question & { kind: 'claim' }): string {
   const { id, label, actor, meta, lockDelayMs, ttlMs } = claim
-  const numbers = digits(ballot, 16) + digits(ticket, 16) + digits(ttlMs, 10)
+  const first = digits(ballot, 16)
+  const numbers = first + (ticket === ballot ? first : digits(ticket, 16)) + ttlText(ttlMs)
   const tail = `${id}\0${inbox}\0${label}\0${actor ?? ''}\0${meta ?? ''}\0${lockDelayMs}\0`
   if (ballot >= FIRST_PROPOSAL && isPlain(claim))
     return (claim.queue ? 'x' : 'y') + numbers + tail + (ttlMs + KEEP_SEQ_MS)
   const { queue, mode, owner, replaces } = claim
   const { limit, weight } = mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
-  const first = `${queue ? 1 : 0}\0${KINDS[mode.kind]}\0${limit}\0${weight}\0`
-  return `f${numbers}${tail}${first}${owner ?? ''}\0${replaces ?? ''}\0`
+  const wanted = `${queue ? 1 : 0}\0${KINDS[mode.kind]}\0${limit}\0${weight}\0`
+  return `f${numbers}${tail}${wanted}${owner ?? ''}\0${replaces ?? ''}\0`
 }
 
 /** What the short way of the script understands. */
@@ -126,6 +127,15 @@ export function unknownFormat(): UnsupportedError {
   )
 }
 
+/** The last one is remembered: mostly all are the same. */
+function ttlText(ttlMs: number): string {
+  if (ttlMs !== lastTtl.ttlMs) lastTtl = { ttlMs, text: digits(ttlMs, 10) }
+  return lastTtl.text
+}
+
+let lastTtl = { ttlMs: -1, text: '' }
+
 function digits(number: number, width: number): string {
-  return String(number).padStart(width, '0')
+  const text = String(number)
+  return text.length === width ? text : text.padStart(width, '0')
 }

@@ -33,10 +33,23 @@ export class RedisNode implements QuorumNode {
     this.client = client
   }
 
-  send(questions: readonly Question[]): Promise<Ballots> {
-    const [first] = questions
-    const command = questions.length === 1 && first !== undefined ? commandOf(first) : jointCommand(questions)
-    return runCommand(this.client, SCRIPTS.ask, command, (raw) => ballotsOf(questions, raw))
+  send(
+    questions: readonly Question[],
+    answered: (ballots: Ballots) => void,
+    failed: (error: Error) => void,
+  ): void {
+    const command = questions.length === 1 ? commandOf(questions[0] as Question) : jointCommand(questions)
+    const heard = (raw: unknown): void => {
+      let ballots: Ballots
+      try {
+        ballots = ballotsOf(questions, raw)
+      } catch (error) {
+        failed(error as Error)
+        return
+      }
+      answered(ballots)
+    }
+    void runCommand(this.client, SCRIPTS.ask, command, heard, failed)
   }
 
   async timeUs(): Promise<number> {
