@@ -12,7 +12,9 @@ export interface Panel {
 }
 
 const COLUMNS = 3
-const PANEL = { width: 330, gap: 24, names: 128, values: 46 }
+const PANEL = { bars: 156, gap: 24, values: 46 }
+/** Of a letter of a name, which fonts draw in different widths: as wide as a wide one. */
+const LETTER = 7.4
 const TEXT = { bar: 15, head: 40, foot: 18 }
 
 const STYLE = `
@@ -30,12 +32,14 @@ const STYLE = `
 export function plot(panels: readonly Panel[], note: string): string {
   const rows = Math.ceil(panels.length / COLUMNS)
   const height = TEXT.head + Math.max(...panels.map(({ bars }) => bars.length)) * TEXT.bar + TEXT.foot
-  const width = COLUMNS * PANEL.width + (COLUMNS - 1) * PANEL.gap
+  const names = Math.ceil(LETTER * longest(panels)) + 6
+  const each = names + PANEL.bars + PANEL.values
+  const width = COLUMNS * each + (COLUMNS - 1) * PANEL.gap
   const total = rows * height + TEXT.foot
   const drawn = panels.map((panel, index) => {
-    const x = (index % COLUMNS) * (PANEL.width + PANEL.gap)
+    const x = (index % COLUMNS) * (each + PANEL.gap)
     const y = Math.floor(index / COLUMNS) * height
-    return `<g transform="translate(${x} ${y})">\n${panelOf(panel)}\n</g>`
+    return `<g transform="translate(${x} ${y})">\n${panelOf(panel, names)}\n</g>`
   })
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${total}" width="${width}" height="${total}">`,
@@ -47,16 +51,19 @@ export function plot(panels: readonly Panel[], note: string): string {
   ].join('\n')
 }
 
-function panelOf({ title, unit, bars }: Panel): string {
+function longest(panels: readonly Panel[]): number {
+  return Math.max(...panels.flatMap(({ bars }) => bars.map(({ name }) => name.length)))
+}
+
+function panelOf({ title, unit, bars }: Panel, names: number): string {
   const most = Math.max(...bars.map(({ value }) => value))
-  const room = PANEL.width - PANEL.names - PANEL.values
   const lines = bars.map(({ name, value, kind }, index) => {
     const y = TEXT.head + index * TEXT.bar
-    const length = Math.max(1, (value / most) * room).toFixed(1)
+    const length = Math.max(1, (value / most) * PANEL.bars).toFixed(1)
     return [
-      `<text class="${kind}" x="${PANEL.names - 6}" y="${y + 10}" text-anchor="end">${escaped(name)}</text>`,
-      `<rect class="${kind}" x="${PANEL.names}" y="${y + 1}" width="${length}" height="${TEXT.bar - 4}" rx="2"/>`,
-      `<text class="${kind}" x="${PANEL.names + Number(length) + 5}" y="${y + 10}">${shown(value)}</text>`,
+      `<text class="${kind}" x="${names - 6}" y="${y + 10}" text-anchor="end">${escaped(name)}</text>`,
+      `<rect class="${kind}" x="${names}" y="${y + 1}" width="${length}" height="${TEXT.bar - 4}" rx="2"/>`,
+      `<text class="${kind}" x="${names + Number(length) + 5}" y="${y + 10}">${shown(value)}</text>`,
     ].join('')
   })
   return [

@@ -95,6 +95,7 @@ async function laps(
     subject,
     keys,
     width,
+    leadMs: 0,
     lastsMs,
   })
   return { perSecond: (done / tookMs) * 1000, clientMicroseconds: cpuMicroseconds / done, overlaps }

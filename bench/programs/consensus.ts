@@ -38,6 +38,7 @@ async function open(name: string): Promise<Subject> {
     subject: `${name}, first, ${process.pid}`,
     keys: 100,
     width: 100,
+    leadMs: 0,
     lastsMs: WARM_UP_MS,
   })
   return subject

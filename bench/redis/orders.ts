@@ -22,10 +22,14 @@ export interface Laps {
   readonly subject: string
   readonly keys: number
   readonly width: number
+  /** Goes on for so long before it counts: a process that has slept finds its code and data out of reach. */
+  readonly leadMs: number
   readonly lastsMs: number
 }
 
 export interface LapsDone {
+  /** With those that do not count. */
+  readonly all: number
   readonly done: number
   readonly tookMs: number
   readonly cpuMicroseconds: number

@@ -5,9 +5,10 @@ import type { Part } from './subject.ts'
 
 // Many short rounds: what else the machine does lasts longer than one, so it hardly touches their ratios.
 // A process that takes locks lives for longer than its code needs to be compiled.
-const FULL = { rounds: 15, warmUps: 12 }
+const FULL = { rounds: 25, warmUps: 30 }
 const TINY = { rounds: 1, warmUps: 0 }
 const ROUND_MS = 60
+const LEAD_MS = 20
 
 export interface Lap {
   readonly workload: string
@@ -33,14 +34,15 @@ export async function uncontended(session: Session, lap: Lap): Promise<Measured>
     tiny ? TINY : FULL,
     async (subject): Promise<Round> => {
       const worker = await session.worker(subject, subject)
-      const order = { subject, keys, width, lastsMs: tiny ? 20 : ROUND_MS }
+      const times = tiny ? { leadMs: 0, lastsMs: 20 } : { leadMs: LEAD_MS, lastsMs: ROUND_MS }
+      const order = { subject, keys, width, ...times }
       const { answer, counted } = await session.counters.of(() => worker.tell('laps', order))
-      const { done, tookMs, cpuMicroseconds, overlaps } = answer
+      const { all, done, tookMs, cpuMicroseconds, overlaps } = answer
       return {
         perSecond: (done / tookMs) * 1000,
         clientMicroseconds: cpuMicroseconds / done,
-        serverMicroseconds: counted.serverMicroseconds / done,
-        commands: session.commands(subject, counted.calls) / done,
+        serverMicroseconds: counted.serverMicroseconds / all,
+        commands: session.commands(subject, counted.calls) / all,
         overlaps,
       }
     },
