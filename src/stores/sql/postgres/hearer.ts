@@ -43,9 +43,13 @@ export class Hearer {
 
   private async connect(): Promise<void> {
     let session: PostgresSession | null = null
+    let isLost = false
     try {
       session = await this.client.session({
-        lost: () => this.lost(session),
+        lost: () => {
+          isLost = true
+          this.lost(session)
+        },
         heard: (channel, payload) => {
           if (channel === this.channel) this.hearing.message(payload)
         },
@@ -53,12 +57,11 @@ export class Hearer {
       // The name is ours: letters, digits, and a colon that has to be quoted.
       if (!this.closed) await session.query(`LISTEN "${this.channel}"`, [])
     } catch {
+      isLost = true
+    }
+    if (session === null || isLost || this.closed) {
       session?.close().catch(ignore)
       if (!this.closed) this.again()
-      return
-    }
-    if (this.closed) {
-      session.close().catch(ignore)
       return
     }
     this.session = session

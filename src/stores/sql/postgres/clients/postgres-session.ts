@@ -29,13 +29,20 @@ export async function openSession(options: object, events: SessionEvents): Promi
     no_subscribe: true,
     onnotice: () => {},
     onnotify: (channel: string, payload: string) => events.heard?.(channel, payload),
-    onclose: () => {
-      if (open) events.lost()
-      open = false
-      // The library forgets what it was given between an error of a connection and its end.
-      for (const reject of pending) reject(ended())
-    },
+    onclose: () => over(),
   })
+  /**
+   * The library forgets what it was given between an error of a connection and its end, and would connect again for what it still has to
+   * send. Nobody would know that connection.
+   */
+  const over = (): void => {
+    if (open) {
+      open = false
+      events.lost()
+      sql.end({ timeout: FAREWELL_SECONDS }).catch(ignore)
+    }
+    for (const reject of pending) reject(ended())
+  }
   const close = async (): Promise<void> => {
     open = false
     await sql.end({ timeout: FAREWELL_SECONDS })
@@ -47,7 +54,11 @@ export async function openSession(options: object, events: SessionEvents): Promi
     return new Promise((resolve, reject) => {
       pending.add(reject)
       const answer = sql.unsafe(text, sent, { prepare: often })
-      answer.then(resolve, reject).finally(() => pending.delete(reject))
+      const failed = (error: unknown): void => {
+        reject(error)
+        if (!isAnswer(error)) over()
+      }
+      answer.then(resolve, failed).finally(() => pending.delete(reject))
     })
   }
   try {
@@ -58,6 +69,14 @@ export async function openSession(options: object, events: SessionEvents): Promi
     throw error
   }
 }
+
+/** Whether the server refused a statement, and serves the next one. */
+function isAnswer(error: unknown): boolean {
+  const { severity } = error as { severity?: string }
+  return severity !== undefined && severity !== 'FATAL' && severity !== 'PANIC'
+}
+
+function ignore(): void {}
 
 function ended(): Error {
   return new Error('the connection ended')
