@@ -4,6 +4,7 @@ import { UnsupportedError } from '../../errors.ts'
 import type { Entry } from './entry.ts'
 import { ZooKeeperClient } from './wire/client.ts'
 import type { Server } from './wire/connection.ts'
+import { isWire } from './wire/errors.ts'
 import type { SessionOptions } from './wire/session.ts'
 
 export interface EnsembleOptions {
@@ -24,6 +25,8 @@ export interface SessionsListener {
 const LEAST_MS = 1
 /** How long a call waits for a connection; nothing is sent after that. */
 const PATIENCE_MS = 1000
+/** A busy machine may stand still for as long as a short session allows before the first answers are read. */
+const PREPARE_TRIES = 5
 /** A session that is asked for may be longer than needed by an eighth, so that there are few of them. */
 const STEPS_PER_DOUBLING = 8
 const IDLE_MS = 60_000
@@ -165,6 +168,13 @@ export class Sessions {
       this.byTimeoutMs.set(timeoutMs, session)
     }
     session.usedAtMs = this.options.runtime.nowMs()
+    let tries = 1
+    while (!(await this.prepare(session, timeoutMs, tries))) tries++
+    return session
+  }
+
+  /** Whether it is done; what was cut off before it was answered is asked again, since preparing twice does no harm. */
+  private async prepare(session: LockSession, timeoutMs: number, tries: number): Promise<boolean> {
     await session.ready()
     const agreedMs = session.client.session.timeoutMs
     if (timeoutMs === LEAST_MS) LEAST.set(this.ensemble, agreedMs)
@@ -173,10 +183,11 @@ export class Sessions {
       await this.prepared
     } catch (error) {
       this.prepared = null
+      if (tries < PREPARE_TRIES && isWire(error, 'ConnectionLoss')) return false
       throw error
     }
     session.isPrepared = true
-    return session
+    return true
   }
 
   private make(timeoutMs: number): LockSession {
