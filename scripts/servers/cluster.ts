@@ -7,6 +7,8 @@ const MASTERS = 3
 const SLOTS = 16_384
 const SETTLE_MS = 20_000
 const FAILOVER_MS = 5500
+/** Two elections and more: one that was turned down is tried again after four seconds. */
+const ELECTION_MS = 10_000
 
 export interface ClusterNode {
   readonly server: RedisServer
@@ -131,6 +133,27 @@ export class RedisCluster {
       return false
     })
     return replica
+  }
+
+  /**
+   * Ends a master as a crash would, and waits until its replica serves in its place. Whether a replica wins its election is up to the servers:
+   * where it does not within some tries, its operator makes it the master, and its log is printed.
+   */
+  async crash(master: ClusterNode): Promise<void> {
+    const replica = await this.replicaOf(master)
+    await master.server.kill()
+    const isMaster = async () => ((await replica.operator.role()) as [string])[0] === 'master'
+    const forceAtMs = performance.now() + ELECTION_MS
+    while (!(await isMaster()) && performance.now() < forceAtMs) await sleep(20)
+    if (!(await isMaster())) {
+      console.warn(`the replica did not take over:\n${replica.server.log()}`)
+      await replica.operator.call('CLUSTER', ['FAILOVER', 'TAKEOVER'])
+    }
+    await this.until('the replica serves', async () => {
+      const alive = this.nodes.filter((node) => node !== master)
+      const maps = await Promise.all(alive.map(async ({ operator }) => owners(await operator.cluster('SLOTS'))))
+      return !maps.some((map) => map.includes(` ${master.server.port}`))
+    })
   }
 
   /** Moves a slot with its keys to another master, some keys at a time, while it is in use. */

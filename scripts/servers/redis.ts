@@ -73,19 +73,19 @@ export class RedisServer {
     rmSync(this.folder, { recursive: true, force: true })
   }
 
+  log(): string {
+    try {
+      return readFileSync(join(this.folder, 'log'), 'utf8')
+    } catch {
+      return 'it wrote no log'
+    }
+  }
+
   private async untilReady(): Promise<void> {
     const giveUpAtMs = performance.now() + START_MS
     while (!(await answers(this.port))) {
       if (performance.now() > giveUpAtMs) throw new Error(`redis-server does not answer:\n${this.log()}`)
       await sleep(5)
-    }
-  }
-
-  private log(): string {
-    try {
-      return readFileSync(join(this.folder, 'log'), 'utf8')
-    } catch {
-      return 'it wrote no log'
     }
   }
 }
