@@ -151,7 +151,9 @@ export class RedisCluster {
     }
     await this.until('the replica serves', async () => {
       const alive = this.nodes.filter((node) => node !== master)
-      const maps = await Promise.all(alive.map(async ({ operator }) => owners(await operator.cluster('SLOTS'))))
+      const maps = await Promise.all(
+        alive.map(async ({ operator }) => owners(await operator.cluster('SLOTS'))),
+      )
       return !maps.some((map) => map.includes(` ${master.server.port}`))
     })
   }

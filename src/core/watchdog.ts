@@ -11,7 +11,7 @@ const STALL_MS = 250
 const SLEEP_MS = 1000
 const SHORTEST_RENEW_CALL_MS = 50
 /** Renewals that are due within this part of a lease's life travel together, those that could wait a little earlier. */
-const TOGETHER = 1 / 60
+const TOGETHER = 1 / 30
 
 /** Keeps every hold alive and ends it at its own deadline: one timer, renewals in batches. */
 export class Watchdog {
