@@ -62,6 +62,11 @@ export const CATALOGUE: Readonly<Record<string, Entry>> = {
   },
   'live-mutex (its own broker)': { role: 'peer', sends: [], open: liveMutex },
   ...peers('stock', (name) => `${name}, stock`),
+  'no lock, one task alone': { role: 'limit', only: 'processes', sends: [], open: noLock },
+}
+
+async function noLock(): Promise<RedisSubject> {
+  return { run: (_key, work) => work(), close: async () => {} }
 }
 
 /** As they are set up by themselves they give up soon or starve some: one workload shows it. */

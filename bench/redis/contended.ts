@@ -10,6 +10,8 @@ import type { Part } from './subject.ts'
 const NANOSECONDS_PER_MS = 1e6
 /** Until every process has been told that it begins. */
 const HEAD_START_MS = 20
+/** Nobody can be faster under one key than one who is never disturbed. */
+const ALONE = { processes: 1, waiters: 1 }
 
 export interface Line {
   readonly workload: string
@@ -49,7 +51,8 @@ function smaller(line: Line): Line {
 }
 
 async function measure(session: Session, subject: string, line: Line): Promise<Round> {
-  const { processes, waiters, workMs, lastsMs } = line
+  const { workMs, lastsMs } = line
+  const { processes, waiters } = entryOf(subject).role === 'limit' ? ALONE : line
   // A process alone is the subject's own; several are shared by all subjects, since what they do is mostly to wait.
   const names =
     processes === 1 ? [subject] : Array.from({ length: processes }, (_, index) => `shared ${index}`)

@@ -27,15 +27,17 @@ const WANTED: readonly { workload: string; title: string; unit: string; figure: 
 
 export function panelsOf(rows: readonly Row[]): Panel[] {
   return WANTED.flatMap(({ workload, title, unit, figure }) => {
-    const bars = rows.filter((row) => row.workload === workload).map(barOf(figure))
+    const bars = rows.filter((row) => row.workload === workload).flatMap(barsOf(figure))
     return bars.length === 0 ? [] : [{ title, unit, bars }]
   })
 }
 
-function barOf(figure: string): (row: Row) => Bar {
-  return ({ subject, figures }) => ({
-    name: subject.replace(/ \(its own broker\)/, '').replace(' release', ''),
-    value: figures[figure] ?? Number.NaN,
-    kind: entryOf(subject).role,
-  })
+/** One bar, and none for what is no lock. */
+function barsOf(figure: string): (row: Row) => Bar[] {
+  return ({ subject, figures }) => {
+    const { role } = entryOf(subject)
+    if (role === 'limit') return []
+    const name = subject.replace(/ \(its own broker\)/, '').replace(' release', '')
+    return [{ name, value: figures[figure] ?? Number.NaN, kind: role }]
+  }
 }
