@@ -12,6 +12,7 @@ const SERVERS = 5
 const NOTES: readonly string[] = [
   'Every library with the waits and limits that it comes with, over ioredis clients that give a command 200 ms; a lock lives 10 s.',
   'One process; all warm up with 100 keys at once, and for twelve rounds; rounds of all in turn, each ratio within the same round, the middle of all rounds.',
+  'Bare votes are no lock: the shortest scripts that leave a token, in as many messages as ours, and nothing is renewed, retried or taken back.',
 ]
 const PARTS = Object.keys(WORKLOADS)
 

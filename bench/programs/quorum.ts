@@ -1,4 +1,4 @@
-import { ALL_WELL, OURS, openSubject, PEERS, type QuorumSubject } from '../quorum/subjects.ts'
+import { ALL_WELL, BARE, OURS, openSubject, PEERS, type QuorumSubject } from '../quorum/subjects.ts'
 import { targetsOf, WORKLOADS } from '../quorum/targets.ts'
 import { emit, type Row, type Size } from '../result.ts'
 import { median, quantile } from '../statistics.ts'
@@ -46,7 +46,7 @@ const rows: Row[] = []
 let overlaps = 0
 
 if (parts.includes('sequential') || parts.includes('keys')) {
-  const subjects = await opened(names, well)
+  const subjects = await opened([...names, BARE], well)
   if (parts.includes('sequential')) await compare(WORKLOADS.sequential, subjects, WELL)
   if (parts.includes('keys')) await compare(WORKLOADS.keys, subjects, MANY)
   await closed(subjects)

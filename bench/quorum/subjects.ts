@@ -5,6 +5,7 @@ import { Redis } from 'ioredis'
 import { load } from '../redis/load.ts'
 import type { Redlock4Constructor, Redlock5Constructor } from '../redis/peer-shapes.ts'
 import { TTL_MS } from '../redis/subject.ts'
+import { bareVotes } from './bare.ts'
 
 type Run = (key: string, work: () => Promise<void>) => Promise<void>
 
@@ -32,6 +33,8 @@ interface UniversalModule {
 }
 
 export const OURS = 'holdfast'
+/** What counting votes takes at least. */
+export const BARE = 'bare votes'
 /** Ours over servers of which none is away. */
 export const ALL_WELL = 'holdfast, all five well'
 /** Without it most of the others would wait for a stopped server for ever. */
@@ -47,9 +50,10 @@ const OPENERS: Readonly<Record<string, (clients: readonly Redis[]) => Promise<Pa
     redlock5((await load<{ Redlock: Redlock5Constructor }>('@sesamecare-oss/redlock')).Redlock, clients),
   'redlock-universal': universal,
   'redis-semaphore': redisSemaphore,
+  [BARE]: async (clients) => ({ run: await bareVotes(clients) }),
 }
 
-export const PEERS = Object.keys(OPENERS).filter((name) => name !== OURS)
+export const PEERS = Object.keys(OPENERS).filter((name) => name !== OURS && name !== BARE)
 
 export async function openSubject(name: string, urls: readonly string[]): Promise<QuorumSubject> {
   const clients = urls.map((url) => {

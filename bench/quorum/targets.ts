@@ -1,5 +1,5 @@
 import type { Row, Target } from '../result.ts'
-import { ALL_WELL, OURS } from './subjects.ts'
+import { ALL_WELL, BARE, OURS } from './subjects.ts'
 
 /** What is measured, by the name of its part. */
 export const WORKLOADS = {
@@ -15,7 +15,9 @@ export function targetsOf(rows: readonly Row[]): Target[] {
     rows.find((row) => row.workload === workload && row.subject === subject)?.figures
   /** Nothing when no other was measured. */
   const toBest = (workload: string, atLeast: number): Target[] => {
-    const others = rows.filter((row) => row.workload === workload && row.subject !== OURS)
+    const others = rows.filter(
+      (row) => row.workload === workload && row.subject !== OURS && row.subject !== BARE,
+    )
     const ratios = others.map(({ figures }) => figures['holdfast, times this'] ?? Number.NaN)
     const what = `${workload}: times the best of the others`
     return ratios.length === 0 ? [] : [{ what, value: Math.min(...ratios), bound: { atLeast } }]
