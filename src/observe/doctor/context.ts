@@ -27,7 +27,7 @@ export interface Context {
   readonly settings: DoctorSettings
   /** The longest ttl that the settings of this `Locks` object allow. */
   readonly maxTtlMs: number
-  /** The time between the two looks. */
+  /** The time between the two looks at the key. */
   readonly elapsedMs: number
   readonly wallMs: number
   usualOf(key: string): Usual | null

@@ -40,8 +40,9 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
   const { admin } = ward
   const { runtime, prefix, maxTtlMs } = ward.settings
   const beganMs = runtime.nowMs()
-  const glimpses = new Map<string, Glimpse>()
-  for await (const view of admin.list(prefix + settings.prefix)) glimpses.set(view.key, glimpseOf(view))
+  const glimpses = new Map<string, Glimpse & { readonly seenAtMs: number }>()
+  for await (const view of admin.list(prefix + settings.prefix))
+    glimpses.set(view.key, { ...glimpseOf(view), seenAtMs: runtime.nowMs() })
   const facts = await factsOf(ward, settings)
   const known = ward.records === null ? [] : usuals(await readHabits(ward.records))
   const leftMs = settings.watchMs - (runtime.nowMs() - beganMs)
@@ -49,10 +50,9 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
   const deaf = new Set(
     facts.flatMap((fact) => (fact.kind === 'deaf' ? [`${fact.role} ${fact.key} ${fact.label}`] : [])),
   )
-  const context: Context = {
+  const context: Omit<Context, 'elapsedMs'> = {
     settings,
     maxTtlMs,
-    elapsedMs: runtime.nowMs() - beganMs,
     wallMs: runtime.wallMs(),
     usualOf: usualBy(known),
     whyGone,
@@ -65,7 +65,11 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
   let keys = 0
   for await (const view of admin.list(prefix + settings.prefix)) {
     keys++
-    if (findings.length < MOST_FINDINGS) findings.push(...examineKey(view, glimpses.get(view.key), context))
+    if (findings.length >= MOST_FINDINGS) continue
+    // A list may take its time, so each key has been watched for a time of its own.
+    const before = glimpses.get(view.key)
+    const elapsedMs = runtime.nowMs() - (before?.seenAtMs ?? beganMs)
+    findings.push(...examineKey(view, before, { ...context, elapsedMs }))
   }
   const sorted = bySeverity(findings)
   const unseen = facts.filter((fact): fact is UnseenFact => fact.kind === 'unseen')
