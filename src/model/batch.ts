@@ -101,6 +101,6 @@ function claimGroup(
 }
 
 /** Free by itself, but not granted because another claim of its group was not. */
-function heldBack(clock: Clock): Blocked {
+export function heldBack(clock: Clock): Blocked {
   return { kind: 'blocked', position: 0, retryAfterMs: null, storeTimeMs: clock.nowMs, holder: null }
 }

@@ -14,6 +14,7 @@ export class Draft {
   letters: readonly Letter[] = NO_LETTERS
   private readonly clock: Clock
   private readonly rules: Rules
+  private offers = 0
 
   constructor(state: KeyState, clock: Clock, rules: Rules) {
     this.holds = state.holds
@@ -41,14 +42,15 @@ export class Draft {
     this.promote()
   }
 
-  /** Admits the head of the line for as long as it fits; these grants are offers. */
+  /** Admits the head of the line for as long as it fits, a crowd in portions; these grants are offers. */
   promote(): void {
     if (this.line.length === 0 || this.closed) return
-    for (;;) {
+    while (this.offers < this.rules.mostOffers) {
       const next = this.line.find((waiter, place) =>
         place === 0 ? this.admits(waiter.claim) : this.joins(waiter.claim),
       )
       if (next === undefined) return
+      this.offers++
       this.line = this.line.filter((waiter) => waiter !== next)
       const lifeMs = Math.min(next.claim.ttlMs, this.rules.offerMs)
       const hold = this.grant(next.claim, next.inbox, lifeMs)

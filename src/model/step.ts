@@ -179,12 +179,14 @@ function block(draft: Draft, wanted: Claim, inbox: string | null, waiting: numbe
   }
 }
 
-/** Only an exclusive holder hands its claim over locally, so only that one needs to know that others wait. */
+/** A crowd of holders is not told one by one: the others learn it from their next renewal. */
+export const MOST_TOLD_OF_CONTENTION = 32
+
+/** Holders hand their claims over inside their processes, so they need to know that others wait. */
 function tellHolders(draft: Draft): void {
-  for (const hold of draft.holds) {
-    if (hold.mode.kind !== 'exclusive') continue
-    for (const member of hold.members) draft.post(member.inbox, { kind: 'contended', id: member.id })
-  }
+  const members = draft.holds.flatMap((hold) => hold.members)
+  for (const member of members.slice(0, MOST_TOLD_OF_CONTENTION))
+    draft.post(member.inbox, { kind: 'contended', id: member.id })
 }
 
 /** Those before a claim stand in its way as the holders do: one of them may be dead. */
@@ -205,10 +207,12 @@ function renew(draft: Draft, id: string, ttlMs: number, clock: Clock): RenewAnsw
   }
   const waiting = draft.line.find((waiter) => waiter.claim.id === id)
   if (waiting === undefined) return { kind: 'lost' }
-  draft.line = draft.line.map((waiter) =>
-    waiter === waiting ? { ...waiter, expiresAtMs: Math.max(waiter.expiresAtMs, expiresAtMs) } : waiter,
-  )
-  return { kind: 'renewed', contended: draft.contended }
+  const place = draft.line.indexOf(waiting)
+  draft.line = draft.line.with(place, {
+    ...waiting,
+    expiresAtMs: Math.max(waiting.expiresAtMs, expiresAtMs),
+  })
+  return { kind: 'waiting', position: place + 1, storeTimeMs: clock.nowMs }
 }
 
 function release(draft: Draft, id: string): ReleaseAnswer {

@@ -1,221 +1,228 @@
-import { alive, type RecordState, written } from './records.ts'
-import type { Clock } from './types.ts'
-
-/** How many there are, or which: units have names and are handed out from the front. */
-export type Goods = number | readonly string[]
-
-/** One step on a stock. `order` names the step's effect: the same order has its effect once, and answers the same again. */
-export type Deal =
-  | { readonly kind: 'open'; readonly goods: Goods; readonly ttlMs: number | null }
-  | { readonly kind: 'add'; readonly order: string; readonly goods: Goods }
-  | {
-      readonly kind: 'take'
-      readonly order: string
-      /** Null for goods on their way to another stock. */
-      readonly buyer: string | null
-      readonly count: number
-      /** The most that one buyer may have, held or sold; null for no limit. */
-      readonly perBuyer: number | null
-      /** Goods that are not confirmed for that long return by themselves; null sells at once. */
-      readonly holdMs: number | null
-    }
-  /** Sells what was held. */
-  | { readonly kind: 'confirm'; readonly order: string }
-  /** Puts what was taken back into the stock. */
-  | { readonly kind: 'giveBack'; readonly order: string }
-  /** Lets goods go that have arrived in another stock. */
-  | { readonly kind: 'ship'; readonly order: string }
-  | { readonly kind: 'look' }
-
-export type DealAnswer =
-  | { readonly kind: 'opened'; readonly created: boolean; readonly goods: Goods }
-  | { readonly kind: 'added' }
-  | { readonly kind: 'taken'; readonly goods: Goods }
-  | { readonly kind: 'short'; readonly left: number }
-  | { readonly kind: 'limit'; readonly has: number }
-  /** The order was given back: it neither takes again nor can be confirmed. */
-  | { readonly kind: 'returned' }
-  | { readonly kind: 'settled' }
-  /** Nobody took under that order, or its hold ran out. */
-  | { readonly kind: 'unknown' }
-  | {
-      readonly kind: 'stock'
-      readonly left: number
-      readonly held: number
-      readonly sold: number
-      readonly moving: readonly Move[]
-    }
-  /** Counted goods and named units do not mix in one stock. */
-  | { readonly kind: 'unfit' }
-  | { readonly kind: 'absent' }
-
-/** Goods that left one stock and have not been let go there. */
-export interface Move {
-  readonly order: string
-  readonly goods: Goods
-}
-
-type OrderState = 'held' | 'sold' | 'moving' | 'returned' | 'added'
-
-interface Order {
-  readonly state: OrderState
-  readonly buyer: string | null
-  readonly goods: Goods
-  /** Wall-clock milliseconds; 0 when it does not end by itself. */
-  readonly untilMs: number
-}
-
-interface Stock {
-  readonly opening: Goods
-  left: Goods
-  sold: number
-  readonly orders: Map<string, Order>
-  readonly buyers: Map<string, number>
-}
-
-/** Names come from outside, and `__proto__` is one of them: hence maps, which objects are only in the text. */
-function parse(text: string): Stock {
-  const { orders, buyers, ...rest } = JSON.parse(text)
-  return { ...rest, orders: new Map(Object.entries(orders)), buyers: new Map(Object.entries(buyers)) }
-}
-
-function format({ orders, buyers, ...rest }: Stock): string {
-  return JSON.stringify({ ...rest, orders: Object.fromEntries(orders), buyers: Object.fromEntries(buyers) })
-}
-
-/** Answers that leave the stock as it is. */
-const REFUSALS: ReadonlySet<DealAnswer['kind']> = new Set(['short', 'limit', 'returned', 'unknown', 'unfit'])
+import {
+  amount,
+  type Deal,
+  type DealAnswer,
+  type FirstUse,
+  type Goods,
+  type Move,
+  sameGoods,
+} from './deals.ts'
+import {
+  addToBuyer,
+  append,
+  buyerCell,
+  type Cells,
+  OPENING,
+  type Order,
+  type OrderState,
+  orderCell,
+  type Parcel,
+  parcelOf,
+  type Reading,
+  read,
+  type StockHead,
+  sizeOf,
+  takeUnits,
+  unitsIn,
+} from './stock-cells.ts'
+import { popHold, pushHold } from './stock-holds.ts'
 
 /**
- * One step on the stock that a record holds, for stores that keep it as one value. Holds end by `wallMs`, because
- * they may outlive a restart of the machine.
+ * For so long after its hold ran out, an order still belongs to its buyer. If it were free at once, another buyer could take
+ * under it, and a late `confirm` of the first one would sell the other's goods.
  */
-export function trade(
-  record: RecordState | null,
-  deal: Deal,
-  previousVersion: number,
-  clock: Clock,
+const REMEMBER_MS = 86_400_000
+
+/** So many holds return in one step; the others in the next ones. */
+const MOST_RETURNS = 50
+
+/** What a step makes of the head: null when there is no stock. */
+export interface Traded {
+  readonly head: StockHead | null
+  readonly answer: DealAnswer
+}
+
+/** Holds end by `wallMs`, because they may outlive a restart of the machine. */
+export function trade(head: StockHead | null, deal: Deal, cells: Cells, wallMs: number): Reading<Traded> {
+  if (deal.kind === 'open') return open(head, deal, cells, wallMs)
+  return head === null ? absent() : step(head, deal, cells, wallMs)
+}
+
+/** Whether holds have run out that `returnExpired` should give back before anything else is done. */
+export function hasExpired({ holds }: StockHead, wallMs: number): boolean {
+  return holds.count > 0 && holds.nextMs <= wallMs
+}
+
+export function* returnExpired(head: StockHead, cells: Cells, wallMs: number): Reading<StockHead> {
+  for (let returns = 0; returns < MOST_RETURNS && hasExpired(head, wallMs); returns++) {
+    const popped = yield* popHold(head, cells)
+    head = popped.head
+    const { order: name, untilMs } = popped.hold
+    const order = yield* read<Order>(orderCell(name))
+    if (order?.state !== 'held' || order.untilMs !== untilMs) continue
+    head = yield* putBack({ ...head, held: head.held - amount(order.goods) }, order, cells)
+    const forgetAtMs = untilMs + REMEMBER_MS
+    const kept: Order = { ...order, state: 'registered', goods: amount(order.goods), untilMs: forgetAtMs }
+    cells.set(orderCell(name), kept, forgetAtMs)
+  }
+  return head
+}
+
+// biome-ignore lint/correctness/useYield: a step that needs no cells
+function* absent(): Reading<Traded> {
+  return { head: null, answer: { kind: 'absent' } }
+}
+
+function* open(
+  head: StockHead | null,
+  { goods, ttlMs }: Deal & { kind: 'open' },
+  cells: Cells,
   wallMs: number,
-): { next: RecordState | null; answer: DealAnswer } {
-  const current = alive(record, clock.nowMs)
-  if (deal.kind === 'open') return open(current, deal, previousVersion, clock)
-  if (current === null) return { next: null, answer: { kind: 'absent' } }
-  const stock = parse(current.value)
-  const changed = returnExpired(stock, wallMs)
-  const answer = step(stock, deal, wallMs)
-  if (!changed && (deal.kind === 'look' || REFUSALS.has(answer.kind))) return { next: current, answer }
-  const { version } = written(previousVersion, '', null, clock)
-  return { next: { ...current, version, value: format(stock) }, answer }
-}
-
-function open(
-  current: RecordState | null,
-  deal: Deal & { kind: 'open' },
-  previousVersion: number,
-  clock: Clock,
-): { next: RecordState; answer: DealAnswer } {
-  if (current !== null) {
-    const { opening } = parse(current.value)
-    return { next: current, answer: { kind: 'opened', created: false, goods: opening } }
+): Reading<Traded> {
+  if (head !== null) {
+    const opening = (yield* read<number | Parcel>(OPENING)) ?? 0
+    const first = typeof opening === 'number' ? opening : yield* unitsIn(opening, 0, sizeOf(opening))
+    return { head, answer: { kind: 'opened', created: false, goods: first } }
   }
-  const stock: Stock = {
-    opening: deal.goods,
-    left: deal.goods,
+  const named = typeof goods !== 'number'
+  const opening = named ? parcelOf(goods, cells) : goods
+  const opened: StockHead = {
+    id: cells.newId(),
+    revision: 0,
+    endsAtMs: ttlMs === null ? null : wallMs + ttlMs,
+    named,
+    left: amount(goods),
+    held: 0,
     sold: 0,
-    orders: new Map(),
-    buyers: new Map(),
+    moving: [],
+    queue: { first: 0, gone: 0, next: 0 },
+    holds: { count: 0, nextMs: 0 },
   }
-  const next = written(previousVersion, format(stock), deal.ttlMs, clock)
-  return { next, answer: { kind: 'opened', created: true, goods: deal.goods } }
+  cells.set(OPENING, opening)
+  const filled = typeof opening === 'number' ? opened : append(opened, opening, cells)
+  return { head: filled, answer: { kind: 'opened', created: true, goods } }
 }
 
-function step(stock: Stock, deal: Exclude<Deal, { kind: 'open' }>, wallMs: number): DealAnswer {
-  if (deal.kind === 'look') return look(stock)
-  const order = stock.orders.get(deal.order)
+function* step(
+  head: StockHead,
+  deal: Exclude<Deal, { kind: 'open' }>,
+  cells: Cells,
+  wallMs: number,
+): Reading<Traded> {
+  if (deal.kind === 'look') return { head, answer: yield* look(head) }
+  const found = yield* read<Order>(orderCell(deal.order))
+  // What is kept after its hold is forgotten by the clock, and removed by the store in its own time.
+  const order = found?.state === 'registered' && found.untilMs > 0 && found.untilMs <= wallMs ? null : found
+  const put = (next: Order | null) => cells.set(orderCell(deal.order), next)
   switch (deal.kind) {
     case 'add':
-      if (typeof deal.goods !== typeof stock.left) return { kind: 'unfit' }
-      if (order === undefined) {
-        stock.left = joined(stock.left, deal.goods)
-        stock.orders.set(deal.order, { state: 'added', buyer: null, goods: 0, untilMs: 0 })
-      }
-      return { kind: 'added' }
+      if ((typeof deal.goods !== 'number') !== head.named) return { head, answer: { kind: 'unfit' } }
+      if (order !== null) return { head, answer: conflictOf(order, deal) ?? { kind: 'added' } }
+      put({ state: 'added', buyer: null, goods: deal.goods, untilMs: 0 })
+      return { head: joined(head, deal.goods, cells), answer: { kind: 'added' } }
     case 'take':
-      return take(stock, deal, order, wallMs)
-    case 'confirm':
-      if (order?.state === 'held') {
-        stock.sold += amount(order.goods)
-        stock.orders.set(deal.order, { ...order, state: 'sold', untilMs: 0 })
-      }
-      return settled(order, 'held', 'sold')
-    case 'giveBack':
-      if (order?.state === 'held' || order?.state === 'sold') {
-        if (order.state === 'sold') stock.sold -= amount(order.goods)
-        putBack(stock, order)
-        stock.orders.set(deal.order, { ...order, state: 'returned', goods: 0, untilMs: 0 })
-      }
-      return settled(order, 'held', 'sold', 'returned')
-    case 'ship':
-      if (order?.state === 'moving') stock.orders.delete(deal.order)
-      return settled(order, 'moving')
+      return yield* take(head, deal, order, cells, wallMs)
+    case 'register':
+    case 'compare': {
+      if (order !== null) return { head, answer: conflictOf(order, deal) ?? { kind: 'fits' } }
+      const { kind, buyer, count } = deal
+      if (kind === 'compare') return { head, answer: { kind: 'fits' } }
+      put({ state: 'registered', buyer, goods: count, untilMs: 0 })
+      return { head, answer: { kind: 'fits' } }
+    }
+    case 'confirm': {
+      const answer = settled(order, 'held', 'sold')
+      if (order?.state !== 'held') return { head, answer }
+      const count = amount(order.goods)
+      put({ ...order, state: 'sold', untilMs: 0 })
+      return { head: { ...head, held: head.held - count, sold: head.sold + count }, answer }
+    }
+    case 'giveBack': {
+      const answer = settled(order, 'held', 'sold', 'returned')
+      if (order?.state !== 'held' && order?.state !== 'sold') return { head, answer }
+      const count = amount(order.goods)
+      put({ ...order, state: 'returned', goods: amount(order.goods), untilMs: 0 })
+      const { held, sold } = head
+      const without =
+        order.state === 'held' ? { ...head, held: held - count } : { ...head, sold: sold - count }
+      return { head: yield* putBack(without, order, cells), answer }
+    }
+    case 'ship': {
+      const answer = settled(order, 'moving')
+      if (order?.state !== 'moving') return { head, answer }
+      put(null)
+      return { head: { ...head, moving: head.moving.filter((name) => name !== deal.order) }, answer }
+    }
   }
 }
 
-function take(
-  stock: Stock,
+function* take(
+  head: StockHead,
   deal: Deal & { kind: 'take' },
-  order: Order | undefined,
+  order: Order | null,
+  cells: Cells,
   wallMs: number,
-): DealAnswer {
-  if (order?.state === 'returned') return { kind: 'returned' }
-  if (order !== undefined) return { kind: 'taken', goods: order.goods }
+): Reading<Traded> {
+  const conflict = order && conflictOf(order, deal)
+  if (conflict) return { head, answer: conflict }
+  if (order?.state === 'returned') return { head, answer: { kind: 'returned' } }
+  if (order !== null && order.state !== 'registered')
+    return { head, answer: { kind: 'taken', goods: order.goods } }
   const { buyer, count, perBuyer, holdMs } = deal
-  const has = buyer === null ? 0 : (stock.buyers.get(buyer) ?? 0)
-  if (perBuyer !== null && has + count > perBuyer) return { kind: 'limit', has }
-  const available = amount(stock.left)
-  if (available < count) return { kind: 'short', left: available }
-  const goods = typeof stock.left === 'number' ? count : stock.left.slice(0, count)
-  stock.left = typeof stock.left === 'number' ? available - count : stock.left.slice(count)
+  const has = buyer === null ? 0 : ((yield* read<number>(buyerCell(buyer))) ?? 0)
+  if (perBuyer !== null && has + count > perBuyer) return { head, answer: { kind: 'limit', has } }
+  if (head.left < count) return { head, answer: { kind: 'short', left: head.left } }
+  let goods: Goods = count
+  let next: StockHead = { ...head, left: head.left - count }
+  if (head.named) {
+    const taken = yield* takeUnits(next, count, cells)
+    next = taken.head
+    goods = taken.units
+  }
+  yield* addToBuyer(buyer, goods, 1, cells)
   const state = buyer === null ? 'moving' : holdMs === null ? 'sold' : 'held'
-  if (state === 'sold') stock.sold += count
-  if (buyer !== null) stock.buyers.set(buyer, has + count)
-  stock.orders.set(deal.order, { state, buyer, goods, untilMs: holdMs === null ? 0 : wallMs + holdMs })
-  return { kind: 'taken', goods }
+  const untilMs = state === 'held' ? wallMs + (holdMs ?? 0) : 0
+  if (state === 'moving') next = { ...next, moving: [...next.moving, deal.order] }
+  if (state === 'sold') next = { ...next, sold: next.sold + count }
+  if (state === 'held') {
+    next = { ...next, held: next.held + count }
+    next = yield* pushHold(next, { order: deal.order, untilMs }, cells)
+  }
+  cells.set(orderCell(deal.order), { state, buyer, goods, untilMs } satisfies Order)
+  return { head: next, answer: { kind: 'taken', goods } }
 }
 
-function settled(order: Order | undefined, ...states: readonly OrderState[]): DealAnswer {
-  if (order !== undefined && states.includes(order.state)) return { kind: 'settled' }
+/** Undefined when the deal is what the order was first used for. */
+function conflictOf(order: Order, deal: Deal & { kind: 'add' | 'take' | 'register' | 'compare' }) {
+  const first: FirstUse = {
+    kind: order.state === 'added' ? 'add' : 'take',
+    buyer: order.buyer,
+    count: amount(order.goods),
+  }
+  const same =
+    deal.kind === 'add'
+      ? first.kind === 'add' && sameGoods(order.goods, deal.goods)
+      : first.kind === 'take' && first.buyer === deal.buyer && first.count === deal.count
+  return same ? undefined : ({ kind: 'conflict', first } as const)
+}
+
+function settled(order: Order | null, ...states: readonly OrderState[]): DealAnswer {
+  if (order !== null && states.includes(order.state)) return { kind: 'settled' }
   return order?.state === 'returned' ? { kind: 'returned' } : { kind: 'unknown' }
 }
 
-function look(stock: Stock): DealAnswer {
-  const orders = [...stock.orders]
-  const held = orders.reduce((sum, [, { state, goods }]) => sum + (state === 'held' ? amount(goods) : 0), 0)
-  const moving = orders.flatMap(([order, { state, goods }]) => (state === 'moving' ? [{ order, goods }] : []))
-  return { kind: 'stock', left: amount(stock.left), held, sold: stock.sold, moving }
+function* look({ left, held, sold, moving }: StockHead): Reading<DealAnswer> {
+  const orders = (yield moving.map(orderCell)) as readonly Order[]
+  const moves: Move[] = moving.map((order, index) => ({ order, goods: (orders[index] as Order).goods }))
+  return { kind: 'stock', left, held, sold, moving: moves }
 }
 
-function returnExpired(stock: Stock, wallMs: number): boolean {
-  const expired = [...stock.orders].filter(([, { untilMs }]) => untilMs > 0 && untilMs <= wallMs)
-  for (const [id, order] of expired) {
-    putBack(stock, order)
-    stock.orders.delete(id)
-  }
-  return expired.length > 0
+function* putBack(head: StockHead, { buyer, goods }: Order, cells: Cells): Reading<StockHead> {
+  yield* addToBuyer(buyer, goods, -1, cells)
+  return joined(head, goods, cells)
 }
 
-function putBack(stock: Stock, { buyer, goods }: Order): void {
-  stock.left = joined(stock.left, goods)
-  if (buyer === null) return
-  const has = (stock.buyers.get(buyer) ?? 0) - amount(goods)
-  if (has > 0) stock.buyers.set(buyer, has)
-  else stock.buyers.delete(buyer)
-}
-
-function joined(goods: Goods, more: Goods): Goods {
-  return typeof goods === 'number' ? goods + amount(more) : goods.concat(more as readonly string[])
-}
-
-export function amount(goods: Goods): number {
-  return typeof goods === 'number' ? goods : goods.length
+function joined(head: StockHead, goods: Goods, cells: Cells): StockHead {
+  const more = { ...head, left: head.left + amount(goods) }
+  return typeof goods === 'number' ? more : append(more, parcelOf(goods, cells), cells)
 }

@@ -41,6 +41,8 @@ export interface Rules {
   readonly offerMs: number
   /** How long the last token is remembered after a grant. */
   readonly keepSeqMs: number
+  /** How many waiters one step admits at most. The next event of the key goes on, such as the first renewal of an offer. */
+  readonly mostOffers: number
 }
 
 /** One claim id inside a hold. */
@@ -119,14 +121,20 @@ export interface Blocked {
 /** The claim can never be granted as it stands. */
 export interface Refused {
   readonly kind: 'refused'
-  /** `group`: the store cannot grant these keys in one step, but one by one. */
-  readonly reason: 'mode' | 'limit' | 'upgrade' | 'absent' | 'group'
+  /**
+   * `group`: the store cannot grant these keys in one step, but one by one. `format`: the key is kept in a format that this
+   * version does not know.
+   */
+  readonly reason: 'mode' | 'limit' | 'upgrade' | 'absent' | 'group' | 'format'
   readonly message: string
 }
 
 export type ClaimAnswer = Granted | Blocked | Refused
 export type RenewAnswer =
+  /** The claim holds its key. For a waiter it is news: an offer was made whose push may have been lost, so it attempts again. */
   | { readonly kind: 'renewed'; readonly contended: boolean }
+  /** The claim keeps its position in the queue; 0 where the store does not count positions. */
+  | { readonly kind: 'waiting'; readonly position: number; readonly storeTimeMs: number }
   | { readonly kind: 'lost' }
 export type ReleaseAnswer = { readonly kind: 'released' } | { readonly kind: 'absent' }
 export interface EvictAnswer {
@@ -154,6 +162,8 @@ export type Notice =
   | { readonly kind: 'lost'; readonly id: string; readonly cause: LossCause }
   | { readonly kind: 'contended'; readonly id: string }
   | { readonly kind: 'revoked'; readonly id: string }
+  /** The claim still waits, and an attempt may now have another answer. */
+  | { readonly kind: 'retry'; readonly id: string }
 
 /** A notice and the inbox of the process it is for. */
 export interface Letter {

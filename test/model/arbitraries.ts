@@ -26,7 +26,7 @@ export interface Plan {
 }
 
 /** Short enough that a plan sees offers end and tokens forgotten. */
-export const RULES: Rules = { offerMs: 8, keepSeqMs: 60 }
+export const RULES: Rules = { offerMs: 8, keepSeqMs: 60, mostOffers: Number.POSITIVE_INFINITY }
 
 export const CLAIMANTS = ['a', 'b', 'c', 'd', 'e', 'f'] as const
 /** Ids that only ever take over a hold. */

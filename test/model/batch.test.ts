@@ -14,7 +14,7 @@ import { batch } from './properties/batch.ts'
 import { prove } from './property.ts'
 
 const clock = { nowMs: 0, stampUs: 1 }
-const rules = { offerMs: 10, keepSeqMs: 60_000 }
+const rules = { offerMs: 10, keepSeqMs: 60_000, mostOffers: Number.POSITIVE_INFINITY }
 
 function shelfWith(held: Record<string, string> = {}) {
   const states = new Map<string, KeyState>()

@@ -68,7 +68,7 @@ describe('expiry', () => {
     key.claim('a', { ttlMs: 1_000 })
     key.claim('b', { ttlMs: 20 })
     key.pass(19)
-    expect(key.renew('b', 20)).toEqual({ kind: 'renewed', contended: true })
+    expect(key.renew('b', 20)).toMatchObject({ kind: 'waiting', position: 1 })
     key.pass(19)
     expect(key.line).toEqual(['b'])
     key.pass(1)

@@ -50,7 +50,7 @@ describe('the line', () => {
     expect(key.holders).toEqual(['r1', 'r2'])
   })
 
-  it('tells an exclusive holder once that others wait, and again after the line was empty', () => {
+  it('tells a holder once that others wait, and again after the line was empty', () => {
     const key = new Key()
     key.claim('a')
     key.claim('b')

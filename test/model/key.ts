@@ -22,7 +22,7 @@ export class Key {
   skewUs = 0
   /** What the last step told whom. */
   letters: readonly Letter[] = []
-  readonly rules: Rules = { offerMs: 10, keepSeqMs: 60_000 }
+  readonly rules: Rules = { offerMs: 10, keepSeqMs: 60_000, mostOffers: Number.POSITIVE_INFINITY }
 
   send<E extends Event>(event: E): Answer<E> {
     const clock = { nowMs: this.nowMs, stampUs: START_US + this.nowMs * 1000 + this.skewUs }

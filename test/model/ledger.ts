@@ -56,8 +56,8 @@ export class Ledger {
     for (const { notice } of step.letters) this.read(notice)
     if (event.kind === 'claim') this.answered(event.claim, answer as ClaimAnswer, clock.nowMs, given)
     if (event.kind === 'release') this.forget(event.id)
-    if (event.kind === 'renew' && answer?.kind === 'renewed') {
-      const known = this.believer(event.id) ?? this.waiter(event.id)
+    if (event.kind === 'renew' && (answer?.kind === 'renewed' || answer?.kind === 'waiting')) {
+      const known = answer.kind === 'renewed' ? this.believer(event.id) : this.waiter(event.id)
       if (known !== undefined) known.untilMs = Math.max(known.untilMs, clock.nowMs + event.ttlMs)
     }
     this.dropEmpty()

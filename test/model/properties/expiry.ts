@@ -44,8 +44,10 @@ export const expiry: Topic = {
   'renewal never creates: who neither holds nor waits is lost': atEveryStep(
     ({ event, answer, known, learnt }) => {
       if (event.kind !== 'renew') return
+      const holds = learnt.believer(event.id) !== undefined
+      const waits = learnt.waiter(event.id) !== undefined
+      assert.equal(answer?.kind, holds ? 'renewed' : waits ? 'waiting' : 'lost')
       const alive = known.believer(event.id) !== undefined || known.waiter(event.id) !== undefined
-      assert.equal(answer?.kind, alive ? 'renewed' : 'lost')
       if (!alive) assert.equal(learnt.holdOf(event.id) ?? learnt.waiter(event.id), undefined)
     },
   ),

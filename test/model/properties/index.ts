@@ -12,6 +12,7 @@ import { permitsTopic } from './permits.ts'
 import { purity } from './purity.ts'
 import { quick } from './quick.ts'
 import { records } from './records.ts'
+import { stock } from './stock.ts'
 import { time } from './time.ts'
 import { tokens } from './tokens.ts'
 import { view } from './view.ts'
@@ -31,6 +32,7 @@ export const topics = {
   purity,
   quick,
   records,
+  stock,
   time,
   tokens,
   view,

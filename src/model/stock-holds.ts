@@ -1,0 +1,45 @@
+import { type Cells, holdCell, type Reading, read, type StockHead } from './stock-cells.ts'
+
+interface Hold {
+  readonly order: string
+  readonly untilMs: number
+}
+
+/**
+ * The holds by the time they end, as a binary heap with a cell for each place. An order that is settled keeps its place until
+ * its time has come: it is recognised by its state then.
+ */
+export function* pushHold(head: StockHead, hold: Hold, cells: Cells): Reading<StockHead> {
+  let place = head.holds.count
+  while (place > 0) {
+    const above = (place - 1) >> 1
+    const parent = (yield* read<Hold>(holdCell(above))) as Hold
+    if (parent.untilMs <= hold.untilMs) break
+    cells.set(holdCell(place), parent)
+    place = above
+  }
+  cells.set(holdCell(place), hold)
+  const { count, nextMs } = head.holds
+  return { ...head, holds: { count: count + 1, nextMs: place === 0 ? hold.untilMs : nextMs } }
+}
+
+/** Takes the hold that ends first; there is one. */
+export function* popHold(head: StockHead, cells: Cells): Reading<{ head: StockHead; hold: Hold }> {
+  const count = head.holds.count - 1
+  const [top, last] = (yield [holdCell(0), holdCell(count)]) as [Hold, Hold]
+  let place = 0
+  let nextMs = last.untilMs
+  for (;;) {
+    const left = 2 * place + 1
+    if (left >= count) break
+    const names = left + 1 < count ? [holdCell(left), holdCell(left + 1)] : [holdCell(left)]
+    const [one, other = one] = (yield names) as [Hold, Hold?]
+    const [child, below] = other.untilMs < one.untilMs ? [other, left + 1] : [one, left]
+    if (child.untilMs >= last.untilMs) break
+    cells.set(holdCell(place), child)
+    if (place === 0) nextMs = child.untilMs
+    place = below
+  }
+  if (count > 0) cells.set(holdCell(place), last)
+  return { head: { ...head, holds: { count, nextMs: count > 0 ? nextMs : 0 } }, hold: top }
+}
