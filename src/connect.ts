@@ -1,13 +1,17 @@
 import type { LocksOptions } from './core/api.ts'
+import { checkOptions } from './core/check.ts'
+import { LOCKS_OPTIONS } from './core/known.ts'
+import { callTimeoutOf } from './core/options.ts'
 import type { Store } from './core/store.ts'
 import { InvalidArgumentError, UnsupportedError } from './errors.ts'
 import { type Locks, toolkit } from './toolkit.ts'
 
-type Open = (url: string) => Promise<Store>
+/** Opens a store, or rejects when it takes longer than a call may take. */
+type Open = (url: string, callTimeoutMs: number) => Promise<Store>
 
 /** A store's code, and the client library it needs, are loaded only when its scheme is used. */
 const SCHEMES: Record<string, Open> = {
-  'memory:': async () => (await import('./stores/memory/index.ts')).memory(),
+  'memory:': openMemory,
   'sqlite:': openSqlite,
   'file:': openSqlite,
   'postgres:': openPostgres,
@@ -24,10 +28,14 @@ const SCHEMES: Record<string, Open> = {
   'etcd:': openEtcd,
   'etcds:': openEtcd,
   'zookeeper:': openZooKeeper,
+  'zookeeper+tls:': openZooKeeper,
 }
 
 /** Locks over the store that a URL names. */
 export async function connect(url: string, options: Omit<LocksOptions, 'store'> = {}): Promise<Locks> {
+  checkOptions('options', options, LOCKS_OPTIONS)
+  if ((options as LocksOptions).store !== undefined)
+    throw new InvalidArgumentError('store', 'must be left out: the URL names the store')
   const scheme = typeof url === 'string' ? (/^[a-z][a-z0-9+.-]*:/i.exec(url)?.[0].toLowerCase() ?? '') : ''
   if (scheme === 'http:' || scheme === 'https:')
     throw new UnsupportedError('a Holdfast server is not available yet')
@@ -39,7 +47,7 @@ export async function connect(url: string, options: Omit<LocksOptions, 'store'> 
       `must begin with one of ${known}${scheme === '' ? '' : `, not ${scheme}`}`,
     )
   }
-  const store = await open(url)
+  const store = await open(url, callTimeoutOf(options.callTimeout))
   try {
     return toolkit(store, options)
   } catch (error) {
@@ -48,40 +56,48 @@ export async function connect(url: string, options: Omit<LocksOptions, 'store'> 
   }
 }
 
+async function openMemory(url: string): Promise<Store> {
+  // A name would look as if others who use it saw the same locks.
+  if (!/^memory:(?:\/\/)?$/i.test(url))
+    throw new InvalidArgumentError('url', 'must be memory: and nothing else: every such store is its own')
+  const { memory } = await import('./stores/memory/index.ts')
+  return memory()
+}
+
 async function openSqlite(url: string): Promise<Store> {
   const { sqlite } = await import('./stores/sql/sqlite/index.ts')
   const { sqliteOptionsOf } = await import('./stores/sql/sqlite/url.ts')
   return sqlite(sqliteOptionsOf(url))
 }
 
-async function openPostgres(url: string): Promise<Store> {
+async function openPostgres(url: string, callTimeoutMs: number): Promise<Store> {
   const { openPostgres: open } = await import('./stores/sql/postgres/open.ts')
-  return open(url)
+  return open(url, callTimeoutMs)
 }
 
-async function openSentinel(url: string): Promise<Store> {
+async function openSentinel(url: string, callTimeoutMs: number): Promise<Store> {
   const { openSentinel: open } = await import('./stores/redis/open-sentinel.ts')
-  return open(url)
+  return open(url, callTimeoutMs)
 }
 
-async function openCluster(url: string): Promise<Store> {
+async function openCluster(url: string, callTimeoutMs: number): Promise<Store> {
   const { openCluster: open } = await import('./stores/redis/open-cluster.ts')
-  return open(url)
+  return open(url, callTimeoutMs)
 }
 
-async function openMysql(url: string): Promise<Store> {
+async function openMysql(url: string, callTimeoutMs: number): Promise<Store> {
   const { openMysql: open } = await import('./stores/sql/mysql/open.ts')
-  return open(url)
+  return open(url, callTimeoutMs)
 }
 
-async function openRedis(url: string): Promise<Store> {
+async function openRedis(url: string, callTimeoutMs: number): Promise<Store> {
   const { openRedis: open } = await import('./stores/redis/open.ts')
-  return open(url)
+  return open(url, callTimeoutMs)
 }
 
-async function openQuorum(url: string): Promise<Store> {
+async function openQuorum(url: string, callTimeoutMs: number): Promise<Store> {
   const { openQuorum: open } = await import('./stores/quorum/open.ts')
-  return open(url)
+  return open(url, callTimeoutMs)
 }
 
 async function openEtcd(url: string): Promise<Store> {

@@ -2,9 +2,9 @@
 export const ERRORS = {
   LOCK_TIMEOUT: {
     name: 'LockTimeoutError',
-    meaning: 'The key was held by others for as long as the caller was ready to wait.',
+    meaning: 'The key was held for as long as the caller was ready to wait.',
     advice:
-      'Wait longer, make the work under the lock shorter, or look at the holder that the message names.',
+      'Wait longer, make the work under the lock shorter, or look at the holder that the message names. If `heldHere` is true, the caller may be waiting for itself: `{ reentrant: true }`.',
   },
   LEASE_LOST: {
     name: 'LeaseLostError',
@@ -21,7 +21,8 @@ export const ERRORS = {
   },
   INVALID_ARGUMENT: {
     name: 'InvalidArgumentError',
-    meaning: 'An argument is outside its limits; the message names it, the value and the limit.',
+    meaning:
+      'An argument is outside its limits, or an option, a parameter of a URL or an event is unknown; the message names it, and the limit or the nearest name.',
     advice: 'Correct the call.',
   },
   UNSUPPORTED: {
@@ -37,9 +38,9 @@ export const ERRORS = {
   CONFLICT: {
     name: 'ConflictError',
     meaning:
-      'The claim contradicts how the key is in use, or was given up to end a deadlock (`cycle`), and waiting cannot help; or an optimistic change met with others at every one of its `tries`.',
+      'The claim contradicts how the key is in use, or was given up to end a deadlock (`cycle`), and waiting cannot help; or an optimistic change met with others at every one of its `tries`; or a request of an inventory was used before, for another operation, buyer, count or list of units.',
     advice:
-      'Use one mode and one limit per key; release a shared lease before asking for an exclusive one. After a deadlock let go of everything and begin again; to have none, take several keys with `all`. Under optimistic changes that collide often, take a lock instead.',
+      'Use one mode and one limit per key; release a shared lease before asking for an exclusive one. After a deadlock let go of everything and begin again; to have none, take several keys with `all`. Under optimistic changes that collide often, take a lock instead. Give every purchase and every delivery a request of its own.',
   },
   TRANSACTION_FAILED: {
     name: 'TransactionError',
@@ -74,6 +75,10 @@ export interface TimeoutDetails {
   /** Who held the key when it was last looked at. */
   readonly holder: string | null
   readonly heldMs: number | null
+  /** True when this very `Locks` object is known to be the holder: perhaps the caller itself, further up. */
+  readonly heldHere: boolean
+  /** False when the wait ended before the store's first answer: nobody knows whether the key was free. */
+  readonly answered: boolean
   /** Our last known place in line, 1 is next; 0 when not in the line. */
   readonly position: number
 }
@@ -83,6 +88,8 @@ export class LockTimeoutError extends LockError {
   readonly waitedMs: number
   readonly holder: string | null
   readonly heldMs: number | null
+  readonly heldHere: boolean
+  readonly answered: boolean
   readonly position: number
 
   constructor(details: TimeoutDetails) {
@@ -91,6 +98,8 @@ export class LockTimeoutError extends LockError {
     this.waitedMs = details.waitedMs
     this.holder = details.holder
     this.heldMs = details.heldMs
+    this.heldHere = details.heldHere
+    this.answered = details.answered
     this.position = details.position
   }
 }
@@ -111,6 +120,26 @@ export class StoreError extends LockError {
   constructor(message: string, options?: { cause?: unknown }) {
     super('STORE_UNAVAILABLE', message, options)
   }
+}
+
+/**
+ * That a server cannot be reached. `server` names hosts and never a password; the innermost cause has the code, the host and
+ * the port that an operator looks for.
+ */
+export function unreachable(server: string, cause: unknown): StoreError {
+  const innermost = innermostOf(cause)
+  return new StoreError(`${server} cannot be reached: ${whyOf(innermost)}`, { cause: innermost })
+}
+
+export function innermostOf(error: unknown): unknown {
+  return error instanceof Error && error.cause instanceof Error ? innermostOf(error.cause) : error
+}
+
+/** The message of an error. An error for all addresses of a host has none of its own. */
+export function whyOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  if (error.message === '' && error instanceof AggregateError) return error.errors.map(whyOf).join(', ')
+  return error.message || error.name
 }
 
 export class InvalidArgumentError extends LockError {
@@ -192,10 +221,17 @@ export function quote(key: string): string {
   return JSON.stringify(key.length > 80 ? `${key.slice(0, 77)}...` : key)
 }
 
-function timeoutMessage({ key, waitedMs, holder, heldMs, position }: TimeoutDetails): string {
+function timeoutMessage(details: TimeoutDetails): string {
+  const { key, waitedMs, holder, heldMs, heldHere, answered, position } = details
+  if (!answered)
+    return `the wait of ${Math.round(waitedMs)} ms for ${quote(key)} was shorter than one answer of the store`
   const parts = [`${quote(key)} was not free within ${Math.round(waitedMs)} ms`]
   if (holder !== null)
     parts.push(`held by ${holder}${heldMs === null ? '' : ` for ${Math.round(heldMs)} ms`}`)
   if (position > 0) parts.push(`${position === 1 ? 'next' : `number ${position}`} in line`)
+  if (heldHere)
+    parts.push(
+      'this process holds it itself: a nested using needs { reentrant: true }, and so does the outer',
+    )
   return parts.join('; ')
 }

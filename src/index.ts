@@ -1,4 +1,7 @@
 import type { LocksOptions } from './core/api.ts'
+import { checkOptions, checkStore } from './core/check.ts'
+import { LOCKS_OPTIONS } from './core/known.ts'
+import { InvalidArgumentError } from './errors.ts'
 import { memory } from './stores/memory/index.ts'
 import { type Locks, toolkit } from './toolkit.ts'
 
@@ -67,8 +70,11 @@ export type { Locks } from './toolkit.ts'
 
 /** Locks over a store; without one, over a memory store of their own. */
 export function createLocks(options: LocksOptions = {}): Locks {
+  if (typeof options === 'string')
+    throw new InvalidArgumentError('options', 'must be an object, not a URL: use `await connect(url)`')
+  const { store, runtime } = checkOptions('options', options, LOCKS_OPTIONS)
   return toolkit(
-    options.store ?? memory(options.runtime === undefined ? {} : { runtime: options.runtime }),
+    store === undefined ? memory(runtime === undefined ? {} : { runtime }) : checkStore(store),
     options,
   )
 }

@@ -1,6 +1,8 @@
 import type { Locks as CoreLocks, LocksOptions } from './core/api.ts'
+import type { StoreLease } from './core/lease.ts'
 import { StoreLocks } from './core/locks.ts'
 import type { Store } from './core/store.ts'
+import { workUnder } from './core/using.ts'
 import { type Deadlocks, deadlocksOf } from './observe/deadlock/index.ts'
 import { type Operations, operationsOf, recorderOf } from './observe/doctor/index.ts'
 import { type Recipes, recipesOf } from './recipes/index.ts'
@@ -12,9 +14,17 @@ export interface Locks extends CoreLocks, Recipes, Operations, Deadlocks {}
 export function toolkit(store: Store, options: LocksOptions): Locks {
   const locks = new StoreLocks(store, options)
   const { runtime } = locks.settings
-  const recipes = recipesOf({ locks, runtime, nameOf: (key) => locks.storeKey(key) })
+  const recipes = recipesOf({
+    locks,
+    runtime,
+    nameOf: (key) => locks.storeKey(key),
+    workUnder: (lease, work) => workUnder(lease as StoreLease, work),
+  })
   if (locks.settings.habits) recordHabits(locks)
-  return Object.assign(locks, recipes, operationsOf(locks), deadlocksOf(locks))
+  const { deadlocks, cycles } = deadlocksOf(locks)
+  const { admin, records, settings, traits } = locks
+  const operations = operationsOf({ admin, records, settings, traits, cycles })
+  return Object.assign(locks, recipes, operations, { deadlocks })
 }
 
 function recordHabits(locks: StoreLocks): void {

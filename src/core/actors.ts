@@ -1,27 +1,29 @@
 import { AsyncLocalStorage, AsyncResource, executionAsyncResource } from 'node:async_hooks'
 import type { ConflictError } from '../errors.ts'
 import type { Mode } from '../model/index.ts'
+import type { Waiter } from './acquire/waiter.ts'
 import { type Blockage, blockageOf } from './blockage.ts'
 import type { Events } from './events.ts'
 import type { StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
 import type { Runtime } from './runtime.ts'
-import type { Ticket } from './ticket.ts'
 
 /** One for the whole process: a storage that was used once is never given back, and every promise pays for it. */
-const storage = new AsyncLocalStorage<Acquisition>()
+const storage = new AsyncLocalStorage<ActorFrame>()
 
-/** One acquisition, as long as it waits or holds, and the one that its async context had before. */
-export class Acquisition {
+/** One request of an actor, as long as it waits or holds, and the one that its async context had before. */
+export class ActorFrame {
   readonly actors: Actors
   readonly id: number
   readonly storeKey: string
   readonly mode: Mode
   /** The actor that the caller names. */
   readonly name: string | null
-  outer: Acquisition | null
-  ticket: Ticket | null = null
+  outer: ActorFrame | null
+  waiter: Waiter | null = null
   lease: StoreLease | null = null
+  /** It neither waits nor holds any more; a group that lost a key on its way may begin again. */
+  over = false
   /** Whether the caller has the lease: what it does afterwards, it does while it holds. */
   delivered = false
   /** Where the context was entered; what runs there is beside the caller, not after it. */
@@ -40,6 +42,12 @@ export class Acquisition {
     this.mode = mode
     this.name = name
     this.outer = actors.above(storage.getStore() ?? null)
+    this.outer?.forgetOver()
+  }
+
+  /** Lock coupling (take the next, release the last) would make an endless chain of those that are over. */
+  forgetOver(): void {
+    while (this.outer?.over === true) this.outer = this.outer.outer
   }
 
   /** Runs the work inside. */
@@ -58,17 +66,17 @@ export class Acquisition {
     this.delivered = true
   }
 
-  putInside(outer: Acquisition | null): void {
+  putInside(outer: ActorFrame | null): void {
     this.outer = outer
   }
 
-  waits(ticket: Ticket): void {
-    this.ticket = ticket
+  waits(waiter: Waiter): void {
+    this.waiter = waiter
     this.actors.begin(this)
   }
 
   waitsNoMore(): void {
-    this.ticket = null
+    this.waiter = null
     this.actors.end(this)
   }
 
@@ -96,7 +104,7 @@ export class Actors {
   readonly events: Events
   watcher: ActorWatcher | null = null
   private readonly runtime: Runtime
-  private readonly live = new Set<Acquisition>()
+  private readonly live = new Set<ActorFrame>()
   private lastId = 0
 
   constructor(process: string, runtime: Runtime, events: Events) {
@@ -105,34 +113,37 @@ export class Actors {
     this.runtime = runtime
   }
 
-  /** The request with its acquisition, inside whatever its context holds already. */
+  /** The request with its frame, inside whatever its context holds already. */
   track(request: Request): Request {
     const { storeKey, mode, named } = request
-    const acquisition = new Acquisition(this, ++this.lastId, { storeKey, mode, name: named })
-    return { ...request, acquisition }
+    const frame = new ActorFrame(this, ++this.lastId, { storeKey, mode, name: named })
+    return { ...request, frame }
   }
 
-  /** The nearest hold of these locks at or around an acquisition that belongs to whoever asks now. */
-  above(from: Acquisition | null): Acquisition | null {
+  /** The nearest hold of these locks at or around a frame that belongs to whoever asks now. */
+  above(from: ActorFrame | null): ActorFrame | null {
     let at = from
     while (at !== null && !this.isOurs(at)) at = at.outer
     return at
   }
 
-  begin(acquisition: Acquisition): void {
-    this.live.add(acquisition)
-    const mayHold = acquisition.outer !== null || acquisition.name !== null
-    if (acquisition.ticket !== null && mayHold) this.watcher?.waiting()
+  begin(frame: ActorFrame): void {
+    frame.over = false
+    this.live.add(frame)
+    const mayHold = frame.outer !== null || frame.name !== null
+    if (frame.waiter !== null && mayHold) this.watcher?.waiting()
   }
 
-  end(acquisition: Acquisition): void {
-    if (acquisition.ticket === null && acquisition.lease === null) this.live.delete(acquisition)
+  end(frame: ActorFrame): void {
+    if (frame.waiter !== null || frame.lease !== null) return
+    frame.over = true
+    this.live.delete(frame)
   }
 
   /** Whether somebody waits that may hold something. */
   get waiting(): boolean {
-    for (const { ticket, outer, name } of this.live)
-      if (ticket !== null && (outer !== null || name !== null)) return true
+    for (const { waiter, outer, name } of this.live)
+      if (waiter !== null && (outer !== null || name !== null)) return true
     return false
   }
 
@@ -143,12 +154,11 @@ export class Actors {
 
   /** Ends a wait with an error; false when it is over already. */
   refuse(id: number, error: ConflictError): boolean {
-    for (const acquisition of this.live)
-      if (acquisition.id === id) return acquisition.ticket?.refuse(error) ?? false
+    for (const frame of this.live) if (frame.id === id) return frame.waiter?.refuse(error) ?? false
     return false
   }
 
-  private isOurs({ actors, lease, delivered, enteredOn }: Acquisition): boolean {
+  private isOurs({ actors, lease, delivered, enteredOn }: ActorFrame): boolean {
     if (actors !== this || lease === null || !delivered) return false
     return enteredOn === null || enteredOn !== executionAsyncResource()
   }
@@ -158,7 +168,7 @@ let stays: boolean | null = null
 
 /**
  * Whether a context that was entered stays with its resource, as in Node 20 and 22: the next message of a socket, or the
- * next tick of an interval, would find itself inside the acquisition of the last one.
+ * next tick of an interval, would find itself inside the frame of the last request.
  */
 function contextsStay(): boolean {
   if (stays === null) {

@@ -76,6 +76,14 @@ export interface PermitOptions extends AcquireOptions {
   weight?: number
 }
 
+export type SemaphoreOptions = { limit: number } & PermitOptions
+export type WithinOptions = Pick<AcquireOptions, 'wait' | 'signal'>
+export type AdoptOptions = Pick<AcquireOptions, 'renew' | 'maxHold' | 'ttl' | 'meta' | 'actor' | 'signal'>
+export interface ListOptions {
+  /** Only keys that begin so. */
+  prefix?: string
+}
+
 /** A lease as text for another process; see `Locks.adopt`. */
 export interface LeaseJson {
   readonly key: string
@@ -181,7 +189,7 @@ export interface Locks extends AsyncDisposable {
   mutex(key: string, defaults?: AcquireOptions): Mutex
   /** Readers share, a writer is alone; a waiting writer is not overtaken by later readers. */
   rw(key: string, defaults?: AcquireOptions): ReadWriteLock
-  semaphore(key: string, options: { limit: number } & AcquireOptions): Mutex<PermitOptions>
+  semaphore(key: string, options: SemaphoreOptions): Mutex<PermitOptions>
   /** All keys or none, in one global order where the store cannot do it in one step. */
   all(keys: readonly string[], options?: AcquireOptions): Promise<GroupLease>
   /**
@@ -192,16 +200,13 @@ export interface Locks extends AsyncDisposable {
   within<T>(
     tx: object,
     key: string,
-    options: Pick<AcquireOptions, 'wait' | 'signal'>,
+    options: WithinOptions,
     work: (hold: TransactionHold) => Promise<T> | T,
   ): Promise<T>
   /** Takes over a lease that another process serialised; that process's lease ends. */
-  adopt(
-    lease: LeaseJson,
-    options?: Pick<AcquireOptions, 'renew' | 'maxHold' | 'ttl' | 'meta' | 'actor'>,
-  ): Promise<Lease>
+  adopt(lease: LeaseJson, options?: AdoptOptions): Promise<Lease>
   read(key: string): Promise<KeyView>
-  list(options?: { prefix?: string }): AsyncIterable<KeyView>
+  list(options?: ListOptions): AsyncIterable<KeyView>
   /** An operator's force-release. Returns the labels of the holders that were evicted. */
   evict(key: string, options?: EvictOptions): Promise<readonly string[]>
   /** What operators did to the key within the last 30 days, the latest first; empty on a store without records. */

@@ -1,8 +1,8 @@
 import type { Mode } from '../model/index.ts'
-import type { Acquisition } from './actors.ts'
+import type { Waiter } from './acquire/waiter.ts'
+import type { ActorFrame } from './actors.ts'
 import type { StoreLease } from './lease.ts'
 import type { Runtime } from './runtime.ts'
-import type { Ticket } from './ticket.ts'
 
 /** Somebody of this process that waits while it holds. */
 export interface BlockedWait {
@@ -30,16 +30,16 @@ export interface Blockage {
 
 const NONE: Blockage = { waits: [], holds: [] }
 
-type Waiting = Acquisition & { ticket: Ticket }
-type Holding = Acquisition & { lease: StoreLease }
+type Waiting = ActorFrame & { waiter: Waiter }
+type Holding = ActorFrame & { lease: StoreLease }
 
 /**
  * The holds that have nothing under way but waits. Whoever holds and has no wait, or also a short one, or somebody inside that
  * works, will go on by itself: it blocks nobody for ever.
  */
-export function blockageOf(live: ReadonlySet<Acquisition>, longerThanMs: number, runtime: Runtime): Blockage {
+export function blockageOf(live: ReadonlySet<ActorFrame>, longerThanMs: number, runtime: Runtime): Blockage {
   const nowMs = runtime.nowMs()
-  const isLong = ({ ticket }: Waiting): boolean => nowMs - ticket.sinceMs >= longerThanMs
+  const isLong = ({ waiter }: Waiting): boolean => nowMs - waiter.sinceMs >= longerThanMs
   if (![...live].some((each) => waits(each) && isLong(each))) return NONE
   const inner = innerOf(live)
   const known = new Map<Holding, ReadonlySet<Waiting> | null>()
@@ -74,9 +74,9 @@ export function blockageOf(live: ReadonlySet<Acquisition>, longerThanMs: number,
 }
 
 /** What is under way inside each hold: by context, and the waits of the actor that both name. */
-function innerOf(live: ReadonlySet<Acquisition>): Map<Acquisition, Set<Acquisition>> {
-  const inner = new Map<Acquisition, Set<Acquisition>>()
-  const waitsOf = new Map<string, Acquisition[]>()
+function innerOf(live: ReadonlySet<ActorFrame>): Map<ActorFrame, Set<ActorFrame>> {
+  const inner = new Map<ActorFrame, Set<ActorFrame>>()
+  const waitsOf = new Map<string, ActorFrame[]>()
   for (const each of live) {
     const { outer, name } = each
     const around = holdAround(outer)
@@ -90,39 +90,39 @@ function innerOf(live: ReadonlySet<Acquisition>): Map<Acquisition, Set<Acquisiti
   return inner
 }
 
-function add(inner: Map<Acquisition, Set<Acquisition>>, hold: Acquisition, each: Acquisition): void {
+function add(inner: Map<ActorFrame, Set<ActorFrame>>, hold: ActorFrame, each: ActorFrame): void {
   const set = inner.get(hold)
   if (set === undefined) inner.set(hold, new Set([each]))
   else set.add(each)
 }
 
-function holdAround(from: Acquisition | null): Acquisition | null {
+function holdAround(from: ActorFrame | null): ActorFrame | null {
   let at = from
   while (at !== null && at.lease === null) at = at.outer
   return at
 }
 
 function blockedWait(wait: Waiting, nowMs: number, runtime: Runtime): BlockedWait {
-  const waitedMs = nowMs - wait.ticket.sinceMs
+  const waitedMs = nowMs - wait.waiter.sinceMs
   wait.toldSinceMs ??= Math.round(runtime.wallMs() - waitedMs)
   const { id, storeKey, mode, toldSinceMs } = wait
   return { id, storeKey, mode, actor: actorOf(wait), sinceMs: toldSinceMs, waitedMs }
 }
 
 /** The name that was given, here or around; else the number of the outermost hold. */
-function actorOf(wait: Acquisition): string {
+function actorOf(wait: ActorFrame): string {
   let outermost = wait
-  for (let at: Acquisition | null = wait; at !== null; at = holdAround(at.outer)) {
+  for (let at: ActorFrame | null = wait; at !== null; at = holdAround(at.outer)) {
     if (at.name !== null) return at.name
     outermost = at
   }
   return `#${outermost.id}`
 }
 
-function waits(each: Acquisition): each is Waiting {
-  return each.ticket !== null
+function waits(each: ActorFrame): each is Waiting {
+  return each.waiter !== null
 }
 
-function isHeld(each: Acquisition): each is Holding {
+function isHeld(each: ActorFrame): each is Holding {
   return each.lease !== null
 }

@@ -76,7 +76,9 @@ export class Caller {
       write: (key, value, ttlMs, condition) => ask(() => records.write(key, value, ttlMs, condition)),
       remove: (key, condition) => ask(() => records.remove(key, condition)),
       take: (key, count) => ask(() => records.take(key, count)),
-      trade: (key, deal) => ask(() => records.trade(key, deal)),
+      ...(records.readAll && { readAll: (keys) => ask(() => records.readAll!(keys)) }),
+      ...(records.writeAll && { writeAll: (writes) => ask(() => records.writeAll!(writes)) }),
+      ...(records.inventory && { inventory: (key, deal) => ask(() => records.inventory!(key, deal)) }),
     }
   }
 
@@ -90,7 +92,8 @@ export class Caller {
         yield next.value
       }
     } finally {
-      await one.return?.()
+      // Nobody waits for the clean-up: a generator that hangs in `next` answers `return` only after that.
+      Promise.resolve(one.return?.()).catch(() => {})
     }
   }
 
@@ -105,6 +108,11 @@ export class Caller {
   /** What the store's own error becomes for the caller. */
   failed(call: StoreCallName, claims: number, sentAtMs: number, error: unknown): LockError {
     this.tell(call, claims, sentAtMs, true)
+    return this.unknown(call, claims, error)
+  }
+
+  /** The same for claims whose outcome is unknown although the call was answered. */
+  unknown(call: StoreCallName, claims: number, error: unknown): LockError {
     if (!this.closed) this.events.emit('storeFailed', { call, claims, error })
     if (error instanceof LockError) return error
     const why = error instanceof Error ? error.message : String(error)

@@ -1,8 +1,9 @@
 import type { LockError } from '../errors.ts'
 import type { Claim, ClaimAnswer, ReleaseAnswer } from '../model/index.ts'
 import type { Caller, Receiver } from './caller.ts'
+import type { StoreCallName } from './events.ts'
 import type { Runtime } from './runtime.ts'
-import type { RenewReply, Soon, Store } from './store.ts'
+import type { RenewReply, Soon, Store, Unknown } from './store.ts'
 
 /** Carries claims to the store: those of one tick travel as one call. An error means that the outcome is unknown. */
 export class Courier {
@@ -11,8 +12,8 @@ export class Courier {
   private readonly store: Store
   private readonly runtime: Runtime
   private readonly caller: Caller
-  private attempts = new Load<ClaimAnswer>()
-  private releases = new Load<ReleaseAnswer>()
+  private attempts: Load<ClaimAnswer>
+  private releases: Load<ReleaseAnswer>
   private scheduled = false
   private readonly full: number
 
@@ -20,6 +21,8 @@ export class Courier {
     this.store = store
     this.runtime = runtime
     this.caller = caller
+    this.attempts = new Load(caller, 'attempt')
+    this.releases = new Load(caller, 'release')
     this.immediate = store.traits.immediate
     this.full =
       store.partOf === undefined
@@ -28,13 +31,20 @@ export class Courier {
   }
 
   attempt(claims: readonly Claim[]): Soon<readonly ClaimAnswer[]> {
-    if (this.immediate) return this.caller.call('attempt', claims.length, () => this.store.attempt(claims))
+    if (this.immediate)
+      return this.caller.call('attempt', claims.length, () => allKnown(this.store.attempt(claims)))
     return gather(claims, (claim, receiver) => this.postAttempt(claim, receiver))
   }
 
   release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]> {
-    if (this.immediate) return this.caller.call('release', claims.length, () => this.store.release(claims))
+    if (this.immediate)
+      return this.caller.call('release', claims.length, () => allKnown(this.store.release(claims)))
     return gather(claims, (claim, receiver) => this.postRelease(claim, receiver))
+  }
+
+  /** The error of one member of a batch of renewals, as an error of a whole call would be. */
+  renewalUnknown(error: Error): LockError {
+    return this.caller.unknown('renew', 1, error)
   }
 
   renew(claims: readonly Claim[], timeoutMs: number): Soon<readonly RenewReply[]> {
@@ -87,8 +97,8 @@ export class Courier {
     const { attempts, releases } = this
     const asked = attempts.claims.length > 0
     const given = releases.claims.length > 0
-    if (asked) this.attempts = new Load()
-    if (given) this.releases = new Load()
+    if (asked) this.attempts = new Load(this.caller, 'attempt')
+    if (given) this.releases = new Load(this.caller, 'release')
     if (asked && given) this.sendBoth(attempts, releases)
     else if (asked) this.sendAttempts(attempts)
     else if (given) this.sendReleases(releases)
@@ -122,7 +132,7 @@ export class Courier {
     this.caller.send('release', claims.length, () => this.store.release(claims), load)
   }
 
-  private partsOf<A>(load: Load<A>): readonly Load<A>[] {
+  private partsOf<A extends ClaimAnswer | ReleaseAnswer>(load: Load<A>): readonly Load<A>[] {
     if (load.claims.length === 0) return NONE
     const parts = this.byPart(load.claims, itself)?.map((places) => load.only(places)) ?? [load]
     const { claimsPerCall } = this.store
@@ -130,22 +140,35 @@ export class Courier {
   }
 }
 
+const NO_ANSWER = 'it left the claim without an answer'
 const NONE: readonly never[] = []
 const itself = (claim: Claim): Claim => claim
 
 /** The claims of one call, and who is told about each. */
-class Load<A> implements Receiver<readonly A[]> {
+class Load<A extends ClaimAnswer | ReleaseAnswer> implements Receiver<readonly (A | Unknown)[]> {
   readonly claims: Claim[] = []
+  private readonly caller: Caller
+  private readonly call: StoreCallName
   private readonly receivers: Receiver<A>[] = []
+
+  constructor(caller: Caller, call: StoreCallName) {
+    this.caller = caller
+    this.call = call
+  }
 
   add(claim: Claim, receiver: Receiver<A>): void {
     this.claims.push(claim)
     this.receivers.push(receiver)
   }
 
-  answered(answers: readonly A[]): void {
-    for (let place = 0; place < this.receivers.length; place++)
-      (this.receivers[place] as Receiver<A>).answered(answers[place] as A)
+  answered(answers: readonly (A | Unknown)[]): void {
+    for (let place = 0; place < this.receivers.length; place++) {
+      const receiver = this.receivers[place] as Receiver<A>
+      const answer = answers[place]
+      if (answer === undefined) receiver.failed(this.caller.unknown(this.call, 1, new Error(NO_ANSWER)))
+      else if (answer.kind === 'unknown') receiver.failed(this.caller.unknown(this.call, 1, answer.error))
+      else receiver.answered(answer)
+    }
   }
 
   failed(error: LockError): void {
@@ -153,7 +176,7 @@ class Load<A> implements Receiver<readonly A[]> {
   }
 
   only(places: readonly number[]): Load<A> {
-    const load = new Load<A>()
+    const load = this.emptied()
     for (const place of places) load.add(this.claims[place] as Claim, this.receivers[place] as Receiver<A>)
     return load
   }
@@ -163,12 +186,12 @@ class Load<A> implements Receiver<readonly A[]> {
     const { claims, receivers } = this
     if (claims.length <= most) return [this]
     const pieces: Load<A>[] = []
-    let piece = new Load<A>()
+    let piece = this.emptied()
     for (let place = 0; place < claims.length; place++) {
       const claim = claims[place] as Claim
       const inGroup = claim.group !== null && claim.group === claims[place - 1]?.group
       if (place === 0 || (piece.claims.length >= most && !inGroup)) {
-        piece = new Load<A>()
+        piece = this.emptied()
         pieces.push(piece)
       }
       piece.add(claim, receivers[place] as Receiver<A>)
@@ -177,16 +200,33 @@ class Load<A> implements Receiver<readonly A[]> {
   }
 
   /** A release that overtook its own claim would leave a hold that nobody knows of: those come apart. */
-  apartFrom(attempts: Load<unknown>): [others: Load<A>, own: Load<A> | null] {
+  apartFrom(attempts: Load<ClaimAnswer>): [others: Load<A>, own: Load<A> | null] {
     if (this.claims.length === 0) return [this, null]
     const asked = new Set(attempts.claims.map((claim) => claim.id))
     if (!this.claims.some((claim) => asked.has(claim.id))) return [this, null]
-    const others = new Load<A>()
-    const own = new Load<A>()
+    const others = this.emptied()
+    const own = this.emptied()
     for (const [place, claim] of this.claims.entries())
       (asked.has(claim.id) ? own : others).add(claim, this.receivers[place] as Receiver<A>)
     return [others, own]
   }
+
+  private emptied(): Load<A> {
+    return new Load<A>(this.caller, this.call)
+  }
+}
+
+/** Answers that are there at once; one that is unknown fails the call, which concerns one claim or one group. */
+function allKnown<A extends ClaimAnswer | ReleaseAnswer>(
+  answers: Soon<readonly (A | Unknown)[]>,
+): Soon<readonly A[]> {
+  if (answers instanceof Promise) return answers.then(noneUnknown)
+  return noneUnknown(answers)
+}
+
+function noneUnknown<A extends ClaimAnswer | ReleaseAnswer>(answers: readonly (A | Unknown)[]): readonly A[] {
+  for (const answer of answers) if (answer.kind === 'unknown') throw answer.error
+  return answers as readonly A[]
 }
 
 /** One promise for the answers to several claims, which travel side by side. */

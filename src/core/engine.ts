@@ -1,11 +1,16 @@
+import { InvalidArgumentError } from '../errors.ts'
 import type { Claim, LossCause } from '../model/index.ts'
 import { Abandoned } from './abandoned.ts'
+import type { Grant } from './acquire/grant.ts'
+import { Heartbeats } from './acquire/heartbeat.ts'
 import { Actors } from './actors.ts'
 import { Alarms } from './alarms.ts'
 import { Caller } from './caller.ts'
+import { hasMethods } from './check.ts'
 import { Courier } from './courier.ts'
-import { Events } from './events.ts'
-import { type EndCause, type Grant, Hold, type HoldKeeper } from './hold.ts'
+import { show } from './durations.ts'
+import { Events, LOCK_EVENTS } from './events.ts'
+import { type EndCause, Hold, type HoldKeeper } from './hold.ts'
 import type { StoreLease } from './lease.ts'
 import { combined, type Meter } from './meter.ts'
 import type { Request, Settings } from './options.ts'
@@ -25,22 +30,25 @@ export class Engine implements HoldKeeper {
   readonly store: Store
   readonly settings: Settings
   readonly runtime: Runtime
-  readonly events = new Events()
+  readonly events = new Events(LOCK_EVENTS)
   readonly caller: Caller
   readonly courier: Courier
   readonly watchdog: Watchdog
   readonly abandoned: Abandoned
   /** Deadlines of those who wait: unlike the watchdog's, they keep the process alive. */
   readonly waits: Alarms
-  /** Who is told about a claim, by its id. Those of the turnstile are found by their key: a map of ids would never be at rest. */
+  readonly heartbeats: Heartbeats
+  /** Receives notifications about a claim, by its id. Exclusive claims are found by their key: indexing them by id would churn a map on every lock (0052). */
   readonly targets = new Map<string, NoticeTarget>()
   /** Null where nobody looks for deadlocks. */
   readonly actors: Actors | null
+  /** How many waiting claims will attempt again by themselves. */
+  looking = 0
   closing = false
   /** Closing waits for releases that are under way, as it waits for those that it makes itself. */
   private releasing = 0
   private whenReleased: (() => void) | null = null
-  turnstile: NoticeTarget | null = null
+  byKey: NoticeTarget | null = null
   /** Whoever counts; null when nobody does. */
   meter: Meter | null = null
   private meters: readonly Meter[] = []
@@ -50,6 +58,7 @@ export class Engine implements HoldKeeper {
     this.store = store
     this.settings = settings
     this.runtime = settings.runtime
+    store.setCallTimeout?.(settings.callTimeoutMs)
     this.caller = new Caller(store, this.runtime, this.events, settings.callTimeoutMs)
     this.courier = new Courier(store, this.runtime, this.caller)
     this.watchdog = new Watchdog(this.courier, this.runtime, this.events, (hold, cause) =>
@@ -57,11 +66,12 @@ export class Engine implements HoldKeeper {
     )
     this.abandoned = new Abandoned(this.courier, this.runtime)
     this.waits = new Alarms(this.runtime, false)
+    this.heartbeats = new Heartbeats(this.courier, this.runtime, this.waits, () => this.watchdog.sleeps())
     const { actorSuffix } = settings
     this.actors = actorSuffix === '' ? null : new Actors(actorSuffix.slice(1), this.runtime, this.events)
     this.stopNotices = store.notices((notice) => {
       if (notice.kind === 'warning') warn(this.events, notice)
-      else (this.targets.get(notice.id) ?? this.turnstile)?.notice(notice)
+      else (this.targets.get(notice.id) ?? this.byKey)?.notice(notice)
     })
   }
 
@@ -75,6 +85,8 @@ export class Engine implements HoldKeeper {
   }
 
   addMeter(meter: Meter): () => void {
+    if (!hasMethods(meter, ['granted']))
+      throw new InvalidArgumentError('meter', `must be an object with a method granted, not ${show(meter)}`)
     const change = (meters: readonly Meter[]): void => {
       this.meters = meters
       this.meter = combined(meters)

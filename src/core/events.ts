@@ -1,5 +1,6 @@
 import type { DeadlockStep } from '../errors.ts'
 import type { LossCause } from '../model/index.ts'
+import { checkListener, type Known } from './check.ts'
 
 /** Everything a `Locks` object tells. */
 export interface LockEvents {
@@ -57,12 +58,38 @@ export type TurnedAway = 'timeout' | 'busy' | 'cancelled' | 'failed'
 export type EventName = keyof LockEvents
 export type Listener<N extends EventName> = (event: LockEvents[N]) => void
 
+export const LOCK_EVENTS: Known<LockEvents> = {
+  entered: true,
+  granted: true,
+  waiting: true,
+  timeout: true,
+  turnedAway: true,
+  renewed: true,
+  renewFailed: true,
+  lost: true,
+  released: true,
+  releaseFailed: true,
+  handedOver: true,
+  revoked: true,
+  deadlock: true,
+  stalled: true,
+  warning: true,
+  storeFailed: true,
+  storeCall: true,
+}
+
 /** Listeners by event. An event nobody listens to costs one look-up. */
 export class Events<E extends object = LockEvents> {
+  private readonly known: Known<E>
   /** Lists are replaced, not changed, so that one may be walked while listeners come and go. */
   private readonly listeners = new Map<keyof E, readonly ((event: never) => void)[]>()
 
+  constructor(known: Known<E>) {
+    this.known = known
+  }
+
   on<N extends keyof E>(name: N, listener: (event: E[N]) => void): () => void {
+    checkListener(name, listener, this.known)
     const others = () => this.listeners.get(name)?.filter((each) => each !== listener) ?? []
     this.listeners.set(name, [...others(), listener])
     return () => {

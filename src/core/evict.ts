@@ -1,8 +1,10 @@
 import { InvalidArgumentError } from '../errors.ts'
 import type { HolderView } from '../model/index.ts'
 import type { Eviction, EvictOptions } from './api.ts'
+import { checkFlag, checkOptions, checkText } from './check.ts'
 import { show } from './durations.ts'
 import type { Engine } from './engine.ts'
+import { EVICT_OPTIONS } from './known.ts'
 import type { Admin, Records } from './store.ts'
 
 /** Long enough for whoever asks a month later why a job stopped. */
@@ -18,18 +20,21 @@ export async function evict(
   storeKey: string,
   options: EvictOptions,
 ): Promise<readonly string[]> {
-  const { token = null, ask = false, by = engine.settings.label } = options
-  if (token !== null && typeof token !== 'bigint')
+  checkOptions('options', options, EVICT_OPTIONS)
+  const { token, by = engine.settings.label } = options
+  // A holder that was to be asked must not be evicted instead.
+  const ask = checkFlag('ask', options.ask, false)
+  if (token !== undefined && typeof token !== 'bigint')
     throw new InvalidArgumentError('token', `must be a bigint, not ${show(token)}`)
-  if (typeof by !== 'string') throw new InvalidArgumentError('by', `must be a text, not ${show(by)}`)
+  checkText('by', by)
   const { holders } = await admin.read(storeKey)
-  const { labels } = await admin.evict(storeKey, token, ask)
+  const { labels } = await admin.evict(storeKey, token ?? null, ask)
   if (labels.length === 0 || records === null) return labels
   const entry: Eviction = {
     at: new Date(engine.runtime.wallMs()).toISOString(),
     by,
     asked: ask,
-    holders: labels.map((label) => entryOf(label, token, holders)),
+    holders: labels.map((label) => entryOf(label, token ?? null, holders)),
   }
   // The holder is out by now: that nobody could write it down must not look as if it were not.
   await note(records, storeKey, entry).catch(() => {})

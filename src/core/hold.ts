@@ -1,21 +1,11 @@
 import { LeaseLostError } from '../errors.ts'
 import type { Claim } from '../model/index.ts'
+import type { Grant } from './acquire/grant.ts'
 import type { Cohort } from './cohort.ts'
 import type { LockEvents } from './events.ts'
 import type { StoreNotice } from './store.ts'
 
 export type EndCause = LockEvents['lost']['cause']
-
-/** What a store's answer or push gave us. */
-export interface Grant {
-  readonly token: bigint | null
-  readonly spare: number
-  readonly contended: boolean
-  /** On our monotonic clock; counted from before the request was sent. */
-  readonly validUntilMs: number
-  /** How long the store keeps it from the moment of the grant: the ttl, or an offer's short life. */
-  readonly lifeMs: number
-}
 
 /** Whoever uses a hold: the lease in the hands of user code. */
 export interface HoldUser {
@@ -51,12 +41,14 @@ export class Hold {
   autoRenew: boolean
   /** Why the outcome of the last renewal is unknown, if it is. */
   renewError: unknown = null
-  /** The event loop stood still: not trusted until a renewal proves it. */
+  /** The event loop stood still or the machine slept: not trusted until a renewal proves it. */
   doubted = false
   ended = false
   /** Whether notices find it by the claim's id. */
   listed = false
   user: HoldUser | null = null
+  /** How often it was handed over inside this process. */
+  handovers = 0
   /** Those that it is renewed together with, and its place among them: the watchdog's. */
   cohort: Cohort | null = null
   seat = -1
@@ -111,6 +103,11 @@ export class Hold {
     if (contended && !this.contended) this.contendedSinceMs = nowMs
     this.contended = contended
   }
+}
+
+/** Whether a hold has enough life left for a new user. */
+export function isFresh(hold: Hold, nowMs: number): boolean {
+  return nowMs + hold.lifeMs / 2 <= hold.validUntilMs
 }
 
 const WHY: Record<EndCause, string> = {

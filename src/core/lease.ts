@@ -1,6 +1,8 @@
 import type { LeaseLostError } from '../errors.ts'
 import type { ClaimAnswer } from '../model/index.ts'
+import { leaseJson } from './adoption.ts'
 import type { Duration, LeaseJson, WriteLease } from './api.ts'
+import { checkListener } from './check.ts'
 import { durationMs } from './durations.ts'
 import type { Engine } from './engine.ts'
 import { driftMs, type EndCause, type Hold, type HoldUser, lostError } from './hold.ts'
@@ -9,12 +11,18 @@ import { type Request, SHARED, SHORTEST_TTL_MS } from './options.ts'
 import { type Outcome, Releasing } from './release.ts'
 import type { Soon } from './store.ts'
 
-/** Where a lease goes back to: the turnstile, or straight to the store. */
+/** The local queue or the shared hold that a lease goes back to. */
 export interface LeaseHome {
   release(lease: StoreLease): Soon<Outcome> | Releasing
   /** The hold is over or no longer exclusive; the next in line may go for the key. */
   leave(lease: StoreLease): void
+  /** The ttl that the hold gets when the lease asks for this one. */
+  longerTtl(lease: StoreLease, ttlMs: number): number
+  /** The lease becomes text that another process may adopt it by. */
+  serialising(lease: StoreLease): void
 }
+
+const LEASE_EVENTS = { revoked: true }
 
 /** A lease on one key. `held -> released | lost`, once. */
 export class StoreLease implements WriteLease, HoldUser {
@@ -60,8 +68,7 @@ export class StoreLease implements WriteLease, HoldUser {
     this.waitedMs = grantedAtMs - sinceMs
     this.home = home
     this.grantedAtMs = grantedAtMs
-    hold.user = this
-    request.acquisition?.holds(this)
+    request.frame?.holds(this)
   }
 
   get id(): string {
@@ -74,7 +81,7 @@ export class StoreLease implements WriteLease, HoldUser {
   }
 
   get held(): boolean {
-    return this.state === 'held' && this.hold.trusted(this.engine.runtime.nowMs())
+    return this.state === 'held' && this.hold.trusted(this.nowMs())
   }
 
   get signal(): AbortSignal {
@@ -91,7 +98,7 @@ export class StoreLease implements WriteLease, HoldUser {
   }
 
   remainingMs(): number {
-    return this.state === 'held' ? this.hold.remainingMs(this.engine.runtime.nowMs()) : 0
+    return this.state === 'held' ? this.hold.remainingMs(this.nowMs()) : 0
   }
 
   assertHeld(): void {
@@ -99,11 +106,12 @@ export class StoreLease implements WriteLease, HoldUser {
   }
 
   async extend(ttl: Duration): Promise<void> {
-    const ttlMs = durationMs('ttl', ttl, { minMs: SHORTEST_TTL_MS, maxMs: this.engine.settings.maxTtlMs })
+    const wantedMs = durationMs('ttl', ttl, { minMs: SHORTEST_TTL_MS, maxMs: this.engine.settings.maxTtlMs })
     const { hold, engine } = this
     this.assertOpen()
     while (hold.renewing !== null) await hold.renewing
     this.assertOpen()
+    const ttlMs = this.home?.longerTtl(this, wantedMs) ?? wantedMs
     hold.become({ ...hold.claim, ttlMs })
     // A shorter life counts from the moment it is asked for, whatever becomes of the request.
     hold.validUntilMs = Math.min(hold.validUntilMs, engine.runtime.nowMs() + ttlMs - driftMs(ttlMs))
@@ -118,6 +126,7 @@ export class StoreLease implements WriteLease, HoldUser {
     // Replacing itself: a hold that is gone is refused, not made anew.
     const claim = { ...hold.claim, mode: SHARED, queue: false, replaces: hold.claim.id }
     const sentAtMs = engine.runtime.nowMs()
+    const sleeps = engine.watchdog.sleeps()
     const answers = this.track(engine.courier.attempt([claim]))
     // Once asked for, it may be done whatever the reply: from here on the lease is a reader's and nobody's to hand over.
     hold.become({ ...claim, replaces: null })
@@ -127,6 +136,7 @@ export class StoreLease implements WriteLease, HoldUser {
       engine.watchdog.lose(hold, 'expired')
       throw this.lost ?? lostError(this.key, 'expired')
     }
+    if (engine.watchdog.sleeps() !== sleeps) return
     hold.validUntilMs = Math.max(hold.validUntilMs, sentAtMs + claim.ttlMs - driftMs(claim.ttlMs))
   }
 
@@ -162,7 +172,7 @@ export class StoreLease implements WriteLease, HoldUser {
   /** For `using`, when the work has settled: is the lease still ours, after all? */
   proveSoon(): Soon<void> {
     if (this.state !== 'held') return
-    const nowMs = this.engine.runtime.nowMs()
+    const nowMs = this.nowMs()
     if (this.hold.trusted(nowMs)) return
     if (nowMs >= this.hold.validUntilMs) this.engine.watchdog.lose(this.hold, 'deadline')
     else return this.engine.watchdog.renewNow(this.hold)
@@ -174,7 +184,8 @@ export class StoreLease implements WriteLease, HoldUser {
     return this.goneAtRelease ? lostError(this.key, 'expired') : null
   }
 
-  on(_event: 'revoked', listener: () => void): () => void {
+  on(event: 'revoked', listener: () => void): () => void {
+    checkListener(event, listener, LEASE_EVENTS)
     this.revokedListeners ??= new Set()
     this.revokedListeners.add(listener)
     if (this.wasRevoked) this.engine.runtime.defer(listener)
@@ -182,23 +193,15 @@ export class StoreLease implements WriteLease, HoldUser {
   }
 
   toJSON(): LeaseJson {
+    this.home?.serialising(this)
     this.serialised = true
-    const { id, mode, owner, ttlMs } = this.hold.claim
-    return {
-      key: this.key,
-      id,
-      token: this.token?.toString() ?? null,
-      mode: mode.kind,
-      ...(mode.kind === 'permits' ? { limit: mode.limit, weight: mode.weight } : {}),
-      ...(owner === null ? {} : { owner }),
-      ttlMs,
-    }
+    return leaseJson(this.key, this.token, this.hold.claim)
   }
 
   holdLost(cause: EndCause, error: LeaseLostError): void {
     if (this.state !== 'held') return
     this.state = 'lost'
-    this.request.acquisition?.holdsNoMore()
+    this.request.frame?.holdsNoMore()
     this.lost = error
     const { key, token, heldMs, request } = this
     this.engine.events.emit('lost', { key, token, cause, heldMs, ref: request.ref })
@@ -217,7 +220,7 @@ export class StoreLease implements WriteLease, HoldUser {
     if (this.state === 'lost') return 'expired'
     if (this.failure !== null) throw this.failure
     this.state = 'released'
-    this.request.acquisition?.holdsNoMore()
+    this.request.frame?.holdsNoMore()
     let outcome: Soon<Outcome> | Releasing
     try {
       outcome = this.home === null ? this.engine.letGo(this.hold) : this.home.release(this)
@@ -261,6 +264,12 @@ export class StoreLease implements WriteLease, HoldUser {
     this.failure = error
     const { key, token, heldMs, request } = this
     this.engine.events.emit('releaseFailed', { key, token, heldMs, error, ref: request.ref })
+  }
+
+  /** The monotonic time, after a look for a sleep that it did not count. */
+  private nowMs(): number {
+    this.engine.watchdog.sleeps()
+    return this.engine.runtime.nowMs()
   }
 
   private get heldMs(): number {

@@ -1,5 +1,8 @@
-import { ClosedError, InvalidArgumentError, LockTimeoutError, quote, UnsupportedError } from '../errors.ts'
+import { ClosedError, quote, UnsupportedError } from '../errors.ts'
 import type { KeyView, Mode } from '../model/index.ts'
+import { acquireAll, eachOnce, GroupAttempts } from './acquire/group.ts'
+import { LocalQueues } from './acquire/local-queues.ts'
+import { Busy, orTimeout } from './acquire/waiter.ts'
 import type { Actors } from './actors.ts'
 import { adoptionOf } from './adoption.ts'
 import type {
@@ -18,11 +21,11 @@ import type {
   Work,
   WriteLease,
 } from './api.ts'
-import { show } from './durations.ts'
+import { checkFunction, checkOptions, checkText, type Known } from './check.ts'
 import { Engine } from './engine.ts'
 import type { EventName, Listener } from './events.ts'
 import { evict, evictionsOf } from './evict.ts'
-import { acquireAll, eachOnce } from './group.ts'
+import { ACQUIRE_OPTIONS, LIST_OPTIONS, PERMIT_OPTIONS, SEMAPHORE_OPTIONS, WITHIN_OPTIONS } from './known.ts'
 import type { StoreLease } from './lease.ts'
 import { type Door, mutexOf } from './mutex.ts'
 import {
@@ -37,10 +40,8 @@ import {
 } from './options.ts'
 import { NestedLease, Reentry } from './reentry.ts'
 import { releaseOnSignal } from './shutdown.ts'
-import { Soloists } from './solo.ts'
 import type { Admin, Records, Soon, Store, Traits } from './store.ts'
-import { Busy } from './ticket.ts'
-import { Turnstile } from './turnstile.ts'
+import { workUnder } from './using.ts'
 import { type WithinRest, within } from './within.ts'
 
 type AnyLease = StoreLease | NestedLease
@@ -48,8 +49,8 @@ type AnyLease = StoreLease | NestedLease
 /** The facade: options are checked once, re-entry is decided, and the claim goes its way. */
 export class StoreLocks implements Locks {
   private readonly engine: Engine
-  private readonly turnstile: Turnstile
-  private readonly soloists: Soloists
+  private readonly queues: LocalQueues
+  private readonly groups: GroupAttempts
   private readonly reentry = new Reentry()
   private readonly stopSignals: (() => void) | null
   readonly records: Records | null
@@ -64,8 +65,9 @@ export class StoreLocks implements Locks {
 
   constructor(store: Store, options: LocksOptions) {
     this.engine = new Engine(store, settingsOf(options, store))
-    this.turnstile = new Turnstile(this.engine)
-    this.soloists = new Soloists(this.engine)
+    this.queues = new LocalQueues(this.engine)
+    this.groups = new GroupAttempts(this.engine)
+    this.engine.byKey = this.queues
     this.records = this.engine.caller.records()
     this.admin = this.engine.caller.admin()
     this.stopSignals = this.engine.settings.releaseOnSignal
@@ -111,21 +113,21 @@ export class StoreLocks implements Locks {
     }
   }
 
-  semaphore(key: string, options: { limit: number } & AcquireOptions): Mutex<PermitOptions> {
-    const { limit, ...defaults } = options
-    permitsOf(limit, 1)
-    return this.lockOf<PermitOptions>(key, ({ weight }) => permitsOf(limit, weight ?? 1), defaults)
+  semaphore(key: string, options: { limit: number } & PermitOptions): Mutex<PermitOptions> {
+    const { limit, ...defaults } = checkOptions('options', options, SEMAPHORE_OPTIONS)
+    const modeOf = ({ weight = 1 }: PermitOptions) => permitsOf(limit, weight)
+    modeOf(defaults)
+    return this.lockOf(key, modeOf, defaults, PERMIT_OPTIONS)
   }
 
   async all(keys: readonly string[], options?: AcquireOptions): Promise<GroupLease> {
     const requests = eachOnce(keys).map((key) => this.request(key, EXCLUSIVE, options))
-    const group = await acquireAll(this.engine, this.soloists, requests)
-    if (group instanceof Busy) throw new LockTimeoutError(group.details)
-    return group
+    return orTimeout(this.engine, await acquireAll(this.engine, this.queues, this.groups, requests))
   }
 
   async within<T>(tx: object, key: string, ...rest: WithinRest<T>): Promise<T> {
-    const [options, work] = rest.length === 1 ? [undefined, rest[0]] : rest
+    const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest
+    checkOptions('options', options, WITHIN_OPTIONS)
     return within(this.engine, tx, this.request(key, EXCLUSIVE, options), work)
   }
 
@@ -133,9 +135,7 @@ export class StoreLocks implements Locks {
     const adoption = adoptionOf(lease, options, this.traits)
     const request = this.request(lease.key, adoption.mode, adoption.options)
     const claim = { ...this.engine.claimOf(request), queue: false, replaces: lease.id }
-    const adopted = await this.soloists.enter(request, claim)
-    if (adopted instanceof Busy) throw new LockTimeoutError(adopted.details)
-    return adopted
+    return orTimeout(this.engine, await this.queues.enterAlone(request, claim))
   }
 
   async read(key: string): Promise<KeyView> {
@@ -144,8 +144,9 @@ export class StoreLocks implements Locks {
 
   async *list(options: { prefix?: string } = {}): AsyncIterable<KeyView> {
     this.assertOpen()
+    const { prefix: start = '' } = checkOptions('options', options, LIST_OPTIONS)
     const { prefix } = this.engine.settings
-    for await (const view of this.admin.list(prefix + (options.prefix ?? ''))) {
+    for await (const view of this.admin.list(prefix + checkText('prefix', start))) {
       yield { ...view, key: view.key.slice(prefix.length) }
     }
   }
@@ -163,7 +164,7 @@ export class StoreLocks implements Locks {
   }
 
   local(): LocalView {
-    return { held: this.engine.watchdog.size, waiting: this.turnstile.waiting + this.soloists.waiting }
+    return { held: this.engine.watchdog.size, waiting: this.queues.waiting }
   }
 
   close(): Promise<void> {
@@ -184,8 +185,8 @@ export class StoreLocks implements Locks {
     const { engine } = this
     engine.closing = true
     if (!quietly) this.stopSignals?.()
-    this.turnstile.close(quietly)
-    this.soloists.close(quietly)
+    this.queues.close(quietly)
+    this.groups.close()
     for (const hold of engine.watchdog.all()) {
       engine.watchdog.lose(hold, 'closed')
       engine.abandoned.release(hold.claim)
@@ -199,49 +200,22 @@ export class StoreLocks implements Locks {
     options: AcquireOptions | undefined,
     work: Work<T, WriteLease>,
   ): Promise<T> {
-    if (typeof work !== 'function')
-      throw new InvalidArgumentError('work', `must be a function, not ${show(work)}`)
+    checkFunction('work', work)
     const request = this.request(key, mode, options)
     const soon = this.enter(request)
-    const lease = soon instanceof Promise ? await soon : soon
-    if (lease instanceof Busy) throw new LockTimeoutError(lease.details)
-    if (lease instanceof NestedLease) return work(lease)
-    let result: T
-    try {
-      const inContext = request.reentrant || request.acquisition !== null
-      result = await (inContext ? this.workInside(lease, work) : work(lease))
-    } catch (error) {
-      await lease[Symbol.asyncDispose]()
-      throw error
-    }
-    const proof = lease.proveSoon()
-    if (proof instanceof Promise) await proof
-    if (lease.lossError === null) {
-      // A release whose outcome is unknown is told by an event and ends with the ttl; it must not fail the work.
-      try {
-        const released = lease.releaseSoon()
-        if (released instanceof Promise) {
-          if (request.backgroundRelease) released.catch(() => {})
-          else await released
-        }
-      } catch {}
-    }
-    const { lossError } = lease
-    if (lossError === null) return result
-    lossError.result = result
-    throw lossError
+    const lease = orTimeout(this.engine, soon instanceof Promise ? await soon : soon)
+    return workUnder(lease, () => (lease instanceof NestedLease ? work(lease) : this.workInside(lease, work)))
   }
 
   private workInside<T>(lease: StoreLease, work: Work<T, WriteLease>): Promise<T> | T {
-    const { acquisition, reentrant } = lease.request
+    const { frame, reentrant } = lease.request
+    if (!reentrant && frame === null) return work(lease)
     const entered = () => (reentrant ? this.reentry.run(lease, () => work(lease)) : work(lease))
-    return acquisition === null ? entered() : acquisition.run(entered)
+    return frame === null ? entered() : frame.run(entered)
   }
 
   private async take(key: string, mode: Mode, options: AcquireOptions | undefined): Promise<AnyLease> {
-    const lease = await this.takeFor(this.request(key, mode, options))
-    if (lease instanceof Busy) throw new LockTimeoutError(lease.details)
-    return lease
+    return orTimeout(this.engine, await this.takeFor(this.request(key, mode, options)))
   }
 
   private async tryTake(key: string, mode: Mode, options?: AcquireOptions): Promise<AnyLease | null> {
@@ -250,18 +224,20 @@ export class StoreLocks implements Locks {
   }
 
   private async takeFor(request: Request): Promise<AnyLease | Busy> {
-    request.acquisition?.enter()
+    request.frame?.enter()
     const lease = await this.enter(request)
-    request.acquisition?.deliver()
+    request.frame?.deliver()
     return lease
   }
 
   private lockOf<O extends AcquireOptions, L extends Lease = Lease>(
     key: string,
     modeOf: (options: O) => Mode,
-    defaults: AcquireOptions | undefined,
+    defaults: AcquireOptions = {},
+    known: Known<AcquireOptions> = ACQUIRE_OPTIONS,
   ): Mutex<O, L> {
     storeKeyOf(key, this.engine.settings.prefix)
+    checkOptions('defaults', defaults, known)
     return mutexOf<O, L>(this.door as Door<Lease> as Door<L>, key, modeOf, defaults)
   }
 
@@ -271,10 +247,7 @@ export class StoreLocks implements Locks {
       const nested = this.reentry.enter(request)
       if (nested !== null) return nested
     }
-    // One that spins may be overtaken for ever, and must not keep a local line waiting behind it.
-    const inLine = request.mode.kind === 'exclusive' && request.owner === null && request.spin === null
-    if (inLine) return this.turnstile.enter(request)
-    return this.soloists.enter(request)
+    return this.queues.enter(request)
   }
 
   private request(key: string, mode: Mode, options: AcquireOptions | undefined): Request {

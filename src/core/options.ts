@@ -1,10 +1,12 @@
 import { hostname } from 'node:os'
 import { InvalidArgumentError, UnsupportedError } from '../errors.ts'
 import type { Mode } from '../model/index.ts'
-import type { Acquisition } from './actors.ts'
+import type { ActorFrame } from './actors.ts'
 import type { AcquireOptions, LocksOptions } from './api.ts'
-import { durationMs, show } from './durations.ts'
-import { nodeRuntime, type Runtime } from './runtime.ts'
+import { checkFlag, checkOptions, checkRuntime, checkSignal, checkWholeNumber, type Known } from './check.ts'
+import { CALL_TIMEOUT_MS, type Duration, durationMs, show } from './durations.ts'
+import { ACQUIRE_OPTIONS, LOCKS_OPTIONS, PERMIT_OPTIONS, SPIN_OPTIONS } from './known.ts'
+import type { Runtime } from './runtime.ts'
 import type { Store } from './store.ts'
 
 export const SHORTEST_TTL_MS = 10
@@ -52,7 +54,7 @@ export interface Request {
   /** As the caller named it. */
   readonly named: string | null
   /** Null where nobody looks for deadlocks. */
-  readonly acquisition: Acquisition | null
+  readonly frame: ActorFrame | null
   readonly spin: { readonly everyMs: number; readonly jitter: number } | null
   readonly meta: string | null
   readonly reentrant: boolean
@@ -65,11 +67,12 @@ export const EXCLUSIVE: Mode = { kind: 'exclusive' }
 export const SHARED: Mode = { kind: 'shared' }
 
 export function settingsOf(options: LocksOptions, store: Store): Settings {
+  checkOptions('options', options, LOCKS_OPTIONS)
   const maxTtlMs = durationMs('maxTtl', or(options.maxTtl, LONGEST_TTL_MS), {
     minMs: SHORTEST_TTL_MS,
     maxMs: HARD_TTL_MS,
   })
-  if (options.requireFencing === true && store.traits.fencing === 'none') {
+  if (checkFlag('requireFencing', options.requireFencing, false) && store.traits.fencing === 'none') {
     throw new UnsupportedError(
       `the ${store.traits.name} store has no ordered fencing tokens, and requireFencing is set`,
     )
@@ -78,7 +81,7 @@ export function settingsOf(options: LocksOptions, store: Store): Settings {
   if (lockDelayMs > 0 && !store.traits.lockDelay)
     throw new UnsupportedError(`the ${store.traits.name} store cannot keep a key closed after an expiry`)
   const onDeadlock = onDeadlockOf(options.onDeadlock)
-  const runtime = options.runtime ?? nodeRuntime
+  const runtime = checkRuntime(options.runtime)
   return {
     ttlMs: durationMs('ttl', or(options.ttl, Math.min(10_000, maxTtlMs)), {
       minMs: SHORTEST_TTL_MS,
@@ -88,18 +91,19 @@ export function settingsOf(options: LocksOptions, store: Store): Settings {
     waitMs: waitOf(or(options.wait, 10_000)),
     prefix: text('prefix', or(options.prefix, ''), 0, LONGEST_NAME_BYTES),
     label: text('label', or(options.label, `${hostname()}:${process.pid}`), 1, LONGEST_NAME_BYTES),
-    handover: flag('handover', options.handover, true),
+    handover: checkFlag('handover', options.handover, true),
     lockDelayMs,
-    callTimeoutMs: durationMs('callTimeout', or(options.callTimeout, 5000), {
-      minMs: 10,
-      maxMs: LONGEST_TTL_MS,
-    }),
-    releaseOnSignal: flag('releaseOnSignal', options.releaseOnSignal, false),
+    callTimeoutMs: callTimeoutOf(options.callTimeout),
+    releaseOnSignal: checkFlag('releaseOnSignal', options.releaseOnSignal, false),
     onDeadlock,
     actorSuffix: onDeadlock === null ? '' : `@${runtime.newId().slice(0, PROCESS_ID_LENGTH)}`,
-    habits: habitsOf(flag('habits', options.habits, false), store),
+    habits: habitsOf(checkFlag('habits', options.habits, false), store),
     runtime,
   }
+}
+
+export function callTimeoutOf(value: Duration | undefined): number {
+  return durationMs('callTimeout', or(value, CALL_TIMEOUT_MS), { minMs: 10, maxMs: LONGEST_TTL_MS })
 }
 
 function habitsOf(wanted: boolean, { traits }: Store): boolean {
@@ -112,7 +116,7 @@ function or<T>(value: T | undefined, otherwise: T): T {
   return value === undefined ? otherwise : value
 }
 
-/** Checks a key and the options of one acquisition, once. */
+/** Checks a key and the options of one request, once. */
 export function requestOf(
   key: string,
   mode: Mode,
@@ -120,9 +124,7 @@ export function requestOf(
   settings: Settings,
 ): Request {
   const storeKey = storeKeyOf(key, settings.prefix)
-  const given = options ?? NO_OPTIONS
-  if (typeof given !== 'object' || given === null)
-    throw new InvalidArgumentError('options', `must be an object, not ${show(options)}`)
+  const given = options === undefined ? NO_OPTIONS : checkOptions('options', options, knownFor(mode))
   const named = given.actor === undefined ? null : text('actor', given.actor, 1, LONGEST_NAME_BYTES)
   const { actorSuffix } = settings
   return {
@@ -134,8 +136,8 @@ export function requestOf(
         ? settings.ttlMs
         : durationMs('ttl', given.ttl, { minMs: SHORTEST_TTL_MS, maxMs: settings.maxTtlMs }),
     waitMs: given.wait === undefined ? settings.waitMs : waitOf(given.wait),
-    signal: signalOf(given.signal),
-    renew: flag('renew', given.renew, true),
+    signal: checkSignal('signal', given.signal) ?? null,
+    renew: checkFlag('renew', given.renew, true),
     maxHoldMs:
       given.maxHold === undefined
         ? Number.POSITIVE_INFINITY
@@ -143,13 +145,18 @@ export function requestOf(
     owner: given.owner === undefined ? null : text('owner', given.owner, 1, LONGEST_NAME_BYTES),
     actor: actorSuffix === '' ? named : (named ?? '') + actorSuffix,
     named,
-    acquisition: null,
+    frame: null,
     spin: spinOf(given.retry),
     meta: given.meta === undefined ? null : metaOf(given.meta),
-    reentrant: flag('reentrant', given.reentrant, false),
+    reentrant: checkFlag('reentrant', given.reentrant, false),
     backgroundRelease: releaseOf(given.release),
     ref: null,
   }
+}
+
+/** A weight means nothing but for permits: elsewhere it would be left out in silence. */
+function knownFor({ kind }: Mode): Known<AcquireOptions> {
+  return kind === 'permits' ? PERMIT_OPTIONS : ACQUIRE_OPTIONS
 }
 
 const NO_OPTIONS: AcquireOptions = {}
@@ -169,18 +176,9 @@ export function storeKeyOf(key: string, prefix: string): string {
 }
 
 export function permitsOf(limit: number, weight: number): Mode {
-  wholeNumber('limit', limit, 1, MOST_PERMITS)
-  wholeNumber('weight', weight, 1, limit)
+  checkWholeNumber('limit', limit, 1, MOST_PERMITS)
+  checkWholeNumber('weight', weight, 1, limit)
   return { kind: 'permits', limit, weight }
-}
-
-function wholeNumber(argument: string, value: number, min: number, max: number): void {
-  if (!Number.isSafeInteger(value) || value < min || value > max) {
-    throw new InvalidArgumentError(
-      argument,
-      `must be a whole number from ${min} to ${max}, not ${show(value)}`,
-    )
-  }
 }
 
 function waitOf(value: number | string): number {
@@ -206,25 +204,12 @@ function isWellFormed(value: string): boolean {
   return (value as string & { isWellFormed(): boolean }).isWellFormed()
 }
 
-function flag(argument: string, value: boolean | undefined, otherwise: boolean): boolean {
-  if (value === undefined) return otherwise
-  if (typeof value !== 'boolean')
-    throw new InvalidArgumentError(argument, `must be true or false, not ${show(value)}`)
-  return value
-}
-
-function signalOf(value: AbortSignal | undefined): AbortSignal | null {
-  if (value === undefined) return null
-  if (!(value instanceof AbortSignal))
-    throw new InvalidArgumentError('signal', `must be an AbortSignal, not ${show(value)}`)
-  return value
-}
-
 function spinOf(retry: AcquireOptions['retry']): Request['spin'] {
   if (retry === undefined || retry === 'queue') return null
   if (typeof retry !== 'object' || retry === null) {
     throw new InvalidArgumentError('retry', `must be 'queue' or { spin, jitter }, not ${show(retry)}`)
   }
+  checkOptions('retry', retry, SPIN_OPTIONS)
   const everyMs = durationMs('retry.spin', retry.spin, { minMs: 1, maxMs: 3_600_000 })
   const jitter = retry.jitter ?? 0.5
   if (typeof jitter !== 'number' || !(jitter >= 0 && jitter <= 1)) {

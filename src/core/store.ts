@@ -1,8 +1,6 @@
 import type {
   Claim,
   ClaimAnswer,
-  Deal,
-  DealAnswer,
   EvictAnswer,
   KeyView,
   Mode,
@@ -12,6 +10,7 @@ import type {
   ReleaseAnswer,
   RenewAnswer,
   TakeAnswer,
+  Trade,
   WriteAnswer,
 } from '../model/index.ts'
 import type { Fact, InspectOptions, Remains } from './facts.ts'
@@ -19,8 +18,15 @@ import type { Fact, InspectOptions, Remains } from './facts.ts'
 /** An answer that may be there at once. A store in this process answers without a turn of the event loop. */
 export type Soon<T> = T | Promise<T>
 
-/** What became of one renewal; of several, one may be unknown although the others are known. */
-export type RenewReply = RenewAnswer | { readonly kind: 'unknown'; readonly error: Error }
+/** The outcome of one member of a batch is unknown, although those of the others are known. */
+export interface Unknown {
+  readonly kind: 'unknown'
+  readonly error: Error
+}
+
+export type ClaimReply = ClaimAnswer | Unknown
+export type RenewReply = RenewAnswer | Unknown
+export type ReleaseReply = ReleaseAnswer | Unknown
 
 /** What a store tells: a notice with the key it is about, or a warning. */
 export type StoreNotice = (Notice & { readonly key: string }) | StoreWarning
@@ -75,14 +81,25 @@ export interface Traits {
   readonly failover: string
 }
 
+/** One of several writes that travel together. */
+export interface RecordWrite {
+  readonly key: string
+  readonly value: string
+  readonly ttlMs: number | null
+  readonly condition: Exclude<RecordCondition, { kind: 'held' }>
+}
+
 /** Small values beside the locks, each with an optional time to live. */
 export interface Records {
   read(key: string): Soon<RecordState | null>
   write(key: string, value: string, ttlMs: number | null, condition: RecordCondition): Soon<WriteAnswer>
   remove(key: string, condition: RecordCondition): Soon<boolean>
   take(key: string, count: number): Soon<TakeAnswer>
-  /** One atomic step on a stock of goods. A store may keep it as a record of that name: no other record may have it. */
-  trade(key: string, deal: Deal): Soon<DealAnswer>
+  /** Several records in one call, each for itself and of a key of its own. Left out where that is no cheaper. */
+  readAll?(keys: readonly string[]): Soon<readonly (RecordState | null)[]>
+  writeAll?(writes: readonly RecordWrite[]): Soon<readonly WriteAnswer[]>
+  /** An accelerator for `inventory`, which is made of the records above where a store has nothing better for it. */
+  readonly inventory?: Trade
 }
 
 /** Locks that live in a transaction of the caller, beside the data that they protect. */
@@ -118,17 +135,18 @@ export interface Admin {
 }
 
 /**
- * What remembers claims. A returned value is knowledge; a thrown error means that the outcome is unknown.
+ * What remembers claims. A returned value is knowledge; a thrown error means that the outcome is unknown, and so does the answer
+ * `unknown` for one claim: a claim that cannot be served never spoils the others of its call.
  * Everything a store keeps can be found from a claim's `key` and `id`, and every call may be repeated:
  * a resent claim with the same id is the same claim.
  */
 export interface Store {
   readonly traits: Traits
-  attempt(claims: readonly Claim[]): Soon<readonly ClaimAnswer[]>
+  attempt(claims: readonly Claim[]): Soon<readonly ClaimReply[]>
   /** Holds and places in the line; never creates either. */
   renew(claims: readonly Claim[]): Soon<readonly RenewReply[]>
   /** A hold or a place in the line. */
-  release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]>
+  release(claims: readonly Claim[]): Soon<readonly ReleaseReply[]>
   /**
    * Names the part of the store that a key is in, where parts can fail one by one. Claims of different parts travel in
    * calls of their own, so that a part which does not answer holds up nobody else.
@@ -141,6 +159,8 @@ export interface Store {
   readonly claimsPerCall?: number
   /** What the store learns by itself. Hints: a notice may be lost, late or doubled. Returns the way to stop. */
   notices(listener: (notice: StoreNotice) => void): () => void
+  /** Told how long a call may take by every `Locks` that uses the store, for stores that give up connections which do not answer. */
+  setCallTimeout?(timeoutMs: number): void
   readonly admin: Admin
   readonly records: Records | null
   /** Left out by stores that keep their locks apart from the caller's data. */

@@ -1,14 +1,14 @@
+import { StoreError } from '../errors.ts'
 import { type Cohort, Cohorts, MOST_TOGETHER } from './cohort.ts'
 import type { Courier } from './courier.ts'
 import type { Events } from './events.ts'
 import { driftMs, type EndCause, type Hold, lostError } from './hold.ts'
 import type { Runtime } from './runtime.ts'
+import { SleepWatch } from './sleep.ts'
 import type { RenewReply, Soon } from './store.ts'
 
 /** A timer this late means that the event loop stood still. */
 const STALL_MS = 250
-/** A wall clock this far ahead of the monotonic one means that the machine slept. */
-const SLEEP_MS = 1000
 const SHORTEST_RENEW_CALL_MS = 50
 /** Renewals that are due within this part of a lease's life travel together, those that could wait a little earlier. */
 const TOGETHER = 1 / 30
@@ -23,7 +23,7 @@ export class Watchdog {
   private readonly cohorts: Cohorts
   /** Those whose renewal is due in this turn. */
   private due: Cohort[] = []
-  private wallAheadMs: number
+  private readonly sleep: SleepWatch
   /** What is overdue after a stall is worked off in many turns: all of them are still the same stall. */
   private sameStallUntilMs = 0
 
@@ -42,7 +42,7 @@ export class Watchdog {
       (cohort, nowMs) => this.ring(cohort, nowMs),
       () => this.renewDue(),
     )
-    this.wallAheadMs = runtime.wallMs() - runtime.nowMs()
+    this.sleep = new SleepWatch(runtime)
   }
 
   get size(): number {
@@ -51,6 +51,14 @@ export class Watchdog {
 
   watch(hold: Hold, nowMs: number): void {
     this.schedule(hold, nowMs + hold.lifeMs / 3)
+  }
+
+  /** The hold has a new user, who wants it renewed for that long: the last one's `maxHold` is over, the next one's begins. */
+  renewUntil(hold: Hold, nowMs: number, maxHoldMs: number): void {
+    const before = hold.renewUntilMs
+    hold.renewUntilMs = nowMs + maxHoldMs
+    if (before === hold.renewUntilMs || hold.renewing !== null) return
+    this.schedule(hold, Math.min(hold.renewAtMs, nowMs + hold.lifeMs / 3))
   }
 
   /** Stops renewing; nothing of the watchdog touches the hold afterwards. */
@@ -69,6 +77,8 @@ export class Watchdog {
 
   /** Renews now, also when the watchdog would not. Settles when the outcome is known or the call gave up. */
   renewNow(hold: Hold): Soon<void> {
+    // Before the hold is taken out of its batch: a sleep that is noticed now concerns it, too.
+    this.sleeps()
     if (hold.ended) return
     if (hold.renewing !== null) return hold.renewing
     return this.send(this.cohorts.apart([hold]))
@@ -76,6 +86,16 @@ export class Watchdog {
 
   all(): readonly Hold[] {
     return this.cohorts.all()
+  }
+
+  /**
+   * Compares the clocks, and returns how often the machine has slept so far. An answer is worth nothing when this number
+   * has changed since its request was sent: the time between them is unknown.
+   */
+  sleeps(): number {
+    const sleptMs = this.sleep.look()
+    if (sleptMs > 0) this.doubtAll(this.all(), sleptMs)
+    return this.sleep.count
   }
 
   stop(): void {
@@ -141,22 +161,41 @@ export class Watchdog {
   }
 
   private noticeStall(first: Cohort, nowMs: number): void {
-    const wallAheadMs = this.runtime.wallMs() - nowMs
-    const sleptMs = wallAheadMs - this.wallAheadMs
-    this.wallAheadMs = wallAheadMs
+    const sleptMs = this.sleep.look()
+    if (sleptMs > 0) {
+      this.doubtAll([...first.holds, ...this.all()], sleptMs)
+      return
+    }
     const lateMs = nowMs - first.dueMs
-    if (lateMs < STALL_MS && sleptMs < SLEEP_MS) return
+    if (lateMs < STALL_MS) return
     const again = nowMs < this.sameStallUntilMs
     this.sameStallUntilMs = nowMs + STALL_MS
-    if (again && sleptMs < SLEEP_MS) return
+    if (again) return
     for (const hold of [...first.holds, ...this.all()]) {
-      if (hold.autoRenew && (sleptMs >= SLEEP_MS || !hold.trusted(nowMs))) hold.doubted = true
+      if (hold.autoRenew && !hold.trusted(nowMs)) hold.doubted = true
     }
-    this.events.emit('stalled', { stalledMs: Math.max(lateMs, sleptMs), leases: this.size })
+    this.events.emit('stalled', { stalledMs: lateMs, leases: this.size })
+  }
+
+  /** After a sleep every lease has that much less to live; what is left of it and can be renewed proves itself at once. */
+  private doubtAll(holds: readonly Hold[], sleptMs: number): void {
+    const nowMs = this.runtime.nowMs()
+    for (const hold of holds) {
+      hold.validUntilMs -= sleptMs
+      const renewable = hold.renewAtMs !== Number.POSITIVE_INFINITY
+      hold.doubted = renewable
+      const { cohort } = hold
+      cohort?.note(hold)
+      // A renewal that is under way was sent before the sleep: its answer brings the next one, unless the lease ends before.
+      if (cohort !== null && cohort.renewing !== null) this.cohorts.wake(cohort, cohort.endMs)
+      else this.cohorts.seat(hold, renewable ? nowMs : hold.validUntilMs)
+    }
+    this.events.emit('stalled', { stalledMs: sleptMs, leases: this.size })
   }
 
   private send(cohort: Cohort): Soon<void> {
     const sentAtMs = this.runtime.nowMs()
+    const sleeps = this.sleep.count
     const holds = cohort.lend()
     let answers: Soon<readonly RenewReply[]>
     try {
@@ -166,11 +205,11 @@ export class Watchdog {
       return
     }
     if (!(answers instanceof Promise)) {
-      this.settle(cohort, holds, answers, sentAtMs)
+      this.settle(cohort, holds, answers, sentAtMs, sleeps)
       return
     }
     const settled = answers.then(
-      (known) => this.settle(cohort, holds, known, sentAtMs),
+      (known) => this.settle(cohort, holds, known, sentAtMs, sleeps),
       (error) => {
         cohort.renewing = null
         this.unknown(holds, error)
@@ -187,8 +226,10 @@ export class Watchdog {
     holds: readonly Hold[],
     answers: readonly RenewReply[],
     sentAtMs: number,
+    sleeps: number,
   ): void {
     const nowMs = this.runtime.nowMs()
+    const slept = this.sleeps() !== sleeps
     const told = this.events.has('renewed')
     // Calls drift apart, so that not everything is renewed at one moment for ever; what travels together stays together.
     const spread = 0.9 + 0.1 * this.runtime.random()
@@ -198,15 +239,19 @@ export class Watchdog {
     let togetherMs = Number.NaN
     for (let index = 0; index < holds.length; index++) {
       const hold = holds[index] as Hold
-      const answer = answers[index] as RenewReply
+      const answer = answers[index] ?? NO_ANSWER
       if (answer.kind === 'unknown') {
-        this.unknown([hold], answer.error)
+        this.unknown([hold], this.courier.renewalUnknown(answer.error))
         continue
       }
       hold.renewError = null
       if (hold.ended) continue
-      if (answer.kind === 'lost') {
+      if (answer.kind !== 'renewed') {
         this.lose(hold, 'expired')
+        continue
+      }
+      if (slept) {
+        this.unknown([hold], new StoreError('the machine slept while the lease was renewed'))
         continue
       }
       const { ttlMs } = hold.claim
@@ -237,6 +282,11 @@ export class Watchdog {
       this.events.emit('renewFailed', { key: hold.userKey, token: hold.token, error })
     }
   }
+}
+
+const NO_ANSWER: RenewReply = {
+  kind: 'unknown',
+  error: new Error('the store left the claim without an answer'),
 }
 
 /** How long one renewal may take: so long that others can follow it, or all that is left when none will. */

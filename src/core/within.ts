@@ -1,6 +1,8 @@
-import { InvalidArgumentError, LockTimeoutError, UnsupportedError } from '../errors.ts'
+import { UnsupportedError } from '../errors.ts'
 import { tokenOf } from '../model/index.ts'
-import type { AcquireOptions } from './api.ts'
+import { timedOut } from './acquire/waiter.ts'
+import type { WithinOptions } from './api.ts'
+import { checkFunction } from './check.ts'
 import type { Engine } from './engine.ts'
 import type { Request } from './options.ts'
 
@@ -12,7 +14,7 @@ export interface TransactionHold {
 }
 
 type WithinWork<T> = (hold: TransactionHold) => Promise<T> | T
-export type WithinRest<T> = [WithinWork<T>] | [Pick<AcquireOptions, 'wait' | 'signal'>, WithinWork<T>]
+export type WithinRest<T> = [WithinWork<T>] | [WithinOptions, WithinWork<T>]
 
 const FIRST_PAUSE_MS = 4
 const LONGEST_PAUSE_MS = 50
@@ -37,7 +39,7 @@ export async function within<T>(
     throw new UnsupportedError(
       `the ${store.traits.name} store keeps its locks apart from your data: only PostgreSQL and MySQL can take one inside a transaction`,
     )
-  if (typeof work !== 'function') throw new InvalidArgumentError('work', 'must be a function')
+  checkFunction('work', work)
   const { key, storeKey, waitMs } = request
   const longestInsideMs = Math.min(LONGEST_INSIDE_MS, settings.callTimeoutMs / 2)
   const startedAtMs = runtime.nowMs()
@@ -49,7 +51,7 @@ export async function within<T>(
     if (answer.kind === 'granted') return work({ key, token: tokenOf(answer.seq), waitedMs })
     if (waitedMs >= waitMs) {
       const { holder, heldMs } = answer
-      throw new LockTimeoutError({ key, waitedMs, holder, heldMs, position: 0 })
+      throw timedOut(engine, { key, waitedMs, holder, heldMs, heldHere: false, answered: true, position: 0 })
     }
     if (waitedMs >= SUSPECT_MS) insideMs = Math.min(longestInsideMs, waitMs - waitedMs)
     const delayMs = Math.min(pauseMs * (0.5 + runtime.random()), waitMs - waitedMs)

@@ -30,14 +30,14 @@ test('a wait that ends in an outage is an outage, not contention', async () => {
 
 test('a store that hangs does not hold a caller beyond its wait, nor one attempt beyond the call time-out', async () => {
   const scene = new Scene()
-  const { locks, faults } = scene.party({ callTimeout: 700 })
+  const { locks, faults } = scene.party({ callTimeout: 2000 })
   faults.hang('attempt')
-  const waited = await scene.runtime.until(failure(locks.acquire('a', { wait: 300 })))
+  const waited = await scene.runtime.until(failure(locks.acquire('a', { wait: 1300 })))
   expect(waited.code).toBe('STORE_UNAVAILABLE')
-  expect(scene.runtime.nowMs()).toBe(300)
+  expect(scene.runtime.nowMs()).toBe(1300)
   faults.hang('attempt')
   expect((await scene.runtime.until(failure(locks.tryAcquire('b')))).code).toBe('STORE_UNAVAILABLE')
-  expect(scene.runtime.nowMs()).toBe(1000)
+  expect(scene.runtime.nowMs()).toBe(3300)
 })
 
 test('a wait cancelled while the attempt is on its way leaves nothing behind', async () => {
@@ -243,4 +243,25 @@ test('another limit or another kind for the same key is a conflict', async () =>
   const errors = await scene.runtime.until(Promise.all(wrong.map(failure)))
   expect(errors.map((error) => error.code)).toEqual(['CONFLICT', 'CONFLICT', 'CONFLICT'])
   expect(locks.local()).toEqual({ held: 1, waiting: 0 })
+})
+
+test('a wait that is shorter than an answer is no outage, and says so', async () => {
+  const scene = new Scene()
+  const { locks, faults } = scene.party()
+  const gate = faults.hang('attempt')
+  const error = await scene.runtime.until(failure(locks.acquire('a', { wait: 1 })))
+  expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', answered: false, waitedMs: 1 })
+  expect(error.message).toBe('the wait of 1 ms for "a" was shorter than one answer of the store')
+  gate.open()
+  await scene.runtime.drain()
+  expect((await locks.read('a')).holders).toEqual([])
+})
+
+test('a store that is silent for a second is an outage', async () => {
+  const scene = new Scene()
+  const { locks, faults } = scene.party()
+  faults.hang('attempt')
+  const error = await scene.runtime.until(failure(locks.acquire('a', { wait: 1000 })))
+  expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE' })
+  expect(error.message).toContain('within the wait of 1000 ms')
 })

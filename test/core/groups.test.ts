@@ -132,3 +132,44 @@ test('closing after a group could not be asked for sends nothing more', async ()
   // Only the one that hung, and that the end of the faults let through.
   expect(calls.attempt).toBe(1)
 })
+
+test('a signal that is aborted already asks for nothing, for several keys as for an adoption', async () => {
+  const scene = new Scene()
+  const { locks, calls } = scene.party()
+  const lease = await scene.runtime.until(locks.acquire('a'))
+  const json = lease.toJSON()
+  const before = calls.attempt
+  const signal = AbortSignal.abort(new Error('too late'))
+  await expect(locks.all(['x', 'y'], { signal, wait: '1h' })).rejects.toThrow('too late')
+  await expect(locks.all(['x'], { signal, wait: '1h' })).rejects.toThrow('too late')
+  await expect(locks.adopt(json, { signal })).rejects.toThrow('too late')
+  expect(calls.attempt).toBe(before)
+})
+
+test('a signal ends the joint attempt at once, and nothing of a late grant stays', async () => {
+  const scene = new Scene()
+  const { locks, faults } = scene.party()
+  const gate = faults.hang('attempt')
+  const stop = new AbortController()
+  const group = failure(locks.all(['x', 'y'], { signal: stop.signal, wait: '1h' }))
+  await gate.reached
+  stop.abort(new Error('enough'))
+  await scene.runtime.drain()
+  expect(await group).toMatchObject({ message: 'enough' })
+  gate.open()
+  await scene.runtime.drain()
+  expect((await locks.read('x')).holders).toEqual([])
+  expect((await locks.read('y')).holders).toEqual([])
+})
+
+test('a signal ends an adoption that the store does not answer', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party(), scene.party()]
+  const lease = await scene.runtime.until(a.locks.acquire('a'))
+  const gate = b.faults.hang('attempt')
+  const stop = new AbortController()
+  const adopted = failure(b.locks.adopt(lease.toJSON(), { signal: stop.signal }))
+  await gate.reached
+  stop.abort(new Error('enough'))
+  expect(await adopted).toMatchObject({ message: 'enough' })
+})

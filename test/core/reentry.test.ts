@@ -25,6 +25,48 @@ test('without the option, the same context waits for itself', async () => {
   expect((await scene.runtime.until(failure(nested))).code).toBe('LOCK_TIMEOUT')
 })
 
+const HINT = 'this process holds it itself: a nested using needs { reentrant: true }, and so does the outer'
+
+test.each([0, 100])('who waits %i ms for itself is told so', async (wait) => {
+  const scene = new Scene()
+  const { locks } = scene.party()
+  const nested = locks.using('a', () => locks.using('a', { wait }, async () => {}))
+  const error = await scene.runtime.until(failure(nested))
+  expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', heldHere: true })
+  expect(error.message).toContain(HINT)
+})
+
+test.each([
+  ['a reader that wants to write', 'rw', 'rw'],
+  ['the only permit, twice', 'semaphore', 'semaphore'],
+  ['one of several keys', 'mutex', 'all'],
+  ['a key of several', 'all', 'mutex'],
+] as const)('%s: who waits for itself is told so', async (_, outer, inner) => {
+  const scene = new Scene()
+  const { locks } = scene.party({ prefix: 'shop:' })
+  const ways = {
+    rw: [() => locks.rw('a').read.acquire(), () => locks.rw('a').write.acquire({ wait: 50 })],
+    semaphore: [
+      () => locks.semaphore('a', { limit: 1 }).acquire(),
+      () => locks.semaphore('a', { limit: 1 }).acquire({ wait: 50 }),
+    ],
+    mutex: [() => locks.acquire('a'), () => locks.acquire('a', { wait: 50 })],
+    all: [() => locks.all(['a', 'b']), () => locks.all(['a', 'b'], { wait: 50 })],
+  } as const
+  await scene.runtime.until(ways[outer][0]())
+  expect(await scene.runtime.until(failure(ways[inner][1]()))).toMatchObject({ heldHere: true })
+})
+
+test('who waits for another process of the same label is told nothing of the kind', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party({ label: 'worker' }), scene.party({ label: 'worker' })]
+  await scene.runtime.until(a.locks.acquire('a'))
+  await scene.runtime.until(b.locks.acquire('b'))
+  const error = await scene.runtime.until(failure(b.locks.acquire('a', { wait: 50 })))
+  expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', holder: 'worker', heldHere: false })
+  expect(error.message).not.toContain('itself')
+})
+
 test('another context does not enter', async () => {
   const scene = new Scene()
   const { locks } = scene.party()

@@ -17,7 +17,11 @@ export interface Party {
 /** A store under a fake clock that several parties share, with offers that live for a second. */
 export class Scene {
   readonly runtime = new FakeRuntime()
-  private readonly world = new MemoryWorld(this.runtime, { offerMs: 1000, keepSeqMs: 0 })
+  private readonly world = new MemoryWorld(this.runtime, {
+    offerMs: 1000,
+    keepSeqMs: 0,
+    mostOffers: Number.POSITIVE_INFINITY,
+  })
 
   party(options: LocksOptions = {}): Party {
     const calls = { attempt: 0, renew: 0, release: 0 }

@@ -1,34 +1,84 @@
 import {
+  ClosedError,
   InvalidArgumentError,
   type LeaseLostError,
   type LockError,
   StoreError,
   UnsupportedError,
-} from '../errors.ts'
-import type { Claim, ClaimAnswer } from '../model/index.ts'
-import type { Duration, GroupLease, LeaseJson } from './api.ts'
-import type { Engine } from './engine.ts'
-import { driftMs } from './hold.ts'
-import { StoreLease } from './lease.ts'
-import type { Request } from './options.ts'
-import type { Soloists } from './solo.ts'
-import { Busy } from './ticket.ts'
+} from '../../errors.ts'
+import type { Claim, ClaimAnswer } from '../../model/index.ts'
+import type { Duration, GroupLease, LeaseJson } from '../api.ts'
+import type { Engine } from '../engine.ts'
+import { driftMs } from '../hold.ts'
+import { StoreLease } from '../lease.ts'
+import type { Request } from '../options.ts'
+import type { Soon } from '../store.ts'
+import type { LocalQueues } from './local-queues.ts'
+import { Busy } from './waiter.ts'
+
+/** Attempts at several keys in one step: while the store answers, closing must find them. */
+export class GroupAttempts {
+  private readonly engine: Engine
+  private readonly open = new Set<readonly Claim[]>()
+
+  constructor(engine: Engine) {
+    this.engine = engine
+  }
+
+  /** One attempt at several claims together. A signal that aborts ends the wait for its answer. */
+  async attempt(claims: readonly Claim[], signal: AbortSignal | null): Promise<readonly ClaimAnswer[]> {
+    signal?.throwIfAborted()
+    this.open.add(claims)
+    try {
+      const answers = await unlessAborted(this.engine.courier.attempt(claims), signal, () =>
+        this.abandon(claims),
+      )
+      if (this.engine.closing) throw new ClosedError()
+      return answers
+    } finally {
+      this.open.delete(claims)
+    }
+  }
+
+  close(): void {
+    for (const claims of this.open) this.abandon(claims)
+  }
+
+  private abandon(claims: readonly Claim[]): void {
+    for (const claim of claims) this.engine.abandoned.release(claim)
+  }
+}
+
+/** Settles as the call does, or rejects with the signal's reason; an answer that comes after that goes to `late`. */
+function unlessAborted<T>(call: Soon<T>, signal: AbortSignal | null, late: () => void): Soon<T> {
+  if (signal === null || !(call instanceof Promise)) return call
+  return new Promise<T>((resolve, reject) => {
+    const stop = () => reject(signal.reason)
+    signal.addEventListener('abort', stop, { once: true })
+    const answered = (answers: T) => {
+      if (signal.aborted) late()
+      resolve(answers)
+    }
+    call.then(answered, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}
 
 /** Takes every key or none: in one step where the store can, else one by one in one global order. */
 export async function acquireAll(
   engine: Engine,
-  soloists: Soloists,
+  queues: LocalQueues,
+  together: GroupAttempts,
   requests: readonly Request[],
 ): Promise<GroupLease | Busy> {
   const ordered = [...requests].sort((a, b) => (a.storeKey < b.storeKey ? -1 : 1))
   chain(ordered)
   const startMs = engine.runtime.nowMs()
   if (engine.store.traits.groups && ordered.length > 1) {
-    const leases = await attemptTogether(engine, soloists, ordered)
+    const leases = await attemptTogether(engine, together, ordered)
     if (leases !== null) return groupOf(leases)
   }
   for (;;) {
-    const leases = await acquireInTurn(engine, soloists, ordered, startMs)
+    const leases = await acquireInTurn(engine, queues, ordered, startMs)
     if (leases instanceof Busy) return leases
     const lost = leases.find(({ held }) => !held)
     if (lost === undefined) return groupOf(leases)
@@ -41,7 +91,7 @@ export async function acquireAll(
 /** Each is waited for while the ones before it are held; these may be lost meanwhile. */
 async function acquireInTurn(
   engine: Engine,
-  soloists: Soloists,
+  queues: LocalQueues,
   ordered: readonly Request[],
   startMs: number,
 ): Promise<StoreLease[] | Busy> {
@@ -49,7 +99,7 @@ async function acquireInTurn(
   try {
     for (const request of ordered) {
       const waitMs = Math.max(0, request.waitMs - (engine.runtime.nowMs() - startMs))
-      const lease = await soloists.enter({
+      const lease = await queues.enter({
         ...request,
         waitMs: request.waitMs === 0 ? 0 : Math.max(1, waitMs),
       })
@@ -67,7 +117,7 @@ async function acquireInTurn(
 }
 
 function groupOf(leases: readonly StoreLease[]): LeaseGroup {
-  for (const { request } of leases) request.acquisition?.deliver()
+  for (const { request } of leases) request.frame?.deliver()
   return new LeaseGroup(leases)
 }
 
@@ -82,28 +132,32 @@ export function eachOnce(keys: readonly string[]): readonly string[] {
 /** Each is asked for while the ones before it are held, and what the caller does next it does inside the last. */
 function chain(ordered: readonly Request[]): void {
   for (let place = 1; place < ordered.length; place++)
-    ordered[place]?.acquisition?.putInside(ordered[place - 1]?.acquisition ?? null)
-  ordered.at(-1)?.acquisition?.enter()
+    ordered[place]?.frame?.putInside(ordered[place - 1]?.frame ?? null)
+  ordered.at(-1)?.frame?.enter()
 }
 
 /** One attempt at all of them; null when one of them is not free. */
 async function attemptTogether(
   engine: Engine,
-  soloists: Soloists,
+  together: GroupAttempts,
   requests: readonly Request[],
 ): Promise<StoreLease[] | null> {
   const group = engine.runtime.newId()
   const claims = requests.map((request): Claim => ({ ...engine.claimOf(request), queue: false, group }))
   const sentAtMs = engine.runtime.nowMs()
+  const sleeps = engine.watchdog.sleeps()
   let answers: readonly ClaimAnswer[]
   try {
-    answers = await soloists.askTogether(claims)
+    answers = await together.attempt(claims, requests[0]?.signal ?? null)
   } catch (error) {
     for (const claim of claims) engine.abandoned.release(claim)
     if (error instanceof StoreError) return null
     throw error
   }
-  const inTime = requests.every(({ ttlMs }) => engine.runtime.nowMs() < sentAtMs + ttlMs - driftMs(ttlMs))
+  const answeredAtMs = engine.runtime.nowMs()
+  const inTime =
+    engine.watchdog.sleeps() === sleeps &&
+    requests.every(({ ttlMs }) => answeredAtMs < sentAtMs + ttlMs - driftMs(ttlMs))
   if (!inTime || answers.some((answer) => answer.kind !== 'granted')) {
     if (!inTime) for (const claim of claims) engine.abandoned.release(claim)
     return null
@@ -116,6 +170,7 @@ async function attemptTogether(
     const hold = engine.hold(claim, request, { ...answer, validUntilMs, lifeMs: claim.ttlMs }, nowMs)
     engine.listen(hold)
     const lease = new StoreLease(engine, hold, request, answer.token, sentAtMs, nowMs, null)
+    hold.user = lease
     engine.tellGranted(lease, false)
     return lease
   })

@@ -253,3 +253,53 @@ test('a downgraded writer lets readers in and the next local writer waits', asyn
   )
   expect(readers.every((lease) => lease.held)).toBe(true)
 })
+
+test('a lease that was handed over after maxHold is renewed again', async () => {
+  const scene = new Scene()
+  const { locks, calls } = scene.party()
+  const first = await scene.runtime.until(locks.acquire('a', { ttl: 900, maxHold: 200 }))
+  const next = locks.acquire('a', { ttl: 900, wait: 5000 })
+  await scene.runtime.advance(300)
+  await scene.runtime.until(first.release())
+  const lease = await scene.runtime.until(next)
+  expect(calls.attempt).toBe(1)
+  await scene.runtime.advance(5000)
+  expect(lease.held).toBe(true)
+})
+
+test('a lease that was handed over with a maxHold of its own is not renewed beyond it', async () => {
+  const scene = new Scene()
+  const { locks, calls } = scene.party()
+  const first = await scene.runtime.until(locks.acquire('a', { ttl: 900 }))
+  const next = locks.acquire('a', { ttl: 900, maxHold: 100, wait: 5000 })
+  await scene.runtime.until(first.release())
+  const lease = await scene.runtime.until(next)
+  await scene.runtime.advance(900)
+  expect(calls.renew).toBe(0)
+  expect(lease.held).toBe(false)
+})
+
+test('a wait for any of very many keys ends when the locks are closed', async () => {
+  const scene = new Scene()
+  const [here, there] = [scene.party(), scene.party()]
+  const keys = many(700).map(String)
+  await scene.runtime.until(Promise.all(keys.map((key) => there.locks.acquire(key))))
+  const errors = keys.map((key) => failure(here.locks.acquire(key)))
+  await scene.runtime.drain()
+  await scene.runtime.until(here.locks.close())
+  for (const error of await scene.runtime.until(Promise.all(errors))) expect(error.code).toBe('CLOSED')
+})
+
+test('waiters of very many keys are woken by a push', async () => {
+  const scene = new Scene()
+  const [here, there] = [scene.party(), scene.party()]
+  const keys = many(700).map(String)
+  const held = await scene.runtime.until(Promise.all(keys.map((key) => there.locks.acquire(key))))
+  const waiting = keys.map((key) => here.locks.acquire(key))
+  await scene.runtime.drain()
+  const attempts = here.calls.attempt
+  await scene.runtime.until(Promise.all(held.map((lease) => lease.release())))
+  await scene.runtime.drain()
+  expect(await Promise.all(waiting)).toHaveLength(700)
+  expect(here.calls.attempt).toBe(attempts)
+})

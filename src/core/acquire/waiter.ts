@@ -1,10 +1,11 @@
-import { type LockError, StoreError, type TimeoutDetails } from '../errors.ts'
-import type { Blocked } from '../model/index.ts'
-import type { Alarm } from './alarms.ts'
-import type { Engine } from './engine.ts'
-import type { TurnedAway } from './events.ts'
-import type { StoreLease } from './lease.ts'
-import type { Request } from './options.ts'
+import { type LockError, LockTimeoutError, StoreError, type TimeoutDetails } from '../../errors.ts'
+import type { Blocked } from '../../model/index.ts'
+import type { Alarm } from '../alarms.ts'
+import type { Engine } from '../engine.ts'
+import type { TurnedAway } from '../events.ts'
+import type { StoreLease } from '../lease.ts'
+import type { Request } from '../options.ts'
+import type { Acquisition } from './acquisition.ts'
 
 /** The key was not free in time; an error only if the caller wants one. */
 export class Busy {
@@ -15,7 +16,7 @@ export class Busy {
   }
 }
 
-/** What a waiter knows about those before it; `ahead` are waiters of the same process. */
+/** The state of the key as a waiter knows it; `ahead` counts the waiters of the same process before it. */
 export function detailsOf(
   request: Request,
   waitedMs: number,
@@ -23,7 +24,22 @@ export function detailsOf(
   ahead = 0,
 ): TimeoutDetails {
   const { label = null, heldMs = null } = blocked?.holder ?? {}
-  return { key: request.key, waitedMs, holder: label, heldMs, position: (blocked?.position ?? 0) + ahead }
+  const position = (blocked?.position ?? 0) + ahead
+  const answered = blocked !== null
+  return { key: request.key, waitedMs, holder: label, heldMs, heldHere: false, answered, position }
+}
+
+/** Returns a grant, and throws the time-out of a caller that wants one. */
+export function orTimeout<G>(engine: Engine, answer: G | Busy): G {
+  if (answer instanceof Busy) throw timedOut(engine, answer.details)
+  return answer
+}
+
+/** Other processes may have the same label: only a hold of our own proves that the key is held here. */
+export function timedOut({ watchdog, settings }: Engine, details: TimeoutDetails): LockTimeoutError {
+  const { key, holder } = details
+  const isOurs = holder === settings.label && watchdog.all().some((hold) => hold.userKey === key)
+  return new LockTimeoutError(isOurs ? { ...details, heldHere: true } : details)
 }
 
 /** Tells that a caller did not get the key. */
@@ -44,28 +60,34 @@ export function busyAtOnce(engine: Engine, request: Request, details: TimeoutDet
   return new Busy(details)
 }
 
-/** The line that a ticket stands in. */
-export interface TicketHome {
-  /** Takes the ticket out of the line and says what it waited for, or which outage it waited out. */
-  abandon(ticket: Ticket): StoreError | TimeoutDetails
+/** The local queue that a waiter stands in. */
+export interface WaiterHome {
+  /** Takes the waiter out of the queue. Returns what it waited for, or the outage that it waited out. */
+  abandon(waiter: Waiter): StoreError | TimeoutDetails
 }
 
 /** One caller's wait: it ends with a lease, at its deadline, by the caller's signal, or with an error. */
-export class Ticket implements Alarm {
+export class Waiter implements Alarm {
   readonly request: Request
   readonly promise: Promise<StoreLease | Busy>
   readonly sinceMs: number
   dueMs = 0
   place = -1
+  /** Its neighbours in the local queue, and when it came there: the queue's. */
+  before: Waiter | null = null
+  after: Waiter | null = null
+  number = 0
+  /** The claim that was sent for it, if there is one: the local queue's. */
+  acquisition: Acquisition | null = null
   private readonly engine: Engine
-  private readonly home: TicketHome
+  private readonly home: WaiterHome
   private resolve!: (result: StoreLease | Busy) => void
   private reject!: (error: unknown) => void
   private settled = false
-  /** Made only for a caller that brings a signal: thousands of tickets may be waiting. */
+  /** Made only for a caller that brings a signal: thousands may wait. */
   private readonly onAbort: (() => void) | null
 
-  constructor(engine: Engine, request: Request, sinceMs: number, home: TicketHome) {
+  constructor(engine: Engine, request: Request, sinceMs: number, home: WaiterHome) {
     this.engine = engine
     this.request = request
     this.sinceMs = sinceMs
@@ -78,7 +100,7 @@ export class Ticket implements Alarm {
     if (waitMs > 0 && waitMs < Number.POSITIVE_INFINITY) engine.waits.set(this, sinceMs + waitMs)
     this.onAbort = signal === null ? null : () => this.cancel()
     if (this.onAbort !== null) signal?.addEventListener('abort', this.onAbort)
-    request.acquisition?.waits(this)
+    request.frame?.waits(this)
   }
 
   get waitedMs(): number {
@@ -130,7 +152,7 @@ export class Ticket implements Alarm {
   private settle(): void {
     this.settled = true
     this.engine.waits.remove(this)
-    this.request.acquisition?.waitsNoMore()
+    this.request.frame?.waitsNoMore()
     if (this.onAbort !== null) this.request.signal?.removeEventListener('abort', this.onAbort)
   }
 }

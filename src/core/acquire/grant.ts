@@ -1,0 +1,48 @@
+import { LockError } from '../../errors.ts'
+import type { Claim, ClaimAnswer, Granted } from '../../model/index.ts'
+import type { Engine } from '../engine.ts'
+import { driftMs } from '../hold.ts'
+import type { Soon } from '../store.ts'
+
+/** A grant, by a store's answer or by its push. */
+export interface Grant {
+  readonly token: bigint | null
+  readonly spare: number
+  readonly contended: boolean
+  /** On our monotonic clock; counted from before the request was sent. */
+  readonly validUntilMs: number
+  /** How long the store keeps it from the moment of the grant: the ttl, or an offer's short life. */
+  readonly lifeMs: number
+}
+
+export type Asked = Soon<readonly ClaimAnswer[]> | LockError
+
+/** One attempt at a store that answers at once; an error at once is an answer, too. */
+export function ask(engine: Engine, claim: Claim): Asked {
+  try {
+    return engine.courier.attempt([claim])
+  } catch (error) {
+    return error as LockError
+  }
+}
+
+/** The grant of a store that answers in the same turn; null when it is not granted or not known yet. */
+export function grantedAtOnce(answers: Asked, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
+  if (answers instanceof Promise || answers instanceof LockError) return null
+  const [answer] = answers
+  return answer?.kind === 'granted' ? grantOf(answer, claim, sentAtMs, nowMs) : null
+}
+
+/** The grant that an answer gives, counted from before the request was sent; null when it had run out before it came. */
+export function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
+  const { ttlMs } = claim
+  const validUntilMs = sentAtMs + ttlMs - driftMs(ttlMs)
+  if (nowMs >= validUntilMs) return null
+  return {
+    token: answer.token,
+    spare: answer.spare,
+    contended: answer.contended,
+    validUntilMs,
+    lifeMs: ttlMs,
+  }
+}

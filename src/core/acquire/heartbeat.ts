@@ -1,0 +1,118 @@
+import { LockError, StoreError } from '../../errors.ts'
+import type { Alarm, Alarms } from '../alarms.ts'
+import type { Courier } from '../courier.ts'
+import type { Runtime } from '../runtime.ts'
+import type { RenewReply } from '../store.ts'
+import type { Acquisition } from './acquisition.ts'
+
+/** What one call carries at most. */
+const MOST_TOGETHER = 500
+/** Heartbeats that are due within this part of a ttl travel together. */
+const TOGETHER = 1 / 30
+const SHORTEST_CALL_MS = 50
+
+/** Positions whose heartbeat is due together. */
+export class HeartbeatBucket implements Alarm {
+  dueMs = 0
+  place = -1
+  readonly acquisitions = new Set<Acquisition>()
+  private readonly send: (bucket: HeartbeatBucket) => void
+
+  constructor(send: (bucket: HeartbeatBucket) => void) {
+    this.send = send
+  }
+
+  ring(): void {
+    this.send(this)
+  }
+}
+
+/** Keeps the queue positions of waiting claims alive: renewals of many travel in one call, and no attempt is made. */
+export class Heartbeats {
+  private readonly courier: Courier
+  private readonly runtime: Runtime
+  /** Those of the engine's waiters: they keep the process alive. */
+  private readonly alarms: Alarms
+  private readonly sleeps: () => number
+  private readonly buckets = new Map<number, HeartbeatBucket>()
+
+  constructor(courier: Courier, runtime: Runtime, alarms: Alarms, sleeps: () => number) {
+    this.courier = courier
+    this.runtime = runtime
+    this.alarms = alarms
+    this.sleeps = sleeps
+  }
+
+  /** The next heartbeat is due in a third of the ttl. */
+  keep(acquisition: Acquisition): void {
+    this.schedule(acquisition, (acquisition.claim.ttlMs / 3) * (0.9 + 0.1 * this.runtime.random()))
+  }
+
+  /** The last one failed: there is time for several more before the position ends. */
+  retry(acquisition: Acquisition): void {
+    this.schedule(acquisition, (acquisition.claim.ttlMs / 10) * (0.5 + this.runtime.random()))
+  }
+
+  drop(acquisition: Acquisition): void {
+    const { bucket } = acquisition
+    if (bucket === null) return
+    acquisition.bucket = null
+    bucket.acquisitions.delete(acquisition)
+    if (bucket.acquisitions.size === 0) this.close(bucket)
+  }
+
+  private schedule(acquisition: Acquisition, delayMs: number): void {
+    this.drop(acquisition)
+    const stepMs = acquisition.claim.ttlMs * TOGETHER
+    const dueMs = Math.floor((this.runtime.nowMs() + delayMs) / stepMs) * stepMs
+    let bucket = this.buckets.get(dueMs)
+    if (bucket === undefined) {
+      bucket = new HeartbeatBucket((rung) => this.send(rung))
+      this.buckets.set(dueMs, bucket)
+      this.alarms.set(bucket, dueMs)
+    }
+    bucket.acquisitions.add(acquisition)
+    acquisition.bucket = bucket
+  }
+
+  private close(bucket: HeartbeatBucket): void {
+    this.alarms.remove(bucket)
+    if (this.buckets.get(bucket.dueMs) === bucket) this.buckets.delete(bucket.dueMs)
+  }
+
+  private send(bucket: HeartbeatBucket): void {
+    this.close(bucket)
+    const due = [...bucket.acquisitions]
+    for (const acquisition of due) acquisition.bucket = null
+    const parts = this.courier.byPart(due, ({ claim }) => claim)
+    if (parts === null) this.sendTogether(due)
+    else for (const part of parts) this.sendTogether(part.map((index) => due[index] as Acquisition))
+  }
+
+  private sendTogether(acquisitions: readonly Acquisition[]): void {
+    for (let from = 0; from < acquisitions.length; from += MOST_TOGETHER)
+      void this.renew(acquisitions.slice(from, from + MOST_TOGETHER))
+  }
+
+  private async renew(acquisitions: readonly Acquisition[]): Promise<void> {
+    const sentAtMs = this.runtime.nowMs()
+    const sleeps = this.sleeps()
+    const shortestTtlMs = Math.min(...acquisitions.map(({ claim }) => claim.ttlMs))
+    let answers: readonly RenewReply[]
+    try {
+      const claims = acquisitions.map(({ claim }) => claim)
+      answers = await this.courier.renew(claims, Math.max(shortestTtlMs / 3, SHORTEST_CALL_MS))
+    } catch (error) {
+      const why = error instanceof LockError ? error : new StoreError(String(error), { cause: error })
+      for (const acquisition of acquisitions) acquisition.heartbeatFailed(why)
+      return
+    }
+    for (const [index, acquisition] of acquisitions.entries())
+      acquisition.heartbeat(answers[index] ?? NO_ANSWER, sentAtMs, sleeps)
+  }
+}
+
+const NO_ANSWER: RenewReply = {
+  kind: 'unknown',
+  error: new Error('the store left the claim without an answer'),
+}

@@ -1,0 +1,37 @@
+import { createLocks } from 'holdfast'
+import { memory, memoryWorld } from 'holdfast/memory'
+import { expect, it } from 'vitest'
+
+/** More than the idle keys that a process remembers, several times over. */
+const KEYS = Array.from({ length: 1500 }, (_, number) => `key-${number}`)
+
+it('closing ends every wait, however many keys are waited for', async () => {
+  const world = memoryWorld()
+  const [holder, waiter] = [
+    createLocks({ store: memory({ world }) }),
+    createLocks({ store: memory({ world }) }),
+  ]
+  await Promise.all(KEYS.map((key) => holder.acquire(key)))
+  const ended = new Map<string, string>()
+  for (const key of KEYS)
+    waiter.acquire(key, { wait: Number.POSITIVE_INFINITY }).then(
+      () => ended.set(key, 'granted'),
+      ({ code }) => ended.set(key, code),
+    )
+  expect(waiter.local().waiting).toBe(KEYS.length)
+  await waiter.close()
+  await holder.close()
+  expect(KEYS.filter((key) => ended.get(key) !== 'CLOSED')).toEqual([])
+})
+
+it('the callers of one process share one claim on each of many keys', async () => {
+  const locks = createLocks()
+  for (const key of KEYS) {
+    const lease = await locks.acquire(key)
+    const next = locks.acquire(key, { wait: 5000 })
+    expect((await locks.read(key)).line, key).toEqual([])
+    await lease.release()
+    await (await next).release()
+  }
+  await locks.close()
+})
