@@ -1,8 +1,10 @@
+import type { Fact } from '../../core/facts.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Admin } from '../../core/store.ts'
 import type { StoreError } from '../../errors.ts'
 import { type EvictAnswer, isInUse, type KeyView, seqOf } from '../../model/index.ts'
 import { nodeError, outageOf } from './failures.ts'
+import { gather, type Outcome } from './gather.ts'
 import { idsOf, merged } from './merge.ts'
 import type { NodeView, QuorumNode } from './protocol.ts'
 import { majorityOf } from './tally.ts'
@@ -24,30 +26,41 @@ export class QuorumAdmin implements Admin {
     return merged(await this.views(key), this.nodes.length)
   }
 
-  /** What is held is at a majority, so as many nodes as make every majority show a member are enough to look through. */
+  /**
+   * What is held is at a majority, so as many nodes as make every majority show a member are enough to look through. Nodes that do not answer at
+   * first are left out, and so are those that fall silent on the way.
+   */
   async *list(prefix: string): AsyncIterable<KeyView> {
-    const enough = this.nodes.length - majorityOf(this.nodes.length) + 1
+    const total = this.nodes.length
+    const enough = total - majorityOf(total) + 1
     const shown = new Set<string>()
+    let { present } = await this.ask(this.nodes, (node) => node.timeUs())
     const failures: StoreError[] = []
-    for (const node of this.nodes) {
-      if (this.nodes.indexOf(node) - failures.length >= enough) return
+    let looked = 0
+    for (const node of present) {
+      if (looked === enough) return
       try {
-        for await (const page of node.scan(prefix)) {
+        for await (const page of this.pages(node, prefix)) {
           const keys = page.filter((key) => !shown.has(key))
-          for (const key of keys) shown.add(key)
-          const all = keys.length === 0 ? [] : await this.ask((each) => each.read(keys))
-          for (const [index] of keys.entries()) {
-            const views = all.map((of) => of[index] as NodeView)
-            const view = merged(views, this.nodes.length)
+          if (keys.length === 0) continue
+          const { answers, present: rest } = await this.ask(present, (each) => each.read(keys))
+          present = rest
+          for (const [index, key] of keys.entries()) {
+            shown.add(key)
+            const view = merged(
+              answers.map((views) => views[index] as NodeView),
+              total,
+            )
             if (isInUse(view)) yield view
           }
         }
+        looked++
       } catch (error) {
-        failures.push(nodeError(node.name, error))
-        if (this.nodes.length - failures.length < enough)
-          throw outageOf(this.nodes.length - failures.length, enough, this.nodes.length, failures)
+        if (!(error instanceof ScanError)) throw error
+        failures.push(nodeError(node.name, error.cause))
       }
     }
+    if (looked < enough) throw outageOf(looked, enough, total, failures)
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
@@ -57,36 +70,62 @@ export class QuorumAdmin implements Admin {
     )
     if (found.length === 0) return { kind: 'absent', labels: [] }
     const ids = found.map(({ id }) => id)
-    await this.ask((node) => node.evict(key, ids, ask))
+    await this.ask(this.nodes, (node) => node.evict(key, ids, ask))
     return { kind: 'evicted', labels: found.map(({ holder }) => holder.label) }
   }
 
+  /** Which nodes are silent; what is held is seen without them. */
+  async *inspect(): AsyncIterable<Fact> {
+    const { failures } = await this.ask(this.nodes, (node) => node.timeUs())
+    for (const { message } of failures) yield { kind: 'unseen', what: 'a node of the quorum', why: message }
+    yield {
+      kind: 'unseen',
+      what: 'the servers, their clocks, foreign locks, orphans',
+      why: 'the quorum store does not tell',
+    }
+  }
+
   private async views(key: string): Promise<readonly NodeView[]> {
-    return (await this.ask((node) => node.read([key]))).map(([view]) => view as NodeView)
+    const { answers } = await this.ask(this.nodes, (node) => node.read([key]))
+    return answers.map(([view]) => view as NodeView)
   }
 
-  /** The answers of all nodes that answer in time; an error when they are no majority. */
-  private async ask<A>(call: (node: QuorumNode) => Promise<A>): Promise<A[]> {
-    const settled = await Promise.all(this.nodes.map((node) => this.bounded(node, call(node))))
-    const answers = settled.filter((each) => 'answer' in each).map(({ answer }) => answer)
+  /** The answers of the nodes that answer in time, which those are, and why the others did not; an error without a majority of all. */
+  private async ask<A>(
+    nodes: readonly QuorumNode[],
+    call: (node: QuorumNode) => Promise<A>,
+  ): Promise<{ answers: A[]; present: QuorumNode[]; failures: StoreError[] }> {
     const needed = majorityOf(this.nodes.length)
-    if (answers.length >= needed) return answers
-    const failures = settled.flatMap((each) => ('error' in each ? [each.error] : []))
-    throw outageOf(answers.length, needed, this.nodes.length, failures)
+    const outcomes = await gather(nodes.map(call), needed, ADMIN_MS, this.runtime)
+    const answers: A[] = []
+    const present: QuorumNode[] = []
+    const failures: StoreError[] = []
+    for (const [place, outcome] of outcomes.entries()) {
+      const node = nodes[place] as QuorumNode
+      if ('error' in outcome) {
+        failures.push(nodeError(node.name, outcome.error))
+      } else {
+        answers.push(outcome.answer)
+        present.push(node)
+      }
+    }
+    if (answers.length < needed) throw outageOf(answers.length, needed, this.nodes.length, failures)
+    return { answers, present, failures }
   }
 
-  private bounded<A>(node: QuorumNode, call: Promise<A>): Promise<{ answer: A } | { error: StoreError }> {
-    return new Promise((resolve) => {
-      const fail = (error: unknown): void => {
-        timer.clear()
-        resolve({ error: nodeError(node.name, error) })
-      }
-      const late = (): void => fail(new Error(`no answer within ${ADMIN_MS} ms`))
-      const timer = this.runtime.setTimer(late, ADMIN_MS, false)
-      call.then((answer) => {
-        timer.clear()
-        resolve({ answer })
-      }, fail)
-    })
+  /** The pages of one node's scan, each within a deadline. */
+  private async *pages(node: QuorumNode, prefix: string): AsyncIterable<readonly string[]> {
+    const pages = node.scan(prefix)[Symbol.asyncIterator]()
+    for (;;) {
+      const [outcome] = (await gather([pages.next()], 1, ADMIN_MS, this.runtime)) as [
+        Outcome<IteratorResult<readonly string[]>>,
+      ]
+      if ('error' in outcome) throw new ScanError(node.name, { cause: outcome.error })
+      if (outcome.answer.done === true) return
+      yield outcome.answer.value
+    }
   }
 }
+
+/** One node could not be looked through; others can. */
+class ScanError extends Error {}

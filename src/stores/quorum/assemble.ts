@@ -1,4 +1,6 @@
-import { nodeRuntime, type Runtime } from '../../core/runtime.ts'
+import { checkOptions, checkRuntime, type Known } from '../../core/check.ts'
+import { CALL_TIMEOUT_MS } from '../../core/durations.ts'
+import type { Runtime } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import type { QuorumNode } from './protocol.ts'
 import { QuorumStore } from './store.ts'
@@ -10,17 +12,31 @@ export interface QuorumOptions {
   runtime?: Runtime
 }
 
+const OPTIONS: Known<QuorumOptions> = { nodeTimeoutMs: true, runtime: true }
 const SHORTEST_TIMEOUT_MS = 100
 const LONGEST_TIMEOUT_MS = 500
 const PART_OF_TTL = 0.05
 
-/** A store over nodes, with a warning when their number makes little sense. */
-export function assemble(nodes: readonly QuorumNode[], options: QuorumOptions): QuorumStore {
-  const { nodeTimeoutMs, runtime = nodeRuntime } = options
+/** The checked options of a quorum. */
+export interface QuorumSettings {
+  readonly nodeTimeoutMs: number | null
+  readonly runtime: Runtime
+  /** How long a connection may be silent before it is replaced. */
+  readonly callTimeoutMs: number
+}
+
+export function settingsOf(options: QuorumOptions, callTimeoutMs = CALL_TIMEOUT_MS): QuorumSettings {
+  const { nodeTimeoutMs, runtime } = checkOptions('options', options, OPTIONS)
   if (nodeTimeoutMs !== undefined && !(Number.isSafeInteger(nodeTimeoutMs) && nodeTimeoutMs >= 1))
     throw new InvalidArgumentError('nodeTimeoutMs', 'must be a whole number of milliseconds, at least 1')
+  return { nodeTimeoutMs: nodeTimeoutMs ?? null, runtime: checkRuntime(runtime), callTimeoutMs }
+}
+
+/** A store over nodes, with a warning when their number makes little sense. */
+export function assemble(nodes: readonly QuorumNode[], settings: QuorumSettings): QuorumStore {
+  const { nodeTimeoutMs, runtime } = settings
   warn(nodes.length)
-  return new QuorumStore(nodes, runtime, nodeTimeoutMs === undefined ? timeoutMs : () => nodeTimeoutMs)
+  return new QuorumStore(nodes, runtime, nodeTimeoutMs === null ? timeoutMs : () => nodeTimeoutMs)
 }
 
 /** Small against the ttl, because what it takes is lost to the lease; but a busy machine must not look like a dead one. */

@@ -5,6 +5,9 @@ import { Lane } from './lane.ts'
 import type { Question, QuorumNode } from './protocol.ts'
 import { Round } from './round.ts'
 
+/** A node that is busy, but answers, is waited for until so much of the ttl is over. */
+const BUSY_PART_OF_TTL = 1 / 6
+
 /** The nodes together: rounds of questions, each with a deadline, and the ways to every node. */
 export class Assembly {
   readonly lanes: readonly Lane[]
@@ -56,12 +59,19 @@ export class Assembly {
       round.parcels.push(lane.ask(question, round, told >= atOnce))
       if (lane.answers) told++
     }
+    const latestMs = askedAtMs + Math.max(timeoutMs, question.claim.ttlMs * BUSY_PART_OF_TTL)
+    let checkedAtMs = askedAtMs
     const expire = (): void => {
+      const nowMs = this.runtime.nowMs()
       for (const [place, lane] of this.lanes.entries()) {
         if (!round.isOpen(place)) continue
-        round.fail(place, new Error(`no answer within ${Math.round(timeoutMs)} ms`))
+        // It answers others: what was asked here stands in a queue, and to ask it again would make that longer.
+        if (lane.hasAnsweredSince(checkedAtMs) && nowMs < latestMs) continue
+        round.fail(place, new Error(`no answer within ${Math.round(nowMs - askedAtMs)} ms`))
         lane.suspect(askedAtMs)
       }
+      checkedAtMs = nowMs
+      round.limit(this.deadlines, nowMs + timeoutMs, expire)
     }
     round.limit(this.deadlines, askedAtMs + timeoutMs, expire)
     return round

@@ -11,7 +11,6 @@ import {
 import type { Assembly } from './assembly.ts'
 import { blockedOf } from './blocked.ts'
 import { outage } from './failures.ts'
-import { Few } from './few.ts'
 import type { Question, Vote, VoteGranted } from './protocol.ts'
 import type { Round } from './round.ts'
 import { majorityOf, votesNeeded } from './tally.ts'
@@ -22,8 +21,17 @@ import type { Waiting } from './waiting.ts'
 const MOST_REPEATS = 6
 /** An exclusive claim needs to raise its number once; readers that come together may have to do it again. */
 const MOST_RAISES = 6
+/** Beyond this the oldest get their missing votes with the next renewal. */
+const MOST_MISSED = 10_000
 const SHORTEST_PAUSE_MS = 2
 const LONGEST_PAUSE_MS = 500
+
+interface Missed {
+  readonly claim: Claim
+  readonly seq: number
+  /** The hold cannot have been lost before; later its renewals see to the node. */
+  readonly untilMs: number
+}
 
 /** How claims get their votes: rounds, roll-back of what was not enough, write-back of the token. */
 export class Elections {
@@ -34,7 +42,9 @@ export class Elections {
   private readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
   /** The election of each claim that was begun last. Whatever an earlier one of the same claim left undone is up to it. */
-  private readonly latest = new Few<number>()
+  private readonly latest = new Map<string, number>()
+  /** Holds that a node may have blocked: it calls them when it has room. */
+  private readonly missed = new Map<string, Missed>()
   private begun = 0
   /** Claims that pause before they are voted on again. */
   private readonly pauses = new Map<Timer, () => void>()
@@ -66,6 +76,25 @@ export class Elections {
   /** The claim is released: what is under way for it neither goes on nor takes anything back. */
   end(id: string): void {
     this.latest.delete(id)
+    this.missed.delete(id)
+  }
+
+  /** Whether the claim is being voted on. */
+  isOpen(id: string): boolean {
+    return this.latest.has(id)
+  }
+
+  get lastBallot(): number {
+    return this.times.lastBallot
+  }
+
+  /** A node that blocked a claim which the others granted has room for it now, and keeps that room for a moment. */
+  called(node: number, id: string): void {
+    const missed = this.missed.get(id)
+    if (missed === undefined || this.runtime.nowMs() >= missed.untilMs) return
+    const { claim, seq } = missed
+    const wanted = { ...claim, queue: false, replaces: null }
+    this.assembly.tell(node, { kind: 'claim', claim: wanted, inbox: this.inbox, ballot: seq, ticket: seq })
   }
 
   private async elect(claim: Claim, election: number, repeats: number): Promise<ClaimAnswer> {
@@ -83,12 +112,13 @@ export class Elections {
       if (seq !== null) {
         this.waiting.forget(claim.id)
         this.over(claim.id, election)
+        if (claim.queue && round.yes < round.nodes) this.miss(claim, seq, askedAtMs + claim.ttlMs)
         return this.granted(claim, round, seq)
       }
     }
     // Who asked for this claim once more may have it by now: to take back what this one got would end that hold.
     const alone = this.latest.get(claim.id) === election
-    if (alone) assembly.rollBack(round, ballot)
+    if (alone) this.takeBack(round, ballot)
     const pauseMs = this.pauseMs(runtime.nowMs() - askedAtMs, repeats + this.waiting.splits(claim.id))
     const refusal = await refusalOf(round)
     // Some said yes, or not all say the same: the vote may end otherwise when it is repeated.
@@ -103,6 +133,39 @@ export class Elections {
     }
     if (round.outage) throw outage(round, assembly.lanes)
     return refusal ?? blockedOf(round, split ? pauseMs : null)
+  }
+
+  private miss(claim: Claim, seq: number, untilMs: number): void {
+    this.missed.set(claim.id, { claim, seq, untilMs })
+    if (this.missed.size <= MOST_MISSED) return
+    for (const id of this.missed.keys()) {
+      this.missed.delete(id)
+      return
+    }
+  }
+
+  /**
+   * When no node has said yes there is nothing to take back yet: a waiter that only looks costs one call to each node. A vote
+   * that comes late, or may have been given by a node that does not answer, is taken back then.
+   */
+  private takeBack(round: Round, ballot: number): void {
+    const { assembly } = this
+    if (round.yes > 0 || round.failed > 0) {
+      assembly.rollBack(round, ballot)
+      return
+    }
+    let done = false
+    const back = (): void => {
+      if (done || this.latest.has(round.question.claim.id)) return
+      done = true
+      assembly.rollBack(round, ballot)
+    }
+    round.late = (_, vote) => {
+      if (vote.kind === 'granted') back()
+    }
+    round.whenComplete = () => {
+      if (round.failed > 0) back()
+    }
   }
 
   /**

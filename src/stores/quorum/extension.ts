@@ -1,41 +1,62 @@
 import type { RenewReply } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
 import type { Assembly } from './assembly.ts'
+import { positionOf } from './blocked.ts'
+import type { Elections } from './election.ts'
 import { outage } from './failures.ts'
-import type { Question, Vote } from './protocol.ts'
+import { EVERY_BALLOT, type Question, type Vote } from './protocol.ts'
 import type { Round } from './round.ts'
-import { votesNeeded } from './tally.ts'
+import { majorityOf, votesNeeded } from './tally.ts'
+import type { Waiting } from './waiting.ts'
 
 interface Renewal {
   ended: boolean
 }
 
-/** Renewals: enough nodes must still have the claim; those that came back without it get it again. */
+/**
+ * Renewals: of a hold that enough nodes still have, and of a position in the queue. Nodes that came back without the claim get it
+ * again, but only when enough others have it.
+ */
 export class Extensions {
   private readonly assembly: Assembly
+  private readonly elections: Elections
+  private readonly waiting: Waiting
   private readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
   /** Renewals that some node has not answered yet, by the claim's id. */
   private readonly open = new Map<string, Renewal>()
 
-  constructor(assembly: Assembly, inbox: string, timeoutMs: (ttlMs: number) => number) {
+  constructor(
+    assembly: Assembly,
+    elections: Elections,
+    waiting: Waiting,
+    inbox: string,
+    timeoutMs: (ttlMs: number) => number,
+  ) {
     this.assembly = assembly
+    this.elections = elections
+    this.waiting = waiting
     this.inbox = inbox
     this.timeoutMs = timeoutMs
   }
 
   async renew(claim: Claim): Promise<RenewReply> {
     const { assembly } = this
+    const waits = this.waiting.ticketOf(claim.id) !== null
     const needed = votesNeeded(claim.mode, assembly.size)
     const round = assembly.ask({ kind: 'renew', claim, seq: 0 }, needed, this.timeoutMs(claim.ttlMs))
     const renewal = this.follow(claim.id, round)
     if ((await round.decided) === 'met') {
-      this.topUp(claim, round, renewal)
+      if (!waits) this.topUp(claim, round, renewal)
       const contended = round.votes.some((vote) => vote?.kind === 'renewed' && vote.contended)
       return { kind: 'renewed', contended }
     }
-    if (round.denied) return { kind: 'lost' }
-    return { kind: 'unknown', error: outage(round, assembly.lanes) }
+    if (waits) return this.positionIn(claim, round)
+    if (!round.denied) return { kind: 'unknown', error: outage(round, assembly.lanes) }
+    // Nobody will come any more when one of these nodes calls it.
+    for (const [node, vote] of round.votes.entries())
+      if (vote?.kind === 'waiting') assembly.tell(node, { kind: 'release', claim, ballot: EVERY_BALLOT })
+    return { kind: 'lost' }
   }
 
   /** The claim is released: a node that says late that it had lost it must not get it again. */
@@ -43,6 +64,49 @@ export class Extensions {
     const renewal = this.open.get(id)
     if (renewal !== undefined) renewal.ended = true
     this.open.delete(id)
+  }
+
+  /** A waiter that a majority of the nodes knows, in the queue or by a vote, keeps its position at all of them. */
+  private async positionIn(claim: Claim, round: Round): Promise<RenewReply> {
+    const majority = majorityOf(round.nodes)
+    const lost = () => round.votes.filter((vote) => vote?.kind === 'lost').length
+    const known = () => round.yes + round.no - lost()
+    // The votes that have come are enough to say that it is no holder, and not always enough to say that it waits.
+    while (round.open > 0 && known() < majority && lost() < majority)
+      await round.untilHeard(round.yes + round.no + 1)
+    if (known() < majority) {
+      if (lost() > round.nodes - majority) return { kind: 'lost' }
+      return { kind: 'unknown', error: outage(round, this.assembly.lanes) }
+    }
+    this.rejoin(claim, round)
+    const positions: number[] = []
+    let storeTimeMs = 0
+    for (const vote of round.votes) {
+      if (vote?.kind === 'renewed') positions.push(1)
+      if (vote?.kind !== 'waiting') continue
+      positions.push(vote.position)
+      storeTimeMs = Math.max(storeTimeMs, vote.storeTimeMs)
+    }
+    return { kind: 'waiting', position: positionOf(positions), storeTimeMs }
+  }
+
+  /** Nodes that have lost the position get it again by its ticket; a vote that nobody counts is given back. */
+  private rejoin(claim: Claim, round: Round): void {
+    const ballot = this.elections.lastBallot
+    const correct = (node: number, vote: Vote | undefined): void => {
+      const ticket = this.waiting.ticketOf(claim.id)
+      if (ticket === null || this.elections.isOpen(claim.id)) return
+      if (vote?.kind === 'lost')
+        this.assembly.tell(node, {
+          kind: 'join',
+          claim: { ...claim, queue: true },
+          inbox: this.inbox,
+          ticket,
+        })
+      else if (vote?.kind === 'renewed') this.assembly.tell(node, { kind: 'release', claim, ballot })
+    }
+    for (let node = 0; node < round.nodes; node++) correct(node, round.votes[node])
+    round.late = correct
   }
 
   private follow(id: string, round: Round): Renewal {
@@ -68,7 +132,8 @@ export class Extensions {
       ticket: seq,
     }
     const missing = (node: number, vote: Vote | undefined): void => {
-      if (vote?.kind === 'lost' && !renewal.ended) this.assembly.tell(node, again)
+      if ((vote?.kind === 'lost' || vote?.kind === 'waiting') && !renewal.ended)
+        this.assembly.tell(node, again)
     }
     for (const [node, vote] of round.votes.entries()) missing(node, vote)
     round.late = missing

@@ -1,4 +1,4 @@
-import { StoreError } from '../../errors.ts'
+import { innermostOf, StoreError, whyOf } from '../../errors.ts'
 import type { Lane } from './lane.ts'
 import type { Round } from './round.ts'
 
@@ -22,6 +22,6 @@ export function outageOf(
 }
 
 export function nodeError(name: string, error: unknown): StoreError {
-  const why = error instanceof Error ? error.message : String(error)
-  return new StoreError(`${name}: ${why}`, { cause: error })
+  const cause = innermostOf(error)
+  return new StoreError(`${name}: ${whyOf(cause)}`, { cause })
 }

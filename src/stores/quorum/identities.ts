@@ -1,6 +1,8 @@
-import type { Runtime, Timer } from '../../core/runtime.ts'
+import type { Runtime } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../errors.ts'
+import { gather } from './gather.ts'
 import type { QuorumNode } from './protocol.ts'
+import { majorityOf } from './tally.ts'
 
 /** How long the first claim waits for nodes that do not answer yet. */
 const BEGIN_MS = 1000
@@ -11,9 +13,8 @@ export class Identities {
   private readonly runtime: Runtime
   private readonly known: (string | null)[]
   private conflict: InvalidArgumentError | null = null
-  private timer: Timer | null = null
   private end: () => void = () => {}
-  /** Null once every node was asked, or had its time. */
+  /** Null once the nodes were asked, or had their time. */
   beginning: Promise<void> | null
 
   constructor(nodes: readonly QuorumNode[], runtime: Runtime) {
@@ -23,17 +24,17 @@ export class Identities {
     this.beginning = null
   }
 
-  /** The first claims wait until the nodes were asked and their calls are heard, but not for long. */
-  begin(listening: readonly Promise<void>[]): void {
-    const asked = Promise.all([...listening, ...this.nodes.map((_, place) => this.look(place))])
-    this.beginning = new Promise((resolve) => {
-      this.end = () => {
-        this.timer?.clear()
-        this.beginning = null
-        resolve()
-      }
-      this.timer = this.runtime.setTimer(this.end, BEGIN_MS, true)
-      void asked.then(this.end)
+  /** The first claims wait until most nodes were asked and their calls are heard, but not for long. */
+  begin(listening: readonly Promise<unknown>[]): void {
+    const closed = new Promise<void>((resolve) => {
+      this.end = resolve
+    })
+    // Closing ends the wait with its timer.
+    const asked = this.nodes.map((_, place) =>
+      Promise.race([closed, Promise.all([listening[place], this.look(place)])]),
+    )
+    this.beginning = gather(asked, majorityOf(asked.length), BEGIN_MS, this.runtime).then(() => {
+      this.beginning = null
     })
   }
 

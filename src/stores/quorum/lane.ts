@@ -1,13 +1,13 @@
 import type { Alarm, Alarms } from '../../core/alarms.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { Debts } from './debts.ts'
-import { Few } from './few.ts'
 import type { Ballots, Question, QuorumNode } from './protocol.ts'
 import type { Round } from './round.ts'
 
 /** Calls under way to one node; what is asked meanwhile is collected and travels with the next. */
 const MOST_CALLS = 8
-const MOST_QUESTIONS_PER_CALL = 500
+/** So few that one call keeps the server busy for about a millisecond. */
+const MOST_QUESTIONS_PER_CALL = 50
 const FIRST_PROBE_MS = 250
 const LONGEST_PROBE_MS = 2000
 /** How long what can wait is kept for a call that it can travel with. */
@@ -46,7 +46,7 @@ export class Lane implements Alarm {
   /** Everything that waits to be sent can wait. */
   private unhurried = false
   /** Claims that were sent and not released since, of which the node may keep something; true for those that others wait for. */
-  private readonly kept = new Few<boolean>()
+  private readonly kept = new Map<string, boolean>()
   private readonly debts: Debts
   private whenIdle: (() => void) | null = null
 
@@ -85,6 +85,10 @@ export class Lane implements Alarm {
   /** As far as is known. */
   get answers(): boolean {
     return this.silentSinceMs === null
+  }
+
+  hasAnsweredSince(timeMs: number): boolean {
+    return this.lastHeardMs > timeMs
   }
 
   /** Others wait for what that claim holds. */
@@ -213,6 +217,10 @@ export class Lane implements Alarm {
       const vote = votes[index]
       const parcel = parcels[index]
       if (vote === undefined || parcel === undefined) continue
+      if (vote instanceof Error) {
+        parcel.round?.fail(this.number, vote)
+        continue
+      }
       if ('contended' in vote && vote.contended) this.noteWanted(parcel.question.claim.id)
       parcel.round?.vote(this.number, vote)
     }

@@ -1,17 +1,17 @@
-import { nodeRuntime } from '../../core/runtime.ts'
+import { clientMissing, optionalPeer } from '../../core/optional-peer.ts'
 import type { Store } from '../../core/store.ts'
-import { type StoreError, UnsupportedError } from '../../errors.ts'
+import type { StoreError } from '../../errors.ts'
 import { firstConnection, ignore, type RedisClient } from '../redis/clients/client.ts'
-import { IOREDIS_OPTIONS, type Ioredis, IoredisClient } from '../redis/clients/ioredis.ts'
-import { type NodeRedis, NodeRedisClient } from '../redis/clients/node-redis.ts'
-import { optional } from '../redis/open.ts'
-import { assemble } from './assemble.ts'
+import { connectFirst, IOREDIS_OPTIONS, type Ioredis, IoredisClient } from '../redis/clients/ioredis.ts'
+import { type NodeRedis, NodeRedisClient, reconnectStrategy } from '../redis/clients/node-redis.ts'
+import { assemble, type QuorumSettings, settingsOf } from './assemble.ts'
 import { nodeError, outageOf } from './failures.ts'
+import { gather } from './gather.ts'
 import { RedisNode } from './redis/node.ts'
 import { majorityOf } from './tally.ts'
 import { type Address, addressesOf } from './url.ts'
 
-/** How long servers that do not answer are waited for when the others are there. */
+/** How long servers are waited for as long as too few of them are there. */
 const CONNECT_MS = 2000
 
 /** A connection that goes on trying by itself, and how its first attempt ended. */
@@ -23,19 +23,21 @@ interface Opening {
 type Open = (url: string) => Opening
 
 /** A store over connections of its own: `redlock://h1:6379,h2:6379,h3:6379`. A minority may be away at first. */
-export async function openQuorum(url: string): Promise<Store> {
+export async function openQuorum(url: string, callTimeoutMs: number): Promise<Store> {
   const addresses = addressesOf(url)
   const open = (await ioredis()) ?? (await nodeRedis())
-  if (open === null)
-    throw new UnsupportedError('redlock:// needs a client library: npm install ioredis, or npm install redis')
+  if (open === null) throw clientMissing('redlock', ['ioredis', 'redis'], 'quorum() of holdfast/quorum')
+  const settings = settingsOf({}, callTimeoutMs)
   const openings = addresses.map((address) => open(address.url))
-  const nodes = openings.map(({ client }, index) => new RedisNode((addresses[index] as Address).name, client))
-  const failures = await failuresOf(openings, addresses)
+  const nodes = openings.map(
+    ({ client }, index) => new RedisNode((addresses[index] as Address).name, client, settings),
+  )
+  const failures = await failuresOf(openings, addresses, settings)
   const needed = majorityOf(nodes.length)
   try {
     if (nodes.length - failures.length < needed)
       throw outageOf(nodes.length - failures.length, needed, nodes.length, failures)
-    const store = assemble(nodes, {})
+    const store = assemble(nodes, settings)
     await store.ready()
     return store
   } catch (error) {
@@ -47,43 +49,30 @@ export async function openQuorum(url: string): Promise<Store> {
 async function failuresOf(
   openings: readonly Opening[],
   addresses: readonly Address[],
+  { callTimeoutMs, runtime }: QuorumSettings,
 ): Promise<StoreError[]> {
-  const failures = await Promise.all(
-    openings.map(async ({ first }, index) => {
-      try {
-        await bounded(first)
-        return null
-      } catch (error) {
-        return nodeError((addresses[index] as Address).name, error)
-      }
-    }),
+  const firsts = openings.map(({ first }) => first)
+  const limitMs = Math.min(CONNECT_MS, callTimeoutMs)
+  const outcomes = await gather(firsts, majorityOf(firsts.length), limitMs, runtime)
+  return outcomes.flatMap((outcome, index) =>
+    'error' in outcome ? [nodeError((addresses[index] as Address).name, outcome.error)] : [],
   )
-  return failures.filter((failure) => failure !== null)
-}
-
-function bounded(first: Promise<unknown>): Promise<unknown> {
-  return new Promise((resolve, reject) => {
-    const late = (): void => reject(new Error(`no connection within ${CONNECT_MS} ms`))
-    const timer = nodeRuntime.setTimer(late, CONNECT_MS, false)
-    first.then(resolve, reject).finally(() => timer.clear())
-  })
 }
 
 async function ioredis(): Promise<Open | null> {
-  const library = await optional(() => import('ioredis'))
+  const library = await optionalPeer<typeof import('ioredis')>('ioredis')
   if (library === null) return null
   return (url) => {
     const client = new library.Redis(url, IOREDIS_OPTIONS) as unknown as Ioredis
     client.on('error', ignore)
-    return { client: new IoredisClient(client, true), first: client.connect() }
+    return { client: new IoredisClient(client, true), first: connectFirst(client) }
   }
 }
 
 async function nodeRedis(): Promise<Open | null> {
-  const library = await optional(() => import('redis'))
+  const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
   return (url) => {
-    const reconnectStrategy = (attempts: number): number => Math.min((attempts + 1) * 50, 500)
     const options = { url, disableOfflineQueue: true, socket: { reconnectStrategy } }
     const client = library.createClient(options) as unknown as NodeRedis
     client.on('error', ignore)

@@ -10,14 +10,7 @@ export const FIRST_PROPOSAL = 1_000_000_000_000
  * What a node is asked about one claim. A ballot is the number of a round and at the same time the sequence number that
  * the round proposes; ballots of one store rise.
  */
-export type Question = Asked & {
-  /** The question as it is sent, once somebody has written it down. */
-  text?: string
-  /** The command that asks it alone, once somebody has put it together. */
-  command?: readonly string[]
-}
-
-type Asked =
+export type Question =
   | {
       readonly kind: 'claim'
       readonly claim: Claim
@@ -27,6 +20,14 @@ type Asked =
       readonly ticket: number
     }
   | {
+      /** Takes a position in the queue, or keeps it, and gets no vote. */
+      readonly kind: 'join'
+      readonly claim: Claim
+      readonly inbox: string
+      readonly ticket: number
+    }
+  | {
+      /** Keeps a vote or a position in the queue. */
       readonly kind: 'renew'
       readonly claim: Claim
       /** The lease's sequence number, which the node takes over; 0 leaves it as it is. */
@@ -41,7 +42,10 @@ type Asked =
   | {
       readonly kind: 'release'
       readonly claim: Claim
-      /** What a later ballot granted stays: a roll-back that comes late must not end a newer grant. */
+      /**
+       * What a later ballot granted stays: a roll-back that comes late must not end a newer grant. A claim that waits goes on
+       * waiting after a roll-back; only `EVERY_BALLOT` ends that, too.
+       */
       readonly ballot: number
     }
 
@@ -49,6 +53,13 @@ export interface VoteGranted {
   readonly kind: 'granted'
   readonly seq: number
   readonly contended: boolean
+}
+
+/** The claim has a position in the node's queue, and no vote. */
+export interface VoteWaiting {
+  readonly kind: 'waiting'
+  readonly position: number
+  readonly storeTimeMs: number
 }
 
 /** The proposed sequence number is more than a day ahead of the node's clock. */
@@ -62,14 +73,15 @@ export type Vote =
   | Refused
   | VoteAhead
   | { readonly kind: 'renewed'; readonly seq: number; readonly contended: boolean }
+  | VoteWaiting
   | { readonly kind: 'lost' }
   | { readonly kind: 'released' }
   | { readonly kind: 'absent' }
 
-/** The votes of a node, in the order of the questions, and its clock if something needed it. */
+/** The votes of a node, in the order of the questions, or why it has none, and its clock. */
 export interface Ballots {
-  readonly stampUs: number | null
-  readonly votes: readonly Vote[]
+  readonly stampUs: number
+  readonly votes: readonly (Vote | Error)[]
 }
 
 /** What a node tells by itself: `free` to a claim that may come now, the rest to a holder. */
@@ -104,7 +116,7 @@ export interface QuorumNode {
   /** Who the server is, so that one server is not counted twice; null when it does not tell. */
   identify(): Promise<string | null>
   /** Listens for what is told to `inbox`; `up` is called whenever it is heard from now on. */
-  listen(inbox: string, listener: (call: Call) => void, up: () => void): Promise<void>
+  listen(inbox: string, listener: (call: Call) => void, up: () => void, needed: () => boolean): Promise<void>
   read(keys: readonly string[]): Promise<readonly NodeView[]>
   /** The keys that begin with `prefix`, by pages; one may come twice. */
   scan(prefix: string): AsyncIterable<readonly string[]>

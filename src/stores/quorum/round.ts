@@ -5,8 +5,10 @@ import { verdictOf } from './tally.ts'
 
 export type Verdict = 'met' | 'hopeless'
 
-/** After its deadline a round gives what has already arrived a turn of the event loop to be read. */
+/** After its deadline a round gives what has already arrived at least a turn of the event loop to be read. */
 const GRACE_MS = 1
+/** A process that stood still has more to read. */
+const LONGEST_GRACE_MS = 500
 
 /** One question to all nodes. It is decided as soon as the votes that are missing cannot change the verdict. */
 export class Round implements Alarm {
@@ -44,11 +46,12 @@ export class Round implements Alarm {
     })
   }
 
-  /** Calls `expire` then, unless every node has voted or failed before. */
+  /** Calls `expire` then, unless every node has voted or failed before; may be called again to wait longer. */
   limit(deadlines: Alarms, untilMs: number, expire: () => void): void {
     if (this.open === 0) return
     this.deadlines = deadlines
     this.expire = expire
+    this.isLate = false
     deadlines.set(this, untilMs)
   }
 
@@ -59,7 +62,8 @@ export class Round implements Alarm {
       return
     }
     this.isLate = true
-    this.deadlines?.set(this, nowMs + GRACE_MS)
+    const graceMs = Math.min(Math.max(nowMs - this.dueMs, GRACE_MS), LONGEST_GRACE_MS)
+    this.deadlines?.set(this, nowMs + graceMs)
   }
 
   /** How many nodes neither voted nor failed yet. */

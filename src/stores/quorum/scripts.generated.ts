@@ -1,447 +1,590 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
 const answer = `local function granted(state, seq)
-return #state.line > 0 and -seq or seq
+return state.waiting > 0 and -seq or seq
 end
 local function refused(reason, message)
 return { 'refused', reason, message }
 end
-local function nameOf(kind)
-return kind == 'p' and 'a semaphore' or 'a lock'
+local function nameOf(limit)
+return limit and 'a semaphore' or 'a lock'
 end
 local function mismatch(state, claim)
-if claim.kind == 'p' and claim.weight > claim.limit then
-return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, claim.limit))
+local limit = claim.mode == 'permits' and claim.limit or nil
+if limit and claim.weight > limit then
+return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, limit))
 end
-local hold = state.holds[1]
-local kind, limit
-if hold then
-kind, limit = hold[2], hold[3]
-elseif #state.line > 0 then
-local head = claimOf(state.line[1][5])
-kind, limit = head.kind, head.limit
+if state.used == 0 and state.waiting == 0 then return nil end
+local used = state.limit > 0 and state.limit or nil
+if not limit ~= not used then
+return refused('mode',
+'the key is in use as ' .. nameOf(used) .. ' and cannot be claimed as ' .. nameOf(limit))
 end
-if not kind or (kind ~= 'p' and claim.kind ~= 'p') then return nil end
-if kind ~= claim.kind then
-return refused('mode', 'the key is in use as ' .. nameOf(kind) .. ' and cannot be claimed as ' .. nameOf(claim.kind))
-end
-if limit ~= claim.limit then
+if limit ~= used then
 return refused('limit',
-format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', limit, claim.limit))
+format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', used, limit))
 end
 end
-local function prolong(state, hold, voter, ttl, kind)
-voter[1] = math.max(voter[1], now + ttl)
-state.changed = true
-if hold[2] == 'e' and kind == 's' and #hold[6] == 1 then
-hold[2] = 's'
-callLine(state)
+local function refusalOf(state, claim, own)
+local refusal = mismatch(state, claim)
+if not refusal and own and not covers(state, own.weight, claim) then
+refusal = refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
+end
+if refusal and leave(state, claim.id) then callQueue(state) end
+return refusal
+end
+local function seqOf(state, voter)
+return tonumber(voter.owner and record(state, 'owner', voter.owner).seq or voter.seq)
+end
+local function setSeq(state, id, voter, seq)
+if voter.owner then
+local own = record(state, 'owner', voter.owner)
+own.seq = countText(seq)
+put(state, 'owner', voter.owner, cjson.encode(own))
+else
+voter.seq = countText(seq)
+put(state, 'holder', id, cjson.encode(voter))
 end
 end
-local function retryAfter(state, before)
+local function prolong(state, id, voter, ttl, mode)
+call('ZADD', part(state, 'holders'), 'XX', 'GT', countText(now + ttl), id)
+liveFor(state, 'holders', ttl + (voter.delay or 0))
+if state.mode ~= 'exclusive' or mode ~= 'shared' then return end
+if voter.owner and record(state, 'owner', voter.owner).members > 1 then return end
+state.mode, state.used, voter.mode = 'shared', 1, 'shared'
+put(state, 'holder', id, cjson.encode(voter))
+callQueue(state)
+end
+local function isBefore(ticket, id, claim)
+return ticket < claim.ticket or (ticket == claim.ticket and id < claim.id)
+end
+local function admits(state, claim)
+if state.closed > now or state.used + claim.amount > claim.capacity then return false end
+if state.waiting == 0 then return true end
+local called = part(state, 'called')
+if state.reserved > 0 and state.known['waiter:' .. claim.id] and call('ZSCORE', called, claim.id) then return true end
+local heads = call('ZRANGE', part(state, 'queue'), 0, 1, 'WITHSCORES')
+local at = heads[1] == claim.id and 3 or 1
+if heads[at] and isBefore(tonumber(heads[at + 1]), heads[at], claim) then return false end
+if state.reserved == 0 then return true end
+local id, ticket = firstOf(called)
+return not (id and isBefore(ticket, id, claim)) or state.used + state.reserved + claim.amount <= claim.capacity
+end
+local function positionOf(state, id)
+local called = part(state, 'called')
+local rank = state.reserved > 0 and call('ZRANK', called, id)
+if rank then return rank + 1 end
+rank = call('ZRANK', part(state, 'queue'), id)
+if not rank then return 0 end
+return (state.reserved > 0 and call('ZCARD', called) or 0) + rank + 1
+end
+local function retryAfter(state, own)
 local at = state.closed > now and state.closed or math.huge
-for _, hold in ipairs(state.holds) do
-for _, voter in ipairs(hold[6]) do at = math.min(at, voter[1]) end
+if state.used > 0 then
+local _, ends = firstOf(part(state, 'holders'))
+at = math.min(at, ends or math.huge)
 end
-for place = 1, before do
-local watcher = state.line[place]
-at = math.min(at, watcher[1], watcher[4] > 0 and watcher[4] or math.huge)
+if state.waiting > 0 then
+local firsts = call('ZRANGE', part(state, 'deadlines'), 0, 1, 'WITHSCORES')
+local other = firsts[firsts[1] == own and 4 or 2]
+if other then at = math.min(at, tonumber(other)) end
 end
-return at == math.huge and -1 or at - now
-end
-local function tellHolders(state)
-for _, hold in ipairs(state.holds) do
-if hold[2] == 'e' then
-for _, voter in ipairs(hold[6]) do tellVoter(voter, 'contended') end
-end
-end
-end
-local function queue(state, claim)
-if #state.line == 0 then tellHolders(state) end
-local watcher = { now + claim.ttl, now, claim.ticket, 0, claim.argument }
-local joined = placeOf(state, claim.id)
-if joined then
-local old = table.remove(state.line, joined)
-watcher[1], watcher[2] = math.max(old[1], watcher[1]), old[2]
-end
-local place = 1
-while state.line[place] and state.line[place][3] <= claim.ticket do place = place + 1 end
-table.insert(state.line, place, watcher)
-state.changed = true
-return place
+return at == math.huge and -1 or math.max(0, at - now)
 end
 local function block(state, claim)
-local place = claim.queue and queue(state, claim)
-local answer = { 'blocked', place or 0, retryAfter(state, place and place - 1 or #state.line), now }
-local first = state.holds[1]
-if first then
-local voter = first[6][1]
-local _, _, label = string.match(voter[4], TAIL)
-answer[5], answer[6] = label, now - voter[2]
+if claim.queue then enqueue(state, claim, claim.ticketText, claim.details) end
+local position = claim.queue and positionOf(state, claim.id) or 0
+local answer = { 'blocked', position, retryAfter(state, claim.id), now }
+local id = state.used > 0 and firstOf(part(state, 'holders'))
+local holder = id and record(state, 'holder', id)
+if holder then
+answer[5], answer[6] = holder.label, now - holder.since
 end
 return answer
 end
-local function isFirst(state, claim)
-for _, watcher in ipairs(state.line) do
-if isOf(claim.id, watcher[5], 44) then
-if watcher[4] > 0 then return true end
-elseif watcher[3] <= claim.ticket then
-local place = placeOf(state, claim.id)
-return place ~= nil and state.line[place][4] > 0
+local function grant(state, claim, own)
+leave(state, claim.id)
+local isNew, seq = state.used == 0, own and tonumber(own.seq)
+if own then
+own.members = own.members + 1
+put(state, 'owner', claim.owner, cjson.encode(own))
+else
+seq = math.max(state.seq + 1, claim.ballot < 1e12 and stamp or claim.ballot)
+state.seq, state.used, state.mode = seq, state.used + claim.amount, claim.mode
+state.limit = claim.mode == 'permits' and claim.limit or 0
+if claim.owner ~= '' then
+put(state, 'owner', claim.owner, format('{"seq":"%.0f","weight":%.0f,"members":1}', seq, claim.weight))
 end
 end
-return true
+put(state, 'holder', claim.id, format('{"seq":"%.0f","ballot":"%s","ticket":"%s","since":%.0f,', seq, claim.ballotText,
+claim.ticketText, now) .. sub(claim.details, 2))
+call('ZADD', part(state, 'holders'), countText(now + claim.ttl), claim.id)
+liveFor(state, 'holders', claim.ttl + claim.delay, isNew)
+if not own and claim.owner ~= '' then callJoiners(state, claim.owner, claim.weight) end
+callQueue(state)
+return granted(state, seq)
 end
 local function answerClaim(state, claim)
 if claim.ballot > stamp + KEEP * 1000 then return { 'ahead' } end
-local hold, index = voterOf(state, claim.id)
-if hold then
-if not covers(hold, claim) then
+local voter = record(state, 'holder', claim.id)
+if voter then
+local weight = voter.owner and record(state, 'owner', voter.owner).weight or voter.weight
+if not covers(state, weight, claim) then
 return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
 end
-local voter = hold[6][index]
-voter[3] = math.max(voter[3], claim.ballot)
-prolong(state, hold, voter, claim.ttl, claim.kind)
-return granted(state, hold[5])
+if tonumber(voter.ballot) < claim.ballot then
+voter.ballot = claim.ballotText
+put(state, 'holder', claim.id, cjson.encode(voter))
+end
+prolong(state, claim.id, voter, claim.ttl, claim.mode)
+return granted(state, seqOf(state, voter))
 end
 if claim.replaces then return refused('absent', 'the lease is no longer held') end
-local own = ownHold(state, claim)
-local refusal = mismatch(state, claim)
-if not refusal and own and not covers(own, claim) then
-refusal = refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
+local own = ownHold(state, claim.owner)
+local refusal = refusalOf(state, claim, own)
+if refusal then return refusal end
+if not own and not admits(state, claim) then return block(state, claim) end
+return grant(state, claim, own)
 end
-if refusal then
-if leave(state, claim.id) then callLine(state) end
-return refusal
+local function keep(state, id, ttl)
+if not record(state, 'waiter', id) then return 0 end
+local position = positionOf(state, id)
+if state.reserved == 0 or not call('ZSCORE', part(state, 'called'), id) then
+call('ZADD', part(state, 'deadlines'), 'XX', 'GT', countText(now + ttl), id)
+liveFor(state, 'queue', ttl)
+liveFor(state, 'deadlines', ttl)
 end
-if not own and (state.closed > now or not fits(claim, state.holds) or not isFirst(state, claim)) then
-return block(state, claim)
+return { 'waiting', position, now }
 end
-leave(state, claim.id)
-state.changed = true
-local voter = { now + claim.ttl, now, claim.ballot, claim.tail }
-if own then
-table.insert(own[6], voter)
-else
-state.seq = math.max(state.seq + 1, claim.ballot < 1e12 and stamp or claim.ballot)
-table.insert(state.holds, { claim.owner or false, claim.kind, claim.limit, claim.weight, state.seq, { voter } })
+local function answerJoin(state, claim)
+local voter = record(state, 'holder', claim.id)
+if voter then return granted(state, seqOf(state, voter)) end
+local refusal = refusalOf(state, claim, ownHold(state, claim.owner))
+if refusal then return refusal end
+if not record(state, 'waiter', claim.id) then
+enqueue(state, claim, claim.ticketText, claim.details)
+callQueue(state)
 end
-callLine(state)
-return granted(state, own and own[5] or state.seq)
+return keep(state, claim.id, claim.ttl)
 end
-local function answerRenew(state, argument)
-local ttl, seq, kind, id = tonumber(sub(argument, 2, 11)), tonumber(sub(argument, 12, 27)), sub(argument, 28, 28),
-sub(argument, 29)
-local hold, index = voterOf(state, id)
-if not hold then return 0 end
+local function answerRenew(state, id, ttl, seq, mode)
+local voter = record(state, 'holder', id)
+if not voter then return keep(state, id, ttl) end
 if seq > 0 then
-hold[5] = seq
 state.seq = math.max(state.seq, seq)
+if seq ~= seqOf(state, voter) then setSeq(state, id, voter, seq) end
 end
-prolong(state, hold, hold[6][index], ttl, kind)
-return granted(state, hold[5])
+prolong(state, id, voter, ttl, mode)
+return granted(state, seqOf(state, voter))
 end
-local function answerRaise(state, argument)
-local seq, hold = tonumber(sub(argument, 2, 17)), voterOf(state, sub(argument, 18))
-if not hold then return 0 end
-if seq ~= hold[5] then
+local function answerRaise(state, id, seq)
+local voter = record(state, 'holder', id)
+if not voter then return 0 end
+if seq ~= seqOf(state, voter) then
 state.seq = math.max(state.seq + 1, seq)
-hold[5] = state.seq
-state.changed = true
+setSeq(state, id, voter, state.seq)
 end
-return granted(state, hold[5])
+return granted(state, seqOf(state, voter))
 end
-local function answerRelease(state, ballot, id)
-local hold, index, at = voterOf(state, id)
-if hold and hold[6][index][3] <= tonumber(ballot) then
-remove(state, hold, index, at)
-elseif ballot ~= '9007199254740991' or not leave(state, id) then
+local function answerRelease(state, id, ballot)
+local final = ballot == '9007199254740991'
+local voter = record(state, 'holder', id)
+if voter and tonumber(voter.ballot) <= tonumber(ballot) then
+removeVoter(state, id, voter)
+if not final and voter.queue then
+local ticket = voter.ticket
+voter.seq, voter.ballot, voter.since, voter.ticket, voter.id = nil, nil, nil, nil, nil
+local text = cjson.encode(voter)
+voter.id = id
+enqueue(state, voter, ticket, text)
+end
+elseif not final or not leave(state, id) then
 return 0
 end
-callLine(state)
+callQueue(state)
 return 1
 end
 `
-const base = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+const ask$1 = `return answerQuestion
+end)()
+answer = others(name, kind, id, at)
+end
+answers[index + 1] = answer
+at = at + ((kind == 'claim' or kind == 'join') and 13 or kind == 'renew' and 5 or 3)
+end
+return answers
+`
+const ask = `local answers, at, others = { stamp }, 1, nil
+local function claimFree(name, id)
+local holder = 'holder:' .. id
+local raw = redis.pcall('HMGET', name, 'format', 'used', 'waiting', 'closed', 'seq')
+if raw.err or raw[2] or raw[3] or raw[4] then return nil end
+if not raw[1] and call('EXISTS', name) == 1 or raw[1] and raw[1] ~= '2' then return nil end
+local seqText, ballot = ARGV[at + 2], tonumber(ARGV[at + 2])
+if ballot < 1e12 or ballot > stamp + KEEP * 1000 then return nil end
+if raw[5] and raw[5] + 0 >= ballot then seqText = format('%.0f', raw[5] + 1) end
+local _, stop = find(name, 'holdfast:quorum', 1, true)
+local holders = sub(name, 1, stop) .. '-holders' .. sub(name, stop + 1)
+local life = format('%.0f', ARGV[at + 4] + ARGV[at + 9] + KEEP)
+call('HSET', name, 'format', '2', 'seq', seqText, 'mode', 'exclusive', 'used', '1000000000', holder, '{"seq":"' .. seqText ..
+'","ballot":"' .. ARGV[at + 2] .. '","ticket":"' .. ARGV[at + 3] .. '","since":' .. format('%.0f', now) .. ',' .. sub(ARGV[at + 12], 2))
+call('ZADD', holders, format('%.0f', now + ARGV[at + 4]), id)
+call('PEXPIRE', holders, life)
+if raw[1] then call('PEXPIRE', name, life, 'GT') else call('PEXPIRE', name, life) end
+return tonumber(seqText)
+end
+local function releaseLast(name, id)
+local holder = 'holder:' .. id
+local raw = redis.pcall('HMGET', name, 'format', 'waiting', 'closed', holder)
+if raw.err or raw[1] ~= '2' or raw[2] or raw[3] or not raw[4] then return nil end
+if not find(raw[4], '"mode":"exclusive"', 1, true) or find(raw[4], '"owner":', 1, true) then return nil end
+local _, stop = find(name, 'holdfast:quorum', 1, true)
+local holders = sub(name, 1, stop) .. '-holders' .. sub(name, stop + 1)
+local ends = call('ZSCORE', holders, id)
+if not ends or ends + 0 <= now then return nil end
+call('ZREM', holders, id)
+call('HDEL', name, holder, 'mode', 'used')
+return 1
+end
+for index = 1, #KEYS do
+local name, kind, id, answer = KEYS[index], ARGV[at], ARGV[at + 1], nil
+if kind == 'claim' and ARGV[at + 5] == 'exclusive' and ARGV[at + 8] == '' and ARGV[at + 11] == '0' then
+answer = claimFree(name, id)
+elseif kind == 'release' and ARGV[at + 2] == '9007199254740991' then
+answer = releaseLast(name, id)
+end
+if not answer then
+others = others or (function()
+`
+const base = `local call, find, sub, format = redis.call, string.find, string.sub, string.format
 local KEEP = 86400000
-local stampText, nowText = nil, nil
+local MOST = 100
 `
 const clock = `local time = call('TIME')
-stampText = time[1] .. sub('00000' .. time[2], -6)
-nowText = sub(stampText, 1, 13)
+local stamp = time[1] * 1000000 + time[2]
+local now = math.floor(stamp / 1000)
 `
-const state = `local stamp, now = tonumber(stampText), tonumber(nowText)
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '2f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '2x' then
-local seq, expires = tonumber(sub(value, 3, 18)), sub(value, 48, 60) + sub(value, 61, 70)
-local voter = { expires, tonumber(sub(value, 35, 47)), tonumber(sub(value, 19, 34)), sub(value, 71) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { voter } } }, line = {} }
-end
-if form ~= '2s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function write(state)
-local seq, holds = state.seq, state.holds
-if #state.line == 0 and state.closed <= now then
-if #holds == 0 then return format('2f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local voter = hold[6][1]
-local ttl = voter[1] - now
-local _, _, _, _, _, delay = string.match(voter[4], TAIL)
-if tonumber(delay) <= KEEP then return format('2x%016.0f%016.0f%013.0f%013.0f%010.0f', seq, voter[3], voter[2], now, ttl) .. voter[4] end
-end
-end
-return '2s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, voter in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(voter[4], TAIL)
-until_ = math.max(until_, voter[1] + delay)
-end
-end
-for _, watcher in ipairs(state.line) do until_ = math.max(until_, watcher[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 44)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 34, 43)), ballot = tonumber(sub(argument, 2, 17)),
-ticket = tonumber(sub(argument, 18, 33)), tail = sub(argument, 44, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if sub(argument, 1, 1) == 'f' then
-local queue, kind, limit, weight, owner, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-claim.replaces = replaces ~= ''
-if owner ~= '' then claim.owner = owner end
-end
+const question = `local function claimAt(first)
+local mode, weight, limit = ARGV[first + 5], tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
+local claim = { id = ARGV[first + 1], ballotText = ARGV[first + 2], ticketText = ARGV[first + 3], ttl = tonumber(ARGV[first + 4]),
+mode = mode, weight = weight, limit = limit, owner = ARGV[first + 8], delay = tonumber(ARGV[first + 9]),
+queue = ARGV[first + 10] == '1', replaces = ARGV[first + 11] == '1', details = ARGV[first + 12] }
+claim.ballot, claim.ticket = tonumber(claim.ballotText), tonumber(claim.ticketText)
+claim.amount, claim.capacity = amountOf(mode, weight), capacityOf(claim)
 return claim
+end
+local function answerQuestion(name, kind, id, first)
+local state = load(name, id)
+if not state then return { 'format' } end
+sweep(state, id)
+local answer
+if kind == 'claim' then
+answer = answerClaim(state, claimAt(first))
+elseif kind == 'join' then
+answer = answerJoin(state, claimAt(first))
+elseif kind == 'renew' then
+answer = answerRenew(state, id, tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), ARGV[first + 4])
+elseif kind == 'raise' then
+answer = answerRaise(state, id, tonumber(ARGV[first + 2]))
+else
+answer = answerRelease(state, id, ARGV[first + 2])
+end
+save(state)
+deliver()
+return answer
+end
+`
+const state = `local LOCK = 1000000000
+local COUNTS = { 'seq', 'limit', 'used', 'reserved', 'waiting', 'closed' }
+local function part(state, what)
+if not state[what] then
+local _, stop = find(state.name, 'holdfast:quorum', 1, true)
+state[what] = sub(state.name, 1, stop) .. '-' .. what .. sub(state.name, stop + 1)
+end
+return state[what]
+end
+local function load(name, id)
+local holder, waiter = 'holder:' .. id, 'waiter:' .. id
+local raw = redis.pcall('HMGET', name, 'format', 'mode', holder, waiter, unpack(COUNTS))
+if raw.err then
+if find(raw.err, 'WRONGTYPE', 1, true) then return nil end
+error(raw.err)
+end
+if raw[1] ~= '2' and (raw[1] or call('EXISTS', name) == 1) then return nil end
+local state = { name = name, mode = raw[2] or '', known = { [holder] = raw[3], [waiter] = raw[4] }, changed = {}, life = 0 }
+local was = { mode = state.mode, isNew = not raw[1] }
+for at, count in ipairs(COUNTS) do
+was[count] = tonumber(raw[at + 4] or 0)
+state[count] = was[count]
+end
+state.was = was
+return state
+end
+local function record(state, kind, id)
+local field = kind .. ':' .. id
+if state.known[field] == nil then state.known[field] = call('HGET', state.name, field) end
+local text = state.known[field]
+return text and cjson.decode(text) or nil
+end
+local function put(state, kind, id, text)
+local field = kind .. ':' .. id
+state.known[field] = text
+state.changed[field] = true
+end
+local function expireSet(name, life, isNew)
+if isNew then call('PEXPIRE', name, life) else call('PEXPIRE', name, life, 'GT') end
+end
+local function countText(count)
+return format('%.0f', count)
+end
+local function save(state)
+local puts, drops, was = {}, {}, state.was
+if state.used == 0 and state.waiting == 0 then
+state.mode, state.limit, state.reserved = '', 0, 0
+if state.closed <= now then state.closed = 0 end
+end
+for field in pairs(state.changed) do
+local text = state.known[field]
+if text then
+puts[#puts + 1] = field
+puts[#puts + 1] = text
+else
+drops[#drops + 1] = field
+end
+end
+for _, count in ipairs(COUNTS) do
+if state[count] == 0 then
+if was[count] ~= 0 then drops[#drops + 1] = count end
+elseif state[count] ~= was[count] then
+puts[#puts + 1] = count
+puts[#puts + 1] = countText(state[count])
+end
+end
+if state.mode == '' then
+if was.mode ~= '' then drops[#drops + 1] = 'mode' end
+elseif state.mode ~= was.mode then
+puts[#puts + 1] = 'mode'
+puts[#puts + 1] = state.mode
+end
+if #puts > 0 then
+if was.isNew then
+puts[#puts + 1] = 'format'
+puts[#puts + 1] = '2'
+end
+call('HSET', state.name, unpack(puts))
+end
+if #drops > 0 then call('HDEL', state.name, unpack(drops)) end
+if was.isNew and #puts > 0 then
+call('PEXPIRE', state.name, countText(math.max(state.life, KEEP)))
+elseif state.life > 0 then
+call('PEXPIRE', state.name, countText(state.life), 'GT')
+end
 end
 `
 const step = `local CALL = 1000
 local letters = {}
-local keyName = nil
-local function tell(inbox, kind, id)
-letters[#letters + 1] = { inbox, kind .. '\\0' .. id .. '\\0' .. keyName }
-end
-local function tellVoter(voter, kind)
-local id, inbox = string.match(voter[4], TAIL)
-tell(inbox, kind, id)
+local function tell(state, inbox, kind, id)
+letters[#letters + 1] = { inbox, kind .. '\\0' .. id .. '\\0' .. state.name }
 end
 local function deliver()
 for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
 letters = {}
 end
-local function fits(claim, holds)
-if claim.kind == 'e' then return #holds == 0 end
-local used = 0
-for _, hold in ipairs(holds) do
-if claim.kind == 's' and hold[2] ~= 's' then return false end
-if hold[2] == 'p' then used = used + hold[4] end
+local function amountOf(mode, weight)
+return mode == 'permits' and weight or mode == 'shared' and 1 or LOCK
 end
-return claim.kind == 's' or used + claim.weight <= claim.limit
+local function capacityOf(claim)
+return claim.mode == 'permits' and claim.limit or LOCK
 end
-local function covers(hold, claim)
-if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
-return hold[2] == 'e' or claim.kind == 's'
+local function ownHold(state, owner)
+if not owner or owner == '' or state.used == 0 then return nil end
+return record(state, 'owner', owner)
 end
-local function ownHold(state, claim)
-if not claim.owner then return nil end
-for _, hold in ipairs(state.holds) do
-if hold[1] == claim.owner then return hold end
+local function covers(state, weight, claim)
+if state.mode == 'permits' then return claim.mode == 'permits' and claim.weight <= weight end
+return state.mode == 'exclusive' or claim.mode == 'shared'
 end
-end
-local function callLine(state)
-if #state.line == 0 or state.closed > now then return end
-local beside, open = {}, true
-for at, hold in ipairs(state.holds) do beside[at] = hold end
-for _, watcher in ipairs(state.line) do
-local claim = claimOf(watcher[5])
-local own = ownHold(state, claim)
-local comes = own and covers(own, claim)
-if not comes then
-open = open and not own and fits(claim, beside)
-if open then beside[#beside + 1] = { false, claim.kind, claim.limit, claim.weight } end
-comes = open
-end
-if comes and watcher[4] == 0 then
-watcher[4] = now + CALL
-state.changed = true
-tell(claim.inbox, 'free', claim.id)
-end
-end
-end
-local function expire(state)
-local alive = {}
-for _, hold in ipairs(state.holds) do
-local voters = {}
-for _, voter in ipairs(hold[6]) do
-if voter[1] > now then
-voters[#voters + 1] = voter
-else
-state.changed = true
-local _, _, _, _, _, delay = string.match(voter[4], TAIL)
-if tonumber(delay) > 0 then state.closed = math.max(state.closed, voter[1] + delay) end
-end
-end
-hold[6] = voters
-if #voters > 0 then alive[#alive + 1] = hold end
-end
-state.holds = alive
-end
-local function sweep(state)
-local line = {}
-for _, watcher in ipairs(state.line) do
-if watcher[1] > now and (watcher[4] == 0 or watcher[4] > now) then line[#line + 1] = watcher end
-end
-if #line < #state.line then state.changed = true end
-state.line = line
-expire(state)
-callLine(state)
-end
-local function voterOf(state, id)
-for at, hold in ipairs(state.holds) do
-for index, voter in ipairs(hold[6]) do
-if isOf(id, voter[4], 1) then return hold, index, at end
-end
-end
-end
-local function remove(state, hold, index, at)
-table.remove(hold[6], index)
-if #hold[6] == 0 then table.remove(state.holds, at) end
-state.changed = true
-end
-local function placeOf(state, id)
-for place, watcher in ipairs(state.line) do
-if isOf(id, watcher[5], 44) then return place end
-end
+local function liveFor(state, what, life, isNew)
+life = life + KEEP
+state.life = math.max(state.life, life)
+expireSet(part(state, what), countText(life), isNew)
 end
 local function leave(state, id)
-local place = placeOf(state, id)
-if not place then return false end
-table.remove(state.line, place)
-state.changed = true
+local waiter = record(state, 'waiter', id)
+if not waiter then return false end
+if call('ZREM', part(state, 'queue'), id) == 0 and call('ZREM', part(state, 'called'), id) == 1 then
+state.reserved = state.reserved - amountOf(waiter.mode, waiter.weight)
+end
+call('ZREM', part(state, 'deadlines'), id)
+if waiter.owner then call('ZREM', part(state, 'owned'), waiter.owner .. '\\0' .. id) end
+put(state, 'waiter', id, false)
+state.waiting = state.waiting - 1
 return true
+end
+local function tellHolders(state)
+if state.used == 0 then return end
+for _, id in ipairs(call('ZRANGE', part(state, 'holders'), 0, 31)) do
+local voter = record(state, 'holder', id)
+if voter then tell(state, voter.inbox, 'contended', id) end
+end
+end
+local function enqueue(state, claim, ticket, text)
+local id = claim.id
+local before = record(state, 'waiter', id)
+if not before then
+if state.waiting == 0 then tellHolders(state) end
+elseif call('ZREM', part(state, 'called'), id) == 1 then
+state.reserved = state.reserved - amountOf(before.mode, before.weight)
+end
+local isNew = state.waiting == 0
+local joined = before and before.joined or now
+put(state, 'waiter', id, format('{"ticket":"%s","joined":%.0f,', ticket, joined) .. sub(text, 2))
+call('ZADD', part(state, 'queue'), ticket, id)
+call('ZADD', part(state, 'deadlines'), 'GT', countText(now + claim.ttl), id)
+liveFor(state, 'queue', claim.ttl, isNew)
+liveFor(state, 'deadlines', claim.ttl, isNew)
+if claim.owner and claim.owner ~= '' then
+call('ZADD', part(state, 'owned'), 0, claim.owner .. '\\0' .. id)
+liveFor(state, 'owned', claim.ttl, call('PTTL', part(state, 'owned')) < 0)
+end
+if before then return end
+state.waiting = state.waiting + 1
+if state.waiting == 1 and state.used == 0 then
+state.mode, state.limit = claim.mode, claim.mode == 'permits' and claim.limit or 0
+end
+end
+local function callOne(state, id, waiter)
+call('ZREM', part(state, 'queue'), id)
+call('ZADD', part(state, 'called'), waiter.ticket, id)
+expireSet(part(state, 'called'), countText(KEEP), state.reserved == 0)
+call('ZADD', part(state, 'deadlines'), 'LT', countText(now + CALL), id)
+state.reserved = state.reserved + amountOf(waiter.mode, waiter.weight)
+tell(state, waiter.inbox, 'free', id)
+end
+local function callQueue(state)
+if state.waiting == 0 or state.closed > now then return end
+for _ = 1, MOST do
+local id = call('ZRANGE', part(state, 'queue'), 0, 0)[1]
+if not id then return end
+local waiter = record(state, 'waiter', id)
+local own = ownHold(state, waiter.owner)
+local comes
+if own then
+comes = covers(state, own.weight, waiter)
+else
+comes = state.used + state.reserved + amountOf(waiter.mode, waiter.weight) <= capacityOf(waiter)
+end
+if not comes then return end
+callOne(state, id, waiter)
+end
+end
+local function callJoiners(state, owner, weight)
+if state.waiting == 0 or state.closed > now then return end
+local range = call('ZRANGEBYLEX', part(state, 'owned'), '[' .. owner .. '\\0', '(' .. owner .. '\\1', 'LIMIT', 0, MOST)
+for _, member in ipairs(range) do
+local id = sub(member, #owner + 2)
+local waiter = record(state, 'waiter', id)
+if waiter and covers(state, weight, waiter) and call('ZSCORE', part(state, 'queue'), id) then callOne(state, id, waiter) end
+end
+end
+local function removeVoter(state, id, voter)
+call('ZREM', part(state, 'holders'), id)
+put(state, 'holder', id, false)
+local weight = voter.weight
+if voter.owner then
+local own = record(state, 'owner', voter.owner)
+own.members = own.members - 1
+weight = own.weight
+put(state, 'owner', voter.owner, own.members > 0 and cjson.encode(own) or false)
+if own.members > 0 then return end
+end
+state.used = state.used - amountOf(state.mode, weight)
+end
+local function expireVoter(state, id, expires)
+local voter = record(state, 'holder', id)
+if not voter then return call('ZREM', part(state, 'holders'), id) end
+removeVoter(state, id, voter)
+if voter.delay then state.closed = math.max(state.closed, expires + voter.delay) end
+end
+local function firstOf(name)
+local first = call('ZRANGE', name, 0, 0, 'WITHSCORES')
+return first[1], tonumber(first[2])
+end
+local function sweep(state, own)
+if state.waiting > 0 then
+local deadlines = part(state, 'deadlines')
+local id, at = firstOf(deadlines)
+if not id then
+state.waiting, state.reserved = 0, 0
+elseif at <= now then
+for _, gone in ipairs(call('ZRANGEBYSCORE', deadlines, '-inf', now, 'LIMIT', 0, MOST)) do leave(state, gone) end
+end
+end
+if state.used > 0 then
+local holders = part(state, 'holders')
+local id, at = firstOf(holders)
+if not id then
+state.used = 0
+elseif at <= now then
+local gone = call('ZRANGEBYSCORE', holders, '-inf', now, 'WITHSCORES', 'LIMIT', 0, MOST)
+for place = 1, #gone, 2 do expireVoter(state, gone[place], tonumber(gone[place + 1])) end
+end
+end
+callQueue(state)
+if state.used > 0 then
+local at = state.known['holder:' .. own] and tonumber(call('ZSCORE', part(state, 'holders'), own) or 0)
+if at and at <= now then expireVoter(state, own, at) end
+end
+if state.waiting > 0 then
+local at = state.known['waiter:' .. own] and tonumber(call('ZSCORE', part(state, 'deadlines'), own) or 0)
+if at and at <= now then leave(state, own) end
+end
 end
 `
 
 export const SCRIPTS = {
   ask: {
-    sha: '3a4bfa655858565db92d7934f5b0508a60b8ebb8',
-    source: `${base}local CLAIM, CLAIM_ONCE, RENEW, RAISE, ROLL_BACK, RELEASE = 120, 121, 110, 112, 114, 113
-local answers, other = nil, nil
-for index = 1, #KEYS do
-local key, argument = KEYS[index], ARGV[index]
-local letter, value = byte(argument), call('GET', key)
-local form, answer = value and sub(value, 1, 2), nil
-if letter == RELEASE then
-local id = sub(argument, 2)
-if not value or form == '2f' then
-answer = 0
-elseif form == '2x' and sub(value, 71, 70 + #id) == id and byte(value, 71 + #id) == 0 and call('PTTL', key) > KEEP then
-call('SET', key, '2f' .. sub(value, 3, 18), 'KEEPTTL')
-answer = 1
-end
-end
-if not answer and not stampText then
-${clock}end
-if letter == CLAIM or letter == CLAIM_ONCE then
-local ballot = sub(argument, 2, 17)
-if (not value or form == '2f') and (ballot <= stampText or ballot <= format('%016.0f', stampText + KEEP * 1000)) then
-local seq = ballot
-answer = 1
-if value and sub(value, 3) >= ballot then
-seq = format('%016.0f', sub(value, 3) + 1)
-answer = tonumber(seq)
-end
-call('SET', key, '2x' .. seq .. ballot .. nowText .. nowText .. sub(argument, 34, -9), 'PX', sub(argument, -8))
-end
-elseif letter == RENEW and (not value or form == '2f') then
-answer = 0
-elseif letter == RENEW and form == '2x' and sub(argument, 28, 28) == 'e' then
-local life, seq, id, held = sub(argument, 2, 11), sub(argument, 12, 27), sub(argument, 29), sub(value, 3, 18)
-local left = sub(value, 48, 60) + sub(value, 61, 70) - nowText
-if seq == '0000000000000000' then seq = held end
-if left > 0 and sub(value, 71, 70 + #id) == id and byte(value, 71 + #id) == 0 and seq >= held then
-if left > tonumber(life) then life = format('%010.0f', left) end
-call('SET', key, '2x' .. seq .. sub(value, 19, 47) .. nowText .. life .. sub(value, 71), 'PX',
-format('%.0f', life + KEEP))
-answer = tonumber(seq)
-end
-end
-if not answer then
-other = other or (function()
-${state}${step}${answer}return function(key, letter, argument, value)
-local state = load(value)
-if not state then return { 'format' } end
-keyName = key
-sweep(state)
-local answer
-if letter == RENEW then
-answer = answerRenew(state, argument)
-elseif letter == RAISE then
-answer = answerRaise(state, argument)
-elseif letter == RELEASE then
-answer = answerRelease(state, '9007199254740991', sub(argument, 2))
-elseif letter == ROLL_BACK then
-answer = answerRelease(state, sub(argument, 2, 17), sub(argument, 18))
-else
-answer = answerClaim(state, claimOf(argument))
-end
-if state.changed then save(key, state) end
-deliver()
-return answer
-end
-end)()
-answer = other(key, letter, argument, value)
-end
-if answer == 1 and #KEYS == 1 then return stampText or 1 end
-answers = answers or {}
-answers[index + 1] = answer
-end
-answers[1] = stampText or 0
-return answers
-`,
+    sha: '3ca7be82a413bcc2fb9de49c35c2f7456dc0300a',
+    source: `${base}${clock}${ask}${state}${step}${answer}${question}${ask$1}`,
+  },
+  askAlways: {
+    sha: 'c6288f9a4660de40995dc52a8f79a8717ba08d6a',
+    source: `#!lua flags=allow-oom
+${base}${clock}${ask}${state}${step}${answer}${question}${ask$1}`,
   },
   evict: {
-    sha: 'a3e9cd02141fbda7947b1056f6a6d62bfd94e32d',
-    source: `${base}${clock}${state}${step}local key, ask, found = KEYS[1], ARGV[1] == 'ask', 0
-local state = load(call('GET', key))
+    sha: 'ca353b9935aa66b3e8828361d53fefa88d858ecc',
+    source: `${base}${clock}${state}${step}local ask, found = ARGV[1] == 'ask', 0
+local state = load(KEYS[1], ARGV[2] or '')
 if not state then return -1 end
-keyName = key
-sweep(state)
-for id in string.gmatch(ARGV[2], '([^%z]*)%z') do
-local hold, index, at = voterOf(state, id)
-if hold then
+sweep(state, ARGV[2] or '')
+for at = 2, #ARGV do
+local id = ARGV[at]
+local voter = record(state, 'holder', id)
+if voter then
 found = found + 1
-tellVoter(hold[6][index], ask and 'revoked' or 'evicted')
-if not ask then remove(state, hold, index, at) end
+tell(state, voter.inbox, ask and 'revoked' or 'evicted', id)
+if not ask then removeVoter(state, id, voter) end
 end
 end
-if not ask then callLine(state) end
-if state.changed then save(key, state) end
+if not ask then callQueue(state) end
+save(state)
 deliver()
 return found
 `,
   },
   read: {
-    sha: 'b29145972ccfddbc012a26209c807df48a412eac',
+    sha: '220b6a70a4b57908e3924538c05cced13ee09d3e',
     source: `${base}${clock}${state}local answers = { stamp }
 for index = 1, #KEYS do
-local state = load(call('GET', KEYS[index]))
-answers[index + 1] = state and { state.seq, state.closed, state.holds, state.line } or -1
+local state = load(KEYS[index], '')
+local answer = -1
+if state then
+answer = { call('HGETALL', state.name) }
+for _, what in ipairs({ 'holders', 'queue', 'called', 'deadlines' }) do
+answer[#answer + 1] = call('ZRANGE', part(state, what), 0, -1, 'WITHSCORES')
+end
+end
+answers[index + 1] = answer
 end
 return answers
 `,

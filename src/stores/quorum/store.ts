@@ -1,6 +1,14 @@
 import type { Runtime } from '../../core/runtime.ts'
-import type { RenewReply, Store, StoreNotice, Traits } from '../../core/store.ts'
-import type { Claim, ClaimAnswer, ReleaseAnswer } from '../../model/index.ts'
+import type {
+  ClaimReply,
+  ReleaseReply,
+  RenewReply,
+  Store,
+  StoreNotice,
+  Traits,
+  Unknown,
+} from '../../core/store.ts'
+import type { Claim, ReleaseAnswer } from '../../model/index.ts'
 import { QuorumAdmin } from './admin.ts'
 import { Assembly } from './assembly.ts'
 import { Elections } from './election.ts'
@@ -35,7 +43,7 @@ export class QuorumStore implements Store {
     this.assembly = new Assembly(nodes, runtime, times.note)
     this.waiting = new Waiting(nodes.length, runtime, (notice) => this.tell(notice))
     this.elections = new Elections(this.assembly, runtime, times, this.waiting, this.inbox, timeoutMs)
-    this.extensions = new Extensions(this.assembly, this.inbox, timeoutMs)
+    this.extensions = new Extensions(this.assembly, this.elections, this.waiting, this.inbox, timeoutMs)
     this.identities = new Identities(nodes, runtime)
     this.admin = new QuorumAdmin(nodes, runtime)
   }
@@ -48,9 +56,9 @@ export class QuorumStore implements Store {
     this.identities.require()
   }
 
-  attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+  attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     this.listen()
-    const ask = (): Promise<readonly ClaimAnswer[]> => {
+    const ask = (): Promise<readonly ClaimReply[]> => {
       this.identities.require()
       return this.each(claims, (claim) => this.elections.hold(claim))
     }
@@ -62,7 +70,7 @@ export class QuorumStore implements Store {
     return this.each(claims, (claim) => this.extensions.renew(claim))
   }
 
-  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+  release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
     const ask = () => this.each(claims, (claim) => this.releaseOne(claim))
     // A release that overtook its claim, which waits for the nodes, would leave votes that nobody takes back.
     return this.identities.beginning === null ? ask() : this.ready().then(ask, ask)
@@ -84,10 +92,16 @@ export class QuorumStore implements Store {
     await Promise.all(this.assembly.lanes.map(({ node }) => node.close()))
   }
 
-  private each<A>(claims: readonly Claim[], ask: (claim: Claim) => Promise<A>): Promise<readonly A[]> {
+  /** A claim that fails spoils none of the others. */
+  private each<A>(
+    claims: readonly Claim[],
+    ask: (claim: Claim) => Promise<A>,
+  ): Promise<readonly (A | Unknown)[]> {
     const [first] = claims
     return this.assembly.together(() =>
-      claims.length === 1 && first !== undefined ? ask(first).then(alone) : Promise.all(claims.map(ask)),
+      claims.length === 1 && first !== undefined
+        ? ask(first).then(alone)
+        : Promise.all(claims.map((claim) => ask(claim).catch(unknown))),
     )
   }
 
@@ -112,11 +126,12 @@ export class QuorumStore implements Store {
   private listen(): void {
     if (this.listening) return
     this.listening = true
-    const begun = this.assembly.lanes.map((lane, place) =>
-      lane.node.listen(
+    const begun = this.assembly.lanes.map((lane, place) => {
+      const listening = lane.node.listen(
         this.inbox,
         (call) => {
           if (call.kind === 'contended') lane.noteWanted(call.id)
+          if (call.kind === 'free') this.elections.called(place, call.id)
           this.waiting.hear(place, call)
         },
         () => {
@@ -124,14 +139,20 @@ export class QuorumStore implements Store {
           void lane.greet()
           this.waiting.lookAll()
         },
-      ),
-    )
-    this.identities.begin([...begun, ...this.assembly.lanes.map((lane) => lane.greet())])
+        () => this.waiting.size > 0,
+      )
+      return Promise.all([listening, lane.greet()])
+    })
+    this.identities.begin(begun)
   }
 
   private tell(notice: StoreNotice): void {
     for (const listener of this.listeners) listener(notice)
   }
+}
+
+function unknown(error: unknown): Unknown {
+  return { kind: 'unknown', error: error as Error }
 }
 
 function alone<A>(answer: A): readonly A[] {

@@ -10,7 +10,8 @@ export class NodeTimes {
   /** The middle one of them, unless one was noted since. */
   private middle: number | null = null
   private noted = false
-  private lastBallot = 0
+  /** The highest ballot so far. */
+  lastBallot = 0
   private lastTicket = 0
 
   constructor(nodes: number, runtime: Runtime) {

@@ -1,3 +1,4 @@
+import { parametersOf } from '../../core/parameters.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 
 /** One of the servers: its URL for a client library, and its name for messages. */
@@ -29,13 +30,10 @@ export function addressesOf(url: string): Address[] {
 }
 
 function schemeOf(query: string): string {
-  let scheme = 'redis:'
-  for (const [name, value] of new URLSearchParams(query)) {
-    if (name !== 'tls' || (value !== 'true' && value !== 'false'))
-      throw bad('may end with ?tls=true and nothing else')
-    if (value === 'true') scheme = 'rediss:'
-  }
-  return scheme
+  const { tls = 'false' } = parametersOf(query, { tls: true })
+  if (tls !== 'true' && tls !== 'false')
+    throw bad('must give as tls true or false: it may end with ?tls=true')
+  return tls === 'true' ? 'rediss:' : 'redis:'
 }
 
 function nameOf(text: string): string {

@@ -1,20 +1,21 @@
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
-import { Few } from './few.ts'
 import type { Call } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
 /** A release reaches the nodes one after the other: a waiter that comes at the first call would find the others busy. */
-const GATHER_MS = 5
+const GATHER_MS = 20
+/** After split votes a waiter that too few nodes call comes less and less often. */
+const LONGEST_GATHER_MS = 500
 
 /** Far more than an operator asks for at a time; beyond it nothing more is counted. */
 const MOST_TOLD = 10_000
 
 interface Waiter {
   readonly key: string
-  ticket: number
   readonly needed: number
+  ticket: number
   /** Nodes that called since the claim last asked; null when none did. */
   callers: Set<number> | null
   asking: boolean
@@ -28,7 +29,7 @@ export class Waiting {
   private readonly nodes: number
   private readonly runtime: Runtime
   private readonly tell: (notice: StoreNotice) => void
-  private readonly waiters = new Few<Waiter>()
+  private readonly waiters = new Map<string, Waiter>()
   /** Which nodes told the same about a holder. */
   private readonly told = new Map<string, Set<number>>()
 
@@ -36,6 +37,10 @@ export class Waiting {
     this.nodes = nodes
     this.runtime = runtime
     this.tell = tell
+  }
+
+  get size(): number {
+    return this.waiters.size
   }
 
   /** A claim asks, for the first time or again; it keeps its first ticket, unless the clocks of the nodes went back. */
@@ -52,6 +57,11 @@ export class Waiting {
     waiter.timer?.clear()
     waiter.timer = null
     return waiter.ticket
+  }
+
+  /** The ticket of a claim that waits; null for any other. */
+  ticketOf(id: string): number | null {
+    return this.waiters.get(id)?.ticket ?? null
   }
 
   /** How many votes of a claim were split in a row before this one. */
@@ -86,13 +96,13 @@ export class Waiting {
       this.tell({ kind: 'lost', id, key, cause: 'evicted' })
   }
 
-  /** Calls may have been missed: whoever waits looks again. */
+  /** Calls may have been missed: every waiter looks again. */
   lookAll(): void {
-    for (const [id, waiter] of this.waiters.entries()) if (!waiter.asking) this.look(id, waiter)
+    for (const [id, waiter] of this.waiters) if (!waiter.asking) this.look(id, waiter)
   }
 
   close(): void {
-    for (const [, { timer }] of this.waiters.entries()) timer?.clear()
+    for (const { timer } of this.waiters.values()) timer?.clear()
     this.waiters.clear()
     this.told.clear()
   }
@@ -102,20 +112,24 @@ export class Waiting {
     if (waiter === undefined) return
     waiter.callers ??= new Set()
     waiter.callers.add(node)
-    if (waiter.asking) return
-    if (waiter.callers.size >= waiter.needed) this.look(id, waiter)
-    else this.gather(id, waiter)
+    if (!waiter.asking) this.gather(id, waiter)
   }
 
   private gather(id: string, waiter: Waiter): void {
-    waiter.timer ??= this.runtime.setTimer(() => this.look(id, waiter), GATHER_MS, true)
+    if (waiter.callers !== null && waiter.callers.size >= waiter.needed) {
+      this.look(id, waiter)
+      return
+    }
+    const spreadMs = Math.min(GATHER_MS * 2 ** waiter.splits, LONGEST_GATHER_MS)
+    const delayMs = spreadMs * (0.5 + this.runtime.random() / 2)
+    waiter.timer ??= this.runtime.setTimer(() => this.look(id, waiter), delayMs, true)
   }
 
   private look(id: string, waiter: Waiter): void {
     waiter.timer?.clear()
     waiter.timer = null
     waiter.callers = null
-    this.tell({ kind: 'lost', id, key: waiter.key, cause: 'expired' })
+    this.tell({ kind: 'retry', id, key: waiter.key })
   }
 
   /** How many nodes told this so far; a node that tells it again begins a new count. */

@@ -1,26 +1,31 @@
 import type { Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Admin } from '../../core/store.ts'
+import { StoreError } from '../../errors.ts'
 import { type EvictAnswer, isInUse, type KeyView, seqOf, step, viewOf } from '../../model/index.ts'
 import type { RedisClient } from './clients/client.ts'
+import { type Present, presentServers } from './cluster/present.ts'
 import { unknownFormat } from './codec.ts'
 import { Inspection } from './inspection.ts'
 import { keyOfLock, lockName, lockPattern } from './names.ts'
+import { lookAt } from './reading.ts'
 import { Reaper } from './reaper.ts'
 import { RULES } from './rules.ts'
 import { scan } from './scan.ts'
 import type { Scripting } from './scripting.ts'
-import { type RawState, stateOf } from './state.ts'
+import { stateOf } from './state.ts'
 
 const KEYS_PER_READ = 100
 
 export class RedisAdmin implements Admin {
   private readonly scripting: Scripting
+  private readonly runtime: Runtime
   private readonly inspection: Inspection
   private readonly reaper: Reaper
 
   constructor(scripting: Scripting, runtime: Runtime, replicasToWaitFor: number) {
     this.scripting = scripting
+    this.runtime = runtime
     this.inspection = new Inspection(scripting, runtime, replicasToWaitFor)
     this.reaper = new Reaper(scripting)
   }
@@ -31,11 +36,15 @@ export class RedisAdmin implements Admin {
     return view
   }
 
-  /** By cursor, so that the server is never held up; a key that comes or goes meanwhile may be shown or not. */
+  /**
+   * By cursor, so that the server is never held up; a key that comes or goes meanwhile may be shown or not. When a server of a cluster is
+   * silent, what the others have comes first, and then an error that names it.
+   */
   async *list(prefix: string): AsyncIterable<KeyView> {
     const { client } = this.scripting
     const shown = new Set<string>()
-    for (const server of (await client.cluster?.masters()) ?? [client]) {
+    const { servers, silent } = await presentServers(client, this.runtime)
+    for (const server of servers) {
       for await (const found of keysOf(server, prefix)) {
         const keys = found.filter((key) => !shown.has(key))
         for (let first = 0; first < keys.length; first += KEYS_PER_READ) {
@@ -48,13 +57,22 @@ export class RedisAdmin implements Admin {
         }
       }
     }
+    if (silent.length > 0) throw unseen(silent, servers.length + silent.length)
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
     const seq = token === null ? '' : String(seqOf(token))
-    const labels = await this.scripting.run('evict', [lockName(key)], [ask ? 'ask' : 'evict', seq])
-    if (!Array.isArray(labels)) throw unknownFormat()
-    return { kind: labels.length === 0 ? 'absent' : 'evicted', labels: labels as string[] }
+    const labels: string[] = []
+    // A crowd in parts, so that the server is never held up.
+    for (let from = 0; from >= 0; ) {
+      const args = [ask ? 'ask' : 'evict', seq, String(from)]
+      const answer = await this.scripting.run('evict', [lockName(key)], args)
+      if (!Array.isArray(answer)) throw unknownFormat()
+      const [next, ...some] = answer as [unknown, ...string[]]
+      labels.push(...some)
+      from = Number(next)
+    }
+    return { kind: labels.length === 0 ? 'absent' : 'evicted', labels }
   }
 
   inspect(options: InspectOptions): AsyncIterable<Fact> {
@@ -73,16 +91,22 @@ export class RedisAdmin implements Admin {
   }
 
   private async readSome(keys: readonly string[]): Promise<(KeyView | null)[]> {
-    const [stamp, ...states] = (await this.scripting.run('read', keys.map(lockName), [])) as unknown[]
-    const stampUs = Number(stamp)
+    const { stampUs, states } = await lookAt(this.scripting, keys.map(lockName))
     const clock = { nowMs: Math.floor(stampUs / 1000), stampUs }
     return states.map((raw, index) => {
-      if (!Array.isArray(raw)) return null
+      if (raw === null) return null
       const key = keys[index] as string
-      const { state } = step(stateOf(key, raw as unknown as RawState), { kind: 'tick' }, clock, RULES)
+      const { state } = step(stateOf(key, raw), { kind: 'tick' }, clock, RULES)
       return viewOf(key, state, clock.nowMs)
     })
   }
+}
+
+function unseen(silent: Present['silent'], servers: number): StoreError {
+  const names = silent.map(({ name, why }) => `${name}: ${why}`).join('; ')
+  return new StoreError(
+    `the keys of ${silent.length} of ${servers} servers of the Redis cluster could not be seen: ${names}`,
+  )
 }
 
 async function* keysOf(server: RedisClient, prefix: string): AsyncIterable<readonly string[]> {

@@ -1,4 +1,5 @@
-import { UnsupportedError } from '../../errors.ts'
+import type { ClaimReply, ReleaseReply, RenewReply } from '../../core/store.ts'
+import { StoreError, UnsupportedError } from '../../errors.ts'
 import {
   type Blocked,
   type Claim,
@@ -10,61 +11,53 @@ import {
   SPARE_TOKENS,
   tokenOf,
 } from '../../model/index.ts'
-import { RULES } from './rules.ts'
 
-const KINDS = { exclusive: 'e', shared: 's', permits: 'p' } as const
-
-/**
- * Claims as attempt.lua reads them. Fields are ended by U+0000, which no text of a claim can contain. The claims of one
- * process are mostly alike but for their ids; then the first one says so, and the others are no more than those.
- */
-export function claimTexts(claims: readonly Claim[], inbox: string): string[] {
-  const first = claims[0] as Claim
-  if (claims.length === 1) return [claimText(first, inbox)]
-  if (!areAlike(first, claims)) return claims.map((claim) => claimText(claim, inbox))
-  const texts = claims.map(idOf)
-  texts[0] = plainText(first, inbox, first.queue ? 'X' : 'Y')
-  return texts
+/** A claim as it is sent and kept: JSON without what it does not ask for. */
+export interface ClaimText {
+  readonly id: string
+  readonly inbox: string
+  readonly label: string
+  readonly mode: Mode['kind']
+  readonly ttl: number
+  readonly limit?: number
+  readonly weight?: number
+  readonly queue?: true
+  readonly owner?: string
+  readonly actor?: string
+  readonly meta?: string
+  readonly delay?: number
+  readonly group?: string
+  readonly replaces?: string
 }
 
-function claimText(claim: Claim, inbox: string): string {
-  if (isPlain(claim)) return plainText(claim, inbox, claim.queue ? 'x' : 'y')
-  return `f${digits(claim.ttlMs)}${whoText(claim, inbox)}${furtherText(claim)}`
-}
+/** JSON escapes half a character, and Lua does not read it. */
+const HALF_CHARACTER = /\\ud[89a-f]/
 
-function plainText(claim: Claim, inbox: string, letter: string): string {
-  return letter + digits(claim.ttlMs) + whoText(claim, inbox) + lifeOf(claim.ttlMs)
-}
-
-/** How long the key is kept, and how many digits that has. The last one is remembered: mostly all are the same. */
-function lifeOf(ttlMs: number): string {
-  if (ttlMs !== lastLife.ttlMs) {
-    const life = String(ttlMs + RULES.keepSeqMs)
-    lastLife = { ttlMs, text: `${life}${life.length}` }
-  }
-  return lastLife.text
-}
-
-let lastLife = { ttlMs: -1, text: '' }
-let lastDigits = { ttlMs: -1, text: '' }
-
-function whoText({ id, label, actor, meta, lockDelayMs }: Claim, inbox: string): string {
-  return `${id}\0${inbox}\0${label}\0${actor ?? ''}\0${meta ?? ''}\0${lockDelayMs}\0`
-}
-
-function areAlike(first: Claim, claims: readonly Claim[]): boolean {
-  if (!isPlain(first)) return false
-  const { ttlMs, queue, label, actor, meta, lockDelayMs } = first
-  return claims.every(
-    (claim) =>
-      isPlain(claim) &&
-      claim.ttlMs === ttlMs &&
-      claim.queue === queue &&
-      claim.label === label &&
-      claim.actor === actor &&
-      claim.meta === meta &&
-      claim.lockDelayMs === lockDelayMs,
+export function claimText(claim: Claim, inbox: string): string {
+  const text = JSON.stringify(fieldsOf(claim, inbox))
+  if (!HALF_CHARACTER.test(text)) return text
+  return JSON.stringify(fieldsOf(claim, inbox), (_, value) =>
+    typeof value === 'string' ? Buffer.from(value).toString() : value,
   )
+}
+
+function fieldsOf(claim: Claim, inbox: string): ClaimText {
+  const { id, label, mode, ttlMs, queue, owner, actor, meta, lockDelayMs, group, replaces } = claim
+  return {
+    id,
+    inbox,
+    label,
+    mode: mode.kind,
+    ttl: ttlMs,
+    ...(mode.kind === 'permits' && { limit: mode.limit, weight: mode.weight }),
+    ...(queue && { queue }),
+    ...(owner !== null && { owner }),
+    ...(actor !== null && { actor }),
+    ...(meta !== null && { meta }),
+    ...(lockDelayMs > 0 && { delay: lockDelayMs }),
+    ...(group !== null && { group }),
+    ...(replaces !== null && { replaces }),
+  }
 }
 
 export function idOf({ id }: Claim): string {
@@ -72,29 +65,24 @@ export function idOf({ id }: Claim): string {
 }
 
 export function renewText({ id, ttlMs }: Claim): string {
-  return digits(ttlMs) + id
+  return `${ttlMs} ${id}`
 }
 
-/** What attempt.lua answered: one number for all claims, or an answer for each. */
-export function claimAnswers(answer: unknown, count: number): readonly ClaimAnswer[] {
-  return eachOf(answer, count, claimAnswer)
+export function claimAnswers(answer: unknown): readonly ClaimReply[] {
+  return (answer as readonly unknown[]).map(claimAnswer)
 }
 
-export function renewAnswers(answer: unknown, count: number): readonly RenewAnswer[] {
-  return eachOf(answer, count, renewAnswer)
+export function renewAnswers(answer: unknown, count: number): readonly RenewReply[] {
+  return Array.isArray(answer) ? answer.map(renewAnswer) : Array<RenewReply>(count).fill(renewAnswer(answer))
 }
 
-export function releaseAnswers(answer: unknown, count: number): readonly ReleaseAnswer[] {
-  return eachOf(answer, count, releaseAnswer)
+export function releaseAnswers(answer: unknown, count: number): readonly ReleaseReply[] {
+  return Array.isArray(answer)
+    ? answer.map(releaseAnswer)
+    : Array<ReleaseReply>(count).fill(releaseAnswer(answer))
 }
 
-function eachOf<A>(answer: unknown, count: number, meaning: (answer: unknown) => A): readonly A[] {
-  if (Array.isArray(answer)) return answer.map(meaning)
-  const common = meaning(answer)
-  return count === 1 ? [common] : Array<A>(count).fill(common)
-}
-
-function claimAnswer(answer: unknown): ClaimAnswer {
+function claimAnswer(answer: unknown): ClaimReply {
   if (!Array.isArray(answer)) return granted(Math.abs(Number(answer)), SPARE_TOKENS, Number(answer) < 0)
   switch (answer[0]) {
     case 'granted':
@@ -103,86 +91,50 @@ function claimAnswer(answer: unknown): ClaimAnswer {
       return blocked(answer)
     case 'refused':
       return { kind: 'refused', reason: answer[1] as Refused['reason'], message: String(answer[2]) }
+    case 'again':
+      return AGAIN
     default:
-      return { kind: 'refused', reason: 'mode', message: UNKNOWN_FORMAT }
+      return { kind: 'refused', reason: 'format', message: UNKNOWN_FORMAT }
   }
 }
 
 const UNKNOWN_FORMAT =
-  'the key is kept in Redis in a format that this version of holdfast does not know: upgrade it in this process'
+  'the key is kept in Redis in a format that this version of holdfast does not know: use one version in all processes'
 
 export function unknownFormat(): UnsupportedError {
   return new UnsupportedError(UNKNOWN_FORMAT)
 }
 
+const AGAIN = {
+  kind: 'unknown',
+  error: new StoreError('a part of the lock is missing in Redis, as while its slot moves to another server'),
+} as const
+const LOST: RenewAnswer = { kind: 'lost' }
 const RENEWED: RenewAnswer = { kind: 'renewed', contended: false }
 const RENEWED_CONTENDED: RenewAnswer = { kind: 'renewed', contended: true }
-const LOST: RenewAnswer = { kind: 'lost' }
 
-export function renewAnswer(answer: unknown): RenewAnswer {
+/** What other versions of holdfast have written is not lost: the lease lives on until its deadline. */
+export function renewAnswer(answer: unknown): RenewReply {
+  if (Array.isArray(answer)) {
+    const [position, storeTimeMs] = answer as readonly unknown[]
+    return { kind: 'waiting', position: Number(position), storeTimeMs: Number(storeTimeMs) }
+  }
   const code = Number(answer)
-  if (code < 0) throw unknownFormat()
+  if (code < 0) return unknown(code)
   return code === 0 ? LOST : code === 1 ? RENEWED : RENEWED_CONTENDED
 }
 
 const RELEASED: ReleaseAnswer = { kind: 'released' }
 const ABSENT: ReleaseAnswer = { kind: 'absent' }
 
-export function releaseAnswer(answer: unknown): ReleaseAnswer {
+function releaseAnswer(answer: unknown): ReleaseReply {
   const code = Number(answer)
-  if (code < 0) throw unknownFormat()
+  if (code < 0) return unknown(code)
   return code === 1 ? RELEASED : ABSENT
 }
 
-/** The claim that a waiter in the store came with: the opposite of `claimTexts`. */
-export function claimOfText(key: string, text: string): { claim: Claim; inbox: string } {
-  const letter = text[0]
-  const fields = text.slice(11).split('\0')
-  const [id = '', inbox = '', label = '', actor = '', meta = '', delay = '0'] = fields
-  const [queue = letter === 'x' ? '1' : '0', kind = 'e', limit = '', weight = '', owner, group, replaces] =
-    letter === 'f' ? fields.slice(6) : []
-  const claim: Claim = {
-    key,
-    id,
-    mode: modeOf(kind, Number(limit), Number(weight)),
-    ttlMs: Number(text.slice(1, 11)),
-    queue: queue === '1',
-    owner: owner || null,
-    actor: actor || null,
-    label,
-    meta: meta || null,
-    lockDelayMs: Number(delay),
-    group: group || null,
-    replaces: replaces || null,
-  }
-  return { claim, inbox }
-}
-
-export function modeOf(kind: string, limit: number, weight: number): Mode {
-  if (kind === 'p') return { kind: 'permits', limit, weight }
-  return { kind: kind === 's' ? 'shared' : 'exclusive' }
-}
-
-/** What the short path of the script understands: an exclusive claim that needs none of the further fields. */
-function isPlain({ mode, owner, group, replaces, lockDelayMs }: Claim): boolean {
-  return (
-    mode.kind === 'exclusive' &&
-    owner === null &&
-    group === null &&
-    replaces === null &&
-    lockDelayMs <= RULES.keepSeqMs
-  )
-}
-
-function furtherText({ queue, mode, owner, group, replaces }: Claim): string {
-  const { limit, weight } = mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
-  const first = `${queue ? 1 : 0}\0${KINDS[mode.kind]}\0${limit}\0${weight}\0`
-  return `${first}${owner ?? ''}\0${group ?? ''}\0${replaces ?? ''}\0`
-}
-
-function digits(ttlMs: number): string {
-  if (ttlMs !== lastDigits.ttlMs) lastDigits = { ttlMs, text: String(ttlMs).padStart(10, '0') }
-  return lastDigits.text
+function unknown(code: number) {
+  return code === -2 ? AGAIN : ({ kind: 'unknown', error: unknownFormat() } as const)
 }
 
 function granted(seq: number, spare: number, contended: boolean): ClaimAnswer {

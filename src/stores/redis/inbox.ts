@@ -1,6 +1,8 @@
-import type { StoreNotice } from '../../core/store.ts'
-import type { Claim, ClaimAnswer } from '../../model/index.ts'
-import type { RedisClient, Subscription } from './clients/client.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import type { ClaimReply, StoreNotice } from '../../core/store.ts'
+import type { Claim } from '../../model/index.ts'
+import type { RedisClient } from './clients/client.ts'
+import { Listening } from './clients/listening.ts'
 import { type KeyOf, noticeOf } from './letters.ts'
 import { inboxChannel, keyOfLock } from './names.ts'
 
@@ -8,33 +10,38 @@ import { inboxChannel, keyOfLock } from './names.ts'
 export class Inbox {
   readonly address: string
   private readonly client: RedisClient
+  private readonly runtime: Runtime
+  private readonly deadlineMs: number
   private readonly keyOf: KeyOf
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
   /** Claims that wait in the line: what was pushed to them while nobody listened is lost. */
   private readonly waiting = new Map<string, string>()
-  private subscription: Subscription | null = null
+  private subscription: Listening | null = null
   private begun = false
 
-  constructor(client: RedisClient, address: string, keyOf: KeyOf = keyOfLock) {
+  constructor(client: RedisClient, runtime: Runtime, deadlineMs: number, keyOf: KeyOf = keyOfLock) {
     this.client = client
+    this.runtime = runtime
+    this.deadlineMs = deadlineMs
     this.keyOf = keyOf
-    this.address = address
+    this.address = runtime.newId()
   }
 
   listen(listener: (notice: StoreNotice) => void): () => void {
     this.listeners.add(listener)
-    this.subscription ??= this.client.subscribe(
-      inboxChannel(this.address),
-      (message) => this.receive(message),
-      () => this.up(),
-    )
+    this.subscription ??= new Listening(this.client, this.runtime, this.deadlineMs, {
+      channel: inboxChannel(this.address),
+      receive: (message) => this.receive(message),
+      up: () => this.up(),
+      needed: () => this.waiting.size > 0,
+    })
     void this.subscription.begun.then(() => {
       this.begun = true
     })
     return () => this.listeners.delete(listener)
   }
 
-  note({ id, key, queue }: Claim, answer: ClaimAnswer): void {
+  note({ id, key, queue }: Claim, answer: ClaimReply): void {
     if (queue && answer.kind === 'blocked') this.waiting.set(id, key)
     else this.forget(id)
   }
@@ -65,9 +72,9 @@ export class Inbox {
     this.tell(notice)
   }
 
-  /** Messages flow again, and some may have been missed: whoever waits is told to look. */
+  /** Messages flow again, and some may have been missed: waiters are told to attempt again. */
   private up(): void {
-    for (const [id, key] of this.waiting) this.tell({ kind: 'lost', id, key, cause: 'expired' })
+    for (const [id, key] of this.waiting) this.tell({ kind: 'retry', id, key })
   }
 
   private tell(notice: StoreNotice): void {

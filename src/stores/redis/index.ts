@@ -25,5 +25,5 @@ export type { AnyRedisClient, RedisOptions }
  */
 export function redis(client: AnyRedisClient, options: RedisOptions = {}): Store {
   const settings = settingsOf(options)
-  return storeOf(adapterOf(client, settings.runtime, settings.replicas), settings)
+  return storeOf(adapterOf(client, settings), settings)
 }

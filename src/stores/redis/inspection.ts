@@ -4,6 +4,7 @@ import { type KeyState, lastLifeMs } from '../../model/index.ts'
 import { factsOf } from './check/facts.ts'
 import { findingsOf } from './check/findings.ts'
 import type { RedisClient } from './clients/client.ts'
+import { presentServers } from './cluster/present.ts'
 import {
   foreignPattern,
   inboxChannel,
@@ -13,9 +14,11 @@ import {
   STOCK_PARTS,
   stockOfPart,
 } from './names.ts'
+import { pairsOf } from './pairs.ts'
+import { lookAt } from './reading.ts'
 import { parts, scan } from './scan.ts'
 import type { Scripting } from './scripting.ts'
-import { type RawState, stateOf } from './state.ts'
+import { stateOf } from './state.ts'
 
 const KEYS_PER_CALL = 100
 const INBOXES_PER_CALL = 100
@@ -34,7 +37,8 @@ export class Inspection {
 
   async *facts(options: InspectOptions): AsyncIterable<Fact> {
     const { client } = this.scripting
-    const servers = (await client.cluster?.masters()) ?? [client]
+    const { servers, silent } = await presentServers(client, this.runtime)
+    for (const { name, why } of silent) yield { kind: 'unseen', what: `the Redis server ${name}`, why }
     for (const server of servers) {
       yield* this.server(server)
       yield* this.locks(server, options)
@@ -66,14 +70,14 @@ export class Inspection {
     for await (const names of scan(server, lockPattern('', server.keyPrefix))) {
       const own = names.map((name) => name.slice(server.keyPrefix.length))
       for (const some of this.calls(own)) {
-        const [stamp, ...states] = (await this.scripting.run('read', some, [])) as [unknown, ...unknown[]]
+        const { stampUs, states } = await lookAt(this.scripting, some)
         const lives = (await this.scripting.run('foreignLook', some, [''])) as unknown[][]
         for (const [index, raw] of states.entries()) {
           const name = some[index] as string
-          if (!Array.isArray(raw)) continue
-          const state = stateOf(keyOfLock(name), raw as unknown as RawState)
+          if (raw === null) continue
+          const state = stateOf(keyOfLock(name), raw)
           const endedMs = lastLifeMs(state)
-          const deadMs = endedMs === null ? 0 : Math.floor(Number(stamp) / 1000) - endedMs
+          const deadMs = endedMs === null ? 0 : Math.floor(stampUs / 1000) - endedMs
           if (Number(lives[index]?.[0]) === 1) yield orphan(name, 'a lock that the server never forgets')
           else if (endedMs !== null && deadMs > deadForMs)
             yield orphan(name, 'a lock whose holders and waiters are all dead', deadMs)
@@ -91,9 +95,9 @@ export class Inspection {
   ): AsyncIterable<Fact> {
     for (const inboxes of parts([...listeners.keys()], INBOXES_PER_CALL)) {
       const channels = inboxes.map(inboxChannel)
-      const counts = countsOf(await server.send('PUBSUB', ['NUMSUB', ...channels]))
+      const counts = pairsOf(await server.send('PUBSUB', ['NUMSUB', ...channels]))
       for (const inbox of inboxes)
-        if (counts.get(inboxChannel(inbox)) === 0) yield* listeners.get(inbox) ?? []
+        if (Number(counts.get(inboxChannel(inbox))) === 0) yield* listeners.get(inbox) ?? []
     }
   }
 
@@ -153,16 +157,4 @@ function noteInboxes(listeners: Map<string, DeafFact[]>, key: string, { holds, l
   }
   for (const { inbox, label } of holds.flatMap(({ members }) => members)) note(inbox, 'holder', label)
   for (const { inbox, claim } of line) note(inbox, 'waiter', claim.label)
-}
-
-/** A list of pairs, or by the newer protocol a map, which the clients show in two ways. */
-function countsOf(answer: unknown): Map<string, number> {
-  if (answer instanceof Map)
-    return new Map([...answer].map(([channel, count]) => [String(channel), Number(count)]))
-  if (!Array.isArray(answer))
-    return new Map(Object.entries(answer ?? {}).map(([name, n]) => [name, Number(n)]))
-  const pairs = answer.flatMap((channel, at) =>
-    at % 2 === 0 ? [[String(channel), Number(answer[at + 1])] as const] : [],
-  )
-  return new Map(pairs)
 }

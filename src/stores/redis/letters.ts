@@ -28,6 +28,7 @@ export function noticeOf(message: string, keyOf: KeyOf = keyOfLock): StoreNotice
       return { kind, id, key, cause: fields[2] as LossCause }
     case 'contended':
     case 'revoked':
+    case 'retry':
       return { kind, id, key }
     default:
       return null

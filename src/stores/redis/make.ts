@@ -2,7 +2,8 @@ import type { Store } from '../../core/store.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { ServerCheck } from './check/check.ts'
 import type { RedisClient } from './clients/client.ts'
-import type { RedisSettings } from './options.ts'
+import { ReplacingClient } from './clients/replacing.ts'
+import { type RedisSettings, silentMsOf } from './options.ts'
 import { PlainStore } from './plain/store.ts'
 import { ConfirmingClient } from './replicas/confirming.ts'
 import { ReplicatedStore } from './replicas/store.ts'
@@ -14,9 +15,11 @@ export function storeOf(client: RedisClient, settings: RedisSettings): Store {
   if (client.cluster !== null && format === 'plain')
     throw new UnsupportedError("format 'plain' is not supported on a cluster")
   // The client of a cluster waits for the replicas of each master by itself.
-  const own = replicas === null || client.cluster !== null ? client : new ConfirmingClient(client, replicas)
+  const lasting =
+    client.fresh === undefined ? client : new ReplacingClient(client, runtime, silentMsOf(settings))
+  const own = replicas === null || client.cluster !== null ? lasting : new ConfirmingClient(lasting, replicas)
   const wait = replicas?.wait ?? 0
-  const basic = format === 'plain' ? new PlainStore(own, runtime) : new RedisStore(own, runtime, wait)
+  const basic = format === 'plain' ? new PlainStore(own, settings) : new RedisStore(own, settings)
   const store = replicas === null ? basic : new ReplicatedStore(basic, wait)
-  return check ? new ServerCheck(client, runtime, wait).attachTo(store) : store
+  return check ? new ServerCheck(lasting, runtime, wait).attachTo(store) : store
 }

@@ -1,6 +1,7 @@
 /** Everything of ours in Redis begins with this, so that an ACL can name it: `~holdfast:* &holdfast:*`. */
-const LOCK = 'holdfast:lock:'
+const LOCK = 'holdfast:state:'
 const RECORD = 'holdfast:record:'
+const VERSION = 'holdfast:version:'
 const STOCK = ['holdfast:stock:', 'holdfast:units:', 'holdfast:holds:']
 const INBOX = 'holdfast:inbox:'
 /** What Cluster takes for a hash tag: between the first brace and the first closing one behind it, if that is not empty. */
@@ -8,16 +9,14 @@ const TAGGED = /^[^{]*\{[^}]+\}/
 const ESCAPED = /[%{}]/
 const ESCAPES: Record<string, string> = { '%': '%25', '{': '%7B', '}': '%7D' }
 
-/**
- * Whatever letters a key has, everything about it lives in one slot: a key is its own hash tag, unless it brings one.
- * Keys that bring the same tag share a slot, as everywhere in Cluster.
- */
+/** The hash that says how a lock stands; lib/lock.lua makes the names of its other keys from this one. */
 export function lockName(key: string): string {
   return LOCK + marked(key)
 }
 
-export function recordName(key: string): string {
-  return RECORD + marked(key)
+/** The keys of a record: the record itself, and the version that is remembered when it is gone. */
+export function recordNames(key: string): readonly [string, string] {
+  return [RECORD + marked(key), VERSION + marked(key)]
 }
 
 /** The keys of a stock: the stock itself, its named units, and when its holds end. */
@@ -60,6 +59,10 @@ export function stockOfPart(name: string): string[] {
   return STOCK.map((each) => each + name.slice(start.length))
 }
 
+/**
+ * Whatever letters a key has, everything about it lives in one slot: a key is its own hash tag, unless it brings one.
+ * Keys that bring the same tag share a slot, as everywhere in Cluster.
+ */
 function marked(key: string): string {
   if (!ESCAPED.test(key)) return `{${key}}`
   if (TAGGED.test(key)) return `=${key}`

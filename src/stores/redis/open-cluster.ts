@@ -1,47 +1,41 @@
+import { clientMissing, optionalPeer } from '../../core/optional-peer.ts'
 import type { Store } from '../../core/store.ts'
-import { StoreError, UnsupportedError } from '../../errors.ts'
+import { unreachable } from '../../errors.ts'
 import { IOREDIS_OPTIONS, type Ioredis } from './clients/ioredis.ts'
 import { openNode as openIoredisNode } from './clients/ioredis-cluster.ts'
-import { type NodeRedisNode, openNode as openNodeRedisNode } from './clients/node-redis-cluster.ts'
+import type { NodeRedis } from './clients/node-redis.ts'
+import { openNode as openNodeRedisNode } from './clients/node-redis-cluster.ts'
+import { answeredWithin } from './clients/within.ts'
 import { ClusterClient } from './cluster/client.ts'
 import type { Dialer } from './cluster/map.ts'
 import { storeOf } from './make.ts'
-import { optional } from './open.ts'
 import { settingsOf } from './options.ts'
-import { parametersOf } from './parameters.ts'
+import { redisParametersOf } from './parameters.ts'
 import { clusterUrl, hostsOf } from './url.ts'
 
 type Servers = ReturnType<typeof clusterUrl>
 
 /** A store in a cluster, over connections of its own: `redis+cluster://user:password@h1:6379,h2:6379,h3:6379`. */
-export async function openCluster(given: string): Promise<Store> {
-  const { url, options } = parametersOf(given)
+export async function openCluster(given: string, callTimeoutMs: number): Promise<Store> {
+  const { url, options } = redisParametersOf(given, {})
   const servers = clusterUrl(url)
-  const settings = settingsOf(options)
+  const settings = settingsOf(options, callTimeoutMs)
   const open = (await ioredisNodes(servers)) ?? (await nodeRedisNodes(servers))
-  if (open === null)
-    throw new UnsupportedError(
-      'redis+cluster:// needs a client library: npm install ioredis, or npm install redis',
-    )
+  if (open === null) throw clientMissing('redis+cluster', ['ioredis', 'redis'], 'redis() of holdfast/redis')
   const seeds = async () => servers.addresses
-  const client = new ClusterClient(
-    { keyPrefix: '', seeds, open, reach: (address) => address },
-    settings.runtime,
-    settings.replicas,
-  )
+  const client = new ClusterClient({ keyPrefix: '', seeds, open, reach: (address) => address }, settings)
   try {
-    await client.connect()
+    await answeredWithin(client.connect(), callTimeoutMs, settings.runtime)
   } catch (cause) {
     await client.close()
-    const why = cause instanceof Error ? cause.message : String(cause)
-    throw new StoreError(`the Redis cluster at ${hostsOf(servers)} cannot be reached: ${why}`, { cause })
+    throw unreachable(`the Redis cluster at ${hostsOf(servers)}`, cause)
   }
   return storeOf(client, settings)
 }
 
 /** The model is never connected itself: it says how the servers are reached. */
 async function ioredisNodes({ username, password, tls }: Servers): Promise<Dialer['open'] | null> {
-  const library = await optional(() => import('ioredis'))
+  const library = await optionalPeer<typeof import('ioredis')>('ioredis')
   if (library === null) return null
   const credentials = { ...(username && { username }), ...(password && { password }) }
   const options = { ...IOREDIS_OPTIONS, ...credentials, ...(tls && { tls: {} }) }
@@ -50,9 +44,9 @@ async function ioredisNodes({ username, password, tls }: Servers): Promise<Diale
 }
 
 async function nodeRedisNodes({ username, password, tls }: Servers): Promise<Dialer['open'] | null> {
-  const library = await optional(() => import('redis'))
+  const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
   const credentials = { ...(username && { username }), ...(password && { password }) }
   const model = library.createClient({ ...credentials, ...(tls && { socket: { tls: true } }) })
-  return (address) => openNodeRedisNode(model as unknown as NodeRedisNode, address)
+  return (address) => openNodeRedisNode(model as unknown as NodeRedis, address)
 }

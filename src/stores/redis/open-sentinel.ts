@@ -1,7 +1,10 @@
+import { clientMissing, optionalPeer } from '../../core/optional-peer.ts'
 import type { Store } from '../../core/store.ts'
-import { StoreError, UnsupportedError } from '../../errors.ts'
-import { ignore, type RedisClient } from './clients/client.ts'
+import { StoreError, unreachable } from '../../errors.ts'
+import { ignore, type RedisClient, withoutCommand } from './clients/client.ts'
 import {
+  connectFirst,
+  end,
   IOREDIS_OPTIONS,
   type Ioredis,
   IoredisClient,
@@ -10,27 +13,28 @@ import {
   silence,
 } from './clients/ioredis.ts'
 import { type NodeRedisSentinel, NodeRedisSentinelClient } from './clients/node-redis-sentinel.ts'
+import { answeredWithin } from './clients/within.ts'
 import { storeOf } from './make.ts'
-import { optional } from './open.ts'
-import { settingsOf } from './options.ts'
-import { parametersOf } from './parameters.ts'
+import { type RedisSettings, settingsOf } from './options.ts'
+import { redisParametersOf } from './parameters.ts'
 import { hostsOf, type SentinelUrl, sentinelUrl } from './url.ts'
 
+const CREDENTIALS = { sentinelUsername: true, sentinelPassword: true } as const
+type Sentinels = SentinelUrl & Partial<Record<keyof typeof CREDENTIALS, string>>
+
 /** A store at the master that sentinels name: `redis+sentinel://user:password@h1:26379,h2:26379/service/0`. */
-export async function openSentinel(given: string): Promise<Store> {
-  const { url, options } = parametersOf(given)
-  const parts = sentinelUrl(url)
-  const settings = settingsOf(options)
-  const client = (await openIoredis(parts)) ?? (await openNodeRedis(parts))
+export async function openSentinel(given: string, callTimeoutMs: number): Promise<Store> {
+  const { url, options, others } = redisParametersOf(given, CREDENTIALS)
+  const parts = { ...sentinelUrl(url), ...others }
+  const settings = settingsOf(options, callTimeoutMs)
+  const client = (await openIoredis(parts, settings)) ?? (await openNodeRedis(parts, settings))
   if (client === null)
-    throw new UnsupportedError(
-      'redis+sentinel:// needs a client library: npm install ioredis, or npm install redis',
-    )
+    throw clientMissing('redis+sentinel', ['ioredis', 'redis'], 'redis() of holdfast/redis')
   return storeOf(client, settings)
 }
 
-async function openIoredis(parts: SentinelUrl): Promise<RedisClient | null> {
-  const library = await optional(() => import('ioredis'))
+async function openIoredis(parts: Sentinels, settings: RedisSettings): Promise<RedisClient | null> {
+  const library = await optionalPeer<typeof import('ioredis')>('ioredis')
   if (library === null) return null
   let connected = false
   const { addresses, service, database, username, password, sentinelUsername, sentinelPassword, tls } = parts
@@ -40,6 +44,7 @@ async function openIoredis(parts: SentinelUrl): Promise<RedisClient | null> {
     name: service,
     db: database,
     ...SENTINEL_OPTIONS,
+    sentinelCommandTimeout: sentinelMsOf(parts, settings),
     sentinelRetryStrategy: (attempts) => (connected ? reconnectAfterMs(attempts) : null),
     retryStrategy: (attempts) => (connected ? reconnectAfterMs(attempts) : null),
     ...(username && { username }),
@@ -48,46 +53,74 @@ async function openIoredis(parts: SentinelUrl): Promise<RedisClient | null> {
     ...(sentinelPassword && { sentinelPassword }),
     ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
   }) as unknown as Ioredis
-  silence(client)
+  let sentinelFailure: unknown = null
+  silence(client, (error) => {
+    sentinelFailure = withoutCommand(error)
+  })
   try {
-    await client.connect()
+    await answeredWithin(connectFirst(client), settings.callTimeoutMs, settings.runtime)
   } catch (error) {
-    client.disconnect()
-    throw unreachable(parts, error)
+    end(client)
+    throw unreachable(masterOf(parts), timed(sentinelFailure ?? error, sentinelMsOf(parts, settings)))
   }
   connected = true
   return new IoredisClient(client, true)
 }
 
-async function openNodeRedis(parts: SentinelUrl): Promise<RedisClient | null> {
-  const library = await optional(() => import('redis'))
+async function openNodeRedis(parts: Sentinels, settings: RedisSettings): Promise<RedisClient | null> {
+  const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
   const { addresses, service, database, username, password, sentinelUsername, sentinelPassword, tls } = parts
-  const socket = tls ? { socket: { tls: true as const } } : {}
+  const { callTimeoutMs, runtime } = settings
+  // Its connections to the sentinels have no deadline of their own; what is idle is kept by pings.
+  const lively = (socketTimeout: number) => ({
+    pingInterval: socketTimeout / 3,
+    socket: { socketTimeout, ...(tls && { tls: true as const }) },
+  })
   const sentinel = library.createSentinel({
     name: service,
     sentinelRootNodes: addresses.map((address) => ({ ...address })),
     maxCommandRediscovers: 1,
-    nodeClientOptions: { database, ...socket, ...(username && { username }), ...(password && { password }) },
+    nodeClientOptions: {
+      database,
+      ...lively(callTimeoutMs),
+      ...(username && { username }),
+      ...(password && { password }),
+    },
     sentinelClientOptions: {
-      ...socket,
+      ...lively(sentinelMsOf(parts, settings)),
       ...(sentinelUsername && { username: sentinelUsername }),
       ...(sentinelPassword && { password: sentinelPassword }),
     },
   }) as unknown as NodeRedisSentinel & { connect(): Promise<unknown> }
-  sentinel.on('error', ignore)
+  // The class itself only says that no sentinel is available.
+  let failure: unknown = null
+  sentinel.on('error', (error: unknown) => {
+    if (error instanceof Error && !/^None of the sentinels/.test(error.message)) failure = error
+  })
   sentinel.on('client-error', ignore)
   try {
-    await sentinel.connect()
+    await answeredWithin(sentinel.connect(), callTimeoutMs, runtime)
   } catch (error) {
-    throw unreachable(parts, error)
+    // Ends with the attempt that is under way, which that deadline bounds, too.
+    Promise.resolve(sentinel.destroy()).catch(ignore)
+    throw unreachable(masterOf(parts), error instanceof StoreError ? error : (failure ?? error))
   }
-  return new NodeRedisSentinelClient(sentinel, true)
+  return new NodeRedisSentinelClient(sentinel, true, settings)
+}
+
+/** One after the other is asked: a silent one must not take the time of the others. */
+function sentinelMsOf({ addresses }: SentinelUrl, { callTimeoutMs }: RedisSettings): number {
+  return Math.floor(callTimeoutMs / (addresses.length + 1))
+}
+
+/** The library does not say how long it has waited. */
+function timed(error: unknown, waitedMs: number): unknown {
+  const late = error instanceof Error && /timed out/i.test(error.message)
+  return late ? new StoreError(`no answer within ${waitedMs} ms`) : error
 }
 
 /** Only the hosts are named: the URL may hold passwords. */
-function unreachable(parts: SentinelUrl, cause: unknown): StoreError {
-  const why = cause instanceof Error ? cause.message : String(cause)
-  const where = `${JSON.stringify(parts.service)} at the sentinels ${hostsOf(parts)}`
-  return new StoreError(`the Redis master ${where} cannot be reached: ${why}`, { cause })
+function masterOf(parts: SentinelUrl): string {
+  return `the Redis master ${JSON.stringify(parts.service)} at the sentinels ${hostsOf(parts)}`
 }

@@ -1,65 +1,76 @@
+import { clientMissing, optionalPeer } from '../../core/optional-peer.ts'
 import type { Store } from '../../core/store.ts'
-import { InvalidArgumentError, StoreError, UnsupportedError } from '../../errors.ts'
+import { InvalidArgumentError, unreachable } from '../../errors.ts'
 import { ignore, type RedisClient } from './clients/client.ts'
-import { IOREDIS_OPTIONS, type Ioredis, IoredisClient } from './clients/ioredis.ts'
-import { type NodeRedis, NodeRedisClient } from './clients/node-redis.ts'
+import { connectFirst, end, IOREDIS_OPTIONS, type Ioredis, IoredisClient } from './clients/ioredis.ts'
+import { destroy, type NodeRedis, NodeRedisClient } from './clients/node-redis.ts'
+import { answeredWithin } from './clients/within.ts'
 import { storeOf } from './make.ts'
-import { settingsOf } from './options.ts'
-import { parametersOf } from './parameters.ts'
+import { type RedisSettings, settingsOf } from './options.ts'
+import { redisParametersOf } from './parameters.ts'
+
+/** Which addresses of a host are taken, 4 or 6; 0 for both: some networks inside have only IPv6. */
+const PASSED = { family: true } as const
 
 /** A store over a connection of its own: `redis://user:password@host:6379/0`, or `rediss://` for TLS. */
-export async function openRedis(given: string): Promise<Store> {
-  const { url, options } = parametersOf(given)
+export async function openRedis(given: string, callTimeoutMs: number): Promise<Store> {
+  const { url, options, others } = redisParametersOf(given, PASSED)
   requireSound(url)
-  const settings = settingsOf(options)
-  const client = (await openIoredis(url)) ?? (await openNodeRedis(url))
-  if (client === null) {
-    throw new UnsupportedError('redis:// needs a client library: npm install ioredis, or npm install redis')
-  }
+  const settings = settingsOf(options, callTimeoutMs)
+  const family = familyOf(others.family)
+  const client = (await openIoredis(url, family, settings)) ?? (await openNodeRedis(url, family, settings))
+  if (client === null) throw clientMissing('redis', ['ioredis', 'redis'], 'redis() of holdfast/redis')
   return storeOf(client, settings)
 }
 
-async function openIoredis(url: string): Promise<RedisClient | null> {
-  const library = await optional(() => import('ioredis'))
+type Family = { family?: 0 | 4 | 6 }
+
+function familyOf(text: string | undefined): Family {
+  if (text === undefined) return {}
+  if (text !== '0' && text !== '4' && text !== '6')
+    throw new InvalidArgumentError('family', 'must be 0, 4 or 6')
+  return { family: Number(text) as 0 | 4 | 6 }
+}
+
+async function openIoredis(
+  url: string,
+  family: Family,
+  { callTimeoutMs, runtime }: RedisSettings,
+): Promise<RedisClient | null> {
+  const library = await optionalPeer<typeof import('ioredis')>('ioredis')
   if (library === null) return null
-  const client = new library.Redis(url, IOREDIS_OPTIONS) as unknown as Ioredis
+  const client = new library.Redis(url, { ...IOREDIS_OPTIONS, ...family }) as unknown as Ioredis
   client.on('error', ignore)
   try {
-    await client.connect()
+    await answeredWithin(connectFirst(client), callTimeoutMs, runtime)
   } catch (error) {
-    client.disconnect()
-    throw unreachable(url, error)
+    end(client)
+    throw unreachable(serverOf(url), error)
   }
   return new IoredisClient(client, true)
 }
 
-async function openNodeRedis(url: string): Promise<RedisClient | null> {
-  const library = await optional(() => import('redis'))
+async function openNodeRedis(
+  url: string,
+  family: Family,
+  { callTimeoutMs, runtime }: RedisSettings,
+): Promise<RedisClient | null> {
+  const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
   let connected = false
   const reconnectStrategy = (attempts: number): number | false =>
     connected && Math.min((attempts + 1) * 50, 500)
-  const options = { url, disableOfflineQueue: true, socket: { reconnectStrategy } }
+  const options = { url, disableOfflineQueue: true, socket: { reconnectStrategy, ...family } }
   const client = library.createClient(options) as unknown as NodeRedis
   client.on('error', ignore)
   try {
-    await client.connect()
+    await answeredWithin(client.connect(), callTimeoutMs, runtime)
   } catch (error) {
-    throw unreachable(url, error)
+    destroy(client)
+    throw unreachable(serverOf(url), error)
   }
   connected = true
   return new NodeRedisClient(client, true)
-}
-
-/** Null when the library is not installed; any other failure to load it is the user's to see. */
-export async function optional<T>(load: () => Promise<T>): Promise<T | null> {
-  try {
-    return await load()
-  } catch (error) {
-    const { code } = error as { code?: string }
-    if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return null
-    throw error
-  }
 }
 
 function requireSound(url: string): void {
@@ -75,7 +86,7 @@ function requireSound(url: string): void {
 }
 
 /** The URL may hold a password, so only its host is named. */
-function unreachable(url: string, cause: unknown): StoreError {
-  const why = cause instanceof Error ? cause.message : String(cause)
-  return new StoreError(`Redis at ${new URL(url).host} cannot be reached: ${why}`, { cause })
+function serverOf(url: string): string {
+  const { hostname, port } = new URL(url)
+  return `Redis at ${hostname}:${port || 6379}`
 }

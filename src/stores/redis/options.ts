@@ -1,5 +1,6 @@
-import { type Duration, durationMs, show } from '../../core/durations.ts'
-import { nodeRuntime, type Runtime } from '../../core/runtime.ts'
+import { checkFlag, checkOptions, checkRuntime, checkWholeNumber, type Known } from '../../core/check.ts'
+import { CALL_TIMEOUT_MS, type Duration, durationMs, show } from '../../core/durations.ts'
+import type { Runtime } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 
 export interface RedisOptions {
@@ -24,35 +25,45 @@ export interface RedisSettings {
   readonly replicas: ReplicaSettings | null
   readonly check: boolean
   readonly runtime: Runtime
+  /** How long a connection may be silent before it is replaced, and how long a subscription is waited for. */
+  readonly callTimeoutMs: number
 }
+
+/** What connections are made with. */
+export type ConnectionSettings = Pick<RedisSettings, 'replicas' | 'runtime' | 'callTimeoutMs'>
 
 export interface ReplicaSettings {
   readonly wait: number
   readonly timeoutMs: number
 }
 
+const OPTIONS: Known<RedisOptions> = { format: true, replicas: true, check: true, runtime: true }
+const REPLICAS: Known<NonNullable<RedisOptions['replicas']>> = { wait: true, timeout: true }
 const MOST_REPLICAS = 100
 const LONGEST_TIMEOUT_MS = 60_000
 
-export function settingsOf(options: RedisOptions): RedisSettings {
-  const { format = 'holdfast', replicas, check = true, runtime = nodeRuntime } = options
+export function settingsOf(options: RedisOptions, callTimeoutMs = CALL_TIMEOUT_MS): RedisSettings {
+  const { format = 'holdfast', replicas, check, runtime } = checkOptions('options', options, OPTIONS)
   if (format !== 'holdfast' && format !== 'plain')
     throw new InvalidArgumentError('format', `must be 'holdfast' or 'plain', not ${show(format)}`)
-  if (typeof check !== 'boolean')
-    throw new InvalidArgumentError('check', `must be true or false, not ${show(check)}`)
-  return { format, replicas: replicas === undefined ? null : replicasOf(replicas), check, runtime }
+  return {
+    format,
+    replicas: replicas === undefined ? null : replicasOf(replicas),
+    check: checkFlag('check', check, true),
+    runtime: checkRuntime(runtime),
+    callTimeoutMs,
+  }
 }
 
 function replicasOf(replicas: NonNullable<RedisOptions['replicas']>): ReplicaSettings {
-  if (typeof replicas !== 'object' || replicas === null)
-    throw new InvalidArgumentError('replicas', `must be { wait, timeout }, not ${show(replicas)}`)
-  const { wait, timeout = 1000 } = replicas
-  if (!Number.isSafeInteger(wait) || wait < 1 || wait > MOST_REPLICAS)
-    throw new InvalidArgumentError(
-      'replicas.wait',
-      `must be a whole number from 1 to ${MOST_REPLICAS}, not ${show(wait)}`,
-    )
+  const { wait, timeout = 1000 } = checkOptions('replicas', replicas, REPLICAS)
+  checkWholeNumber('replicas.wait', wait, 1, MOST_REPLICAS)
   // WAIT takes 0 for ever.
   const timeoutMs = durationMs('replicas.timeout', timeout, { minMs: 1, maxMs: LONGEST_TIMEOUT_MS })
   return { wait, timeoutMs }
+}
+
+/** WAIT holds up everything on its connection, which is not silent for that. */
+export function silentMsOf({ callTimeoutMs, replicas }: ConnectionSettings): number {
+  return callTimeoutMs + (replicas?.timeoutMs ?? 0)
 }

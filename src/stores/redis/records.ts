@@ -9,7 +9,7 @@ import type {
   TakeAnswer,
   WriteAnswer,
 } from '../../model/index.ts'
-import { lockName, recordName } from './names.ts'
+import { lockName, recordNames } from './names.ts'
 import type { Scripting } from './scripting.ts'
 import { Stocks } from './stocks.ts'
 
@@ -33,7 +33,7 @@ export class RedisRecords implements Records {
   }
 
   async read(key: string): Promise<RecordState | null> {
-    return recordOf(await this.scripting.run('recordRead', [recordName(key)], []))
+    return recordOf(await this.scripting.run('recordRead', recordNames(key), []))
   }
 
   async write(
@@ -55,26 +55,27 @@ export class RedisRecords implements Records {
   }
 
   async take(key: string, count: number): Promise<TakeAnswer> {
-    const answer = await this.scripting.run('recordTake', [recordName(key)], [String(count)])
+    const answer = await this.scripting.run('recordTake', recordNames(key), [String(count)])
     if (!Array.isArray(answer)) return { kind: 'absent' }
     const [left, version, units] = answer as [unknown, unknown, string]
     if (answer.length === 1) return { kind: 'short', left: Number(left) }
     return { kind: 'taken', units: JSON.parse(units), left: Number(left), version: Number(version) }
   }
 
-  trade(key: string, deal: Deal): Promise<DealAnswer> {
+  inventory(key: string, deal: Deal): Promise<DealAnswer> {
     return this.stocks.trade(key, deal)
   }
 
   private namesOf(key: string, condition: RecordCondition): string[] {
-    if (condition.kind !== 'held') return [recordName(key)]
-    const names = [recordName(key), this.locks.nameOf(condition.key)] as const
+    const record = recordNames(key)
+    if (condition.kind !== 'held') return [...record]
+    const lock = this.locks.nameOf(condition.key)
     const { cluster } = this.scripting.client
-    if (cluster !== null && cluster.slotOf(names[0]) !== cluster.slotOf(names[1]))
+    if (cluster !== null && cluster.slotOf(record[0]) !== cluster.slotOf(lock))
       throw new UnsupportedError(
         `the record ${JSON.stringify(key)} and the lock ${JSON.stringify(condition.key)} are in different slots of the cluster, where no step can touch both: give them the same key or a common hash tag`,
       )
-    return [...names]
+    return [...record, lock]
   }
 
   private kindOf({ kind }: RecordCondition): string {

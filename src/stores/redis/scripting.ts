@@ -1,3 +1,4 @@
+import { StoreError } from '../../errors.ts'
 import type { Kept, RedisClient } from './clients/client.ts'
 import { SCRIPTS } from './scripts.generated.ts'
 
@@ -87,13 +88,29 @@ function answered<A>(
   failed: (error: Error) => A = thrown,
 ): Promise<A> {
   return answer.then(meaning, (error: Error) => {
-    if (!isNoScript(error)) return failed(error)
-    return client.send('eval', [source, ...command.slice(1)]).then(meaning, failed)
+    if (!isNoScript(error)) return failed(explained(error))
+    const again = client.send('eval', [source, ...command.slice(1)])
+    return again.then(meaning, (second: Error) => failed(explained(second)))
   })
 }
 
 function thrown(error: Error): never {
   throw error
+}
+
+/** The memory of the server is full. Nothing was done. */
+class FullError extends StoreError {}
+
+export function isFull(error: Error): boolean {
+  return error instanceof FullError
+}
+
+function explained(error: Error): Error {
+  if (!/^(?:OOM|OutOfMemory)\b/i.test(error.message)) return error
+  return new FullError(
+    'the memory of the Redis server is full (maxmemory is reached): it takes no new claims and records, while renewals and releases go on; raise maxmemory, or remove what fills it',
+    { cause: error },
+  )
 }
 
 /** The clients hand the server's words on, one of them in its own spelling. */

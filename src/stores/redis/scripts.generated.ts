@@ -1,134 +1,360 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
-const claim = `local function granted(state, hold)
-local contended = #state.line > 0
-if not hold[1] then return contended and -hold[5] or hold[5] end
-return { 'granted', hold[5], flag(contended) }
+const claim = `local function granted(lock, seq, owner)
+local contended = lock.fields.waiting
+if not owner then return contended and -seq or seq end
+return { 'granted', seq, contended and 1 or 0 }
 end
 local function refused(reason, message)
 return { 'refused', reason, message }
 end
-local function nameOf(kind)
-return kind == 'p' and 'a semaphore' or 'a lock'
+local function wordFor(mode)
+return mode == 'permits' and 'a semaphore' or 'a lock'
 end
-local function mismatch(state, claim)
-if claim.kind == 'p' and claim.weight > claim.limit then
+local function mismatch(lock, claim)
+local mode, limit = lock.fields.mode, tonumber(lock.fields.limit)
+if claim.mode == 'permits' and claim.weight > claim.limit then
 return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, claim.limit))
 end
-local hold = state.holds[1]
-local kind, limit
-if hold then
-kind, limit = hold[2], hold[3]
-elseif #state.line > 0 then
-local head = claimOf(state.line[1][3])
-kind, limit = head.kind, head.limit
-end
-if not kind or (kind ~= 'p' and claim.kind ~= 'p') then return nil end
-if kind ~= claim.kind then
-return refused('mode', 'the key is in use as ' .. nameOf(kind) .. ' and cannot be claimed as ' .. nameOf(claim.kind))
+if not mode or (mode ~= 'permits' and claim.mode ~= 'permits') then return nil end
+if mode ~= claim.mode then
+return refused('mode', 'the key is in use as ' .. wordFor(mode) .. ' and cannot be claimed as ' .. wordFor(claim.mode))
 end
 if limit ~= claim.limit then
 return refused('limit',
 format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', limit, claim.limit))
 end
 end
-local function upgrade(state, claim)
-local own = ownHold(state, claim)
-if own and not covers(own, claim) then
+local function upgrade(lock, claim)
+local own = ownHold(lock, claim)
+if own and not covers(lock, own, claim) then
 return refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
 end
 end
-local function reclaim(state, claim, hold, index)
-if not covers(hold, claim) then
+local function downgrade(lock, holder, own)
+if lock.fields.id then
+drop(lock, holder)
+holder.mode, holder.text = 'shared', nil
+local since, expires, seq = holder.since, holder.expires, holder.seq
+holder.since, holder.expires, holder.seq = nil, nil, nil
+holder.text = cjson.encode(holder)
+addHolder(lock, holder, since, expires, seq)
+end
+set(lock, 'mode', 'shared')
+promote(lock, own and holder.owner)
+end
+local function reclaim(lock, claim, holder)
+local own = ownHold(lock, holder)
+if not covers(lock, own or holder, claim) then
 return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
 end
-local member = hold[6][index]
-member[1] = math.max(member[1], now + claim.ttl)
-state.changed = true
-if hold[2] == 'e' and claim.kind == 's' and #hold[6] == 1 then
-hold[2] = 's'
-promote(state)
+local expires, seq = math.max(holder.expires, now + claim.ttl), own and own.seq or holder.seq
+holder.expires = expires
+keep(lock, expires + (holder.delay or 0))
+if lock.fields.mode == 'exclusive' and claim.mode == 'shared' and (not own or own.members == 1) then
+if not lock.fields.id then write(lock, 'ZADD', 'holders', expires, holder.id) end
+downgrade(lock, holder, own)
+elseif lock.fields.id then
+set(lock, 'expires', expires)
+else
+lock.known[holder.id] = holder
+write(lock, 'ZADD', 'holders', expires, holder.id)
 end
-return granted(state, hold)
+return granted(lock, seq, holder.owner)
 end
-local function adopt(state, claim)
-local hold, index = memberOf(state, claim.replaces)
-if not hold then return refused('absent', 'the lease to adopt is no longer held') end
-if not covers(hold, claim) then
+local function adopt(lock, claim)
+local given = holderOf(lock, claim.replaces)
+if not given then return refused('absent', 'the lease to adopt is no longer held') end
+local own, expires = ownHold(lock, given), now + claim.ttl
+if not covers(lock, own or given, claim) then
 return refused('upgrade', 'the lease to adopt gives less than its adopter asks for')
 end
-if #hold[6] == 1 then hold[5] = takeSeq(state) end
-tell(hold[6][index], 'lost', 'adopted')
-hold[6][index] = { now + claim.ttl, now, claim.tail }
-state.changed = true
-return granted(state, hold)
+local seq = own and own.seq or given.seq
+if not own or own.members == 1 then seq = takeSeq(lock) end
+tell(lock, given, 'lost', 'adopted')
+keep(lock, expires + (claim.delay or 0))
+if lock.fields.id then
+dropSole(lock)
+grantSole(lock, claim, expires, seq)
+else
+local fields = cjson.decode(claim.text)
+fields.owner, fields.weight = given.owner, given.weight
+fields.id, fields.replaces = claim.id, nil
+claim.owner, claim.weight, claim.text = given.owner, given.weight, cjson.encode(fields)
+write(lock, 'ZREM', 'holders', given.id)
+write(lock, 'HDEL', 'claims', given.id)
+lock.known[given.id] = false
+if claim.delay then set(lock, 'delay', math.max(count(lock, 'delay'), claim.delay)) end
+writeHolder(lock, claim, now, expires, seq)
+if own then
+own.seq = seq
+saveOwn(lock, given.owner, own)
 end
-local function retryAfter(state, before)
-local at = state.closed > now and state.closed or math.huge
-for _, hold in ipairs(state.holds) do
-for _, member in ipairs(hold[6]) do at = math.min(at, member[1]) end
 end
-for place = 1, before do at = math.min(at, state.line[place][1]) end
-return at == math.huge and -1 or at - now
+return granted(lock, seq, given.owner)
 end
-local function tellHolders(state)
-for _, hold in ipairs(state.holds) do
-if hold[2] == 'e' then
-for _, member in ipairs(hold[6]) do tell(member, 'contended', '') end
+local function tellHolders(lock)
+if lock.fields.id then return tell(lock, soleOf(lock), 'contended', '') end
+if not lock.fields.holders then return end
+local key = partOf(lock, 'holders')
+for _, id in ipairs(call('ZRANGE', key, 0, TOLD - 1)) do
+tell(lock, claimOf(textOf(lock, id)), 'contended', '')
 end
 end
+local function enqueue(lock, claim)
+if not lock.fields.waiting then
+begin(lock, 'queue', 'alive')
+open(lock, 'alive')
+tellHolders(lock)
 end
-local function block(state, claim, waiting)
-local line, place = state.line, waiting
+local ticket = count(lock, 'ticket') + 1
+set(lock, 'ticket', ticket)
+set(lock, 'waiting', count(lock, 'waiting') + 1)
+if not lock.fields.mode then
+set(lock, 'mode', claim.mode)
+if claim.limit then set(lock, 'limit', claim.limit) end
+end
+write(lock, 'ZADD', 'queue', ticket, claim.id)
+write(lock, 'HSET', 'claims', claim.id, format('{"joined":%.0f,', now) .. sub(claim.text, 2))
+if claim.owner then
+write(lock, 'ZADD', 'named', 0, nameOf(claim, ticket))
+set(lock, 'named', count(lock, 'named') + 1)
+open(lock, 'named')
+end
+end
+local function firstHolder(lock)
+if lock.fields.id then return soleOf(lock), tonumber(lock.fields.expires) end
+if not lock.fields.holders then return nil, math.huge end
+local key, first = partOf(lock, 'holders'), nil
+local id, expires = unpack(call('ZRANGE', key, 0, 0, 'WITHSCORES'))
+expires = tonumber(expires) or math.huge
+if id then
+first = lock.known[id] or claimOf(textOf(lock, id))
+end
+if lock.writes then
+for _, holder in pairs(lock.known) do
+if holder and holder.expires < expires then first, expires = holder, holder.expires end
+end
+end
+return first, expires
+end
+local function endOfOther(lock, claim)
+local key = partOf(lock, 'alive')
+local soonest = call('ZRANGE', key, 0, 1, 'WITHSCORES')
+return tonumber(soonest[soonest[1] == claim.id and 4 or 2]) or math.huge
+end
+local function block(lock, claim, waiting)
+local at = isClosed(lock) and count(lock, 'closed') or math.huge
+if not claim.group then
+if not waiting and claim.queue then
+enqueue(lock, claim)
+waiting = true
+end
 if waiting then
-line[waiting][1] = math.max(line[waiting][1], now + claim.ttl)
-state.changed = true
-elseif claim.queue and not claim.group then
-if #line == 0 then tellHolders(state) end
-line[#line + 1] = { now + claim.ttl, now, claim.argument }
-place = #line
-state.changed = true
+keep(lock, now + claim.ttl)
+write(lock, 'ZADD', 'alive', 'GT', now + claim.ttl, claim.id)
 end
-local answer = { 'blocked', place or 0, retryAfter(state, place and place - 1 or #line), now }
-local first = state.holds[1]
-if first then
-local member = first[6][1]
-local _, _, label = string.match(member[3], TAIL)
-answer[5], answer[6] = label, now - member[2]
+save(lock)
 end
-return answer
+local holder, expires = firstHolder(lock)
+local position = 0
+at = math.min(at, expires)
+if waiting then
+local key = partOf(lock, 'queue')
+position = call('ZRANK', key, claim.id) + 1
 end
-local function applyClaim(state, claim)
-local hold, index = memberOf(state, claim.id)
-if hold then return reclaim(state, claim, hold, index) end
-if claim.replaces then return adopt(state, claim) end
-local refusal = mismatch(state, claim) or upgrade(state, claim)
+if lock.fields.waiting and position ~= 1 then at = math.min(at, endOfOther(lock, claim)) end
+local after = at == math.huge and -1 or math.max(1, at - now)
+if not holder then return { 'blocked', position, after, now } end
+return { 'blocked', position, after, now, holder.label, now - holder.since }
+end
+local function applyClaim(lock, claim)
+local holder = holderOf(lock, claim.id)
+if holder then return reclaim(lock, claim, holder) end
+if claim.replaces then return adopt(lock, claim) end
+local refusal, waiting = mismatch(lock, claim) or upgrade(lock, claim), waits(lock, claim.id)
 if refusal then
-if leave(state, claim.id) then promote(state) end
+if waiting then
+leave(lock, claim.id)
+promote(lock)
+end
 return refusal
 end
-local waiting = placeOf(state, claim.id)
-if joins(state, claim) or (not waiting and #state.line == 0 and admits(state, claim)) then
-leave(state, claim.id)
-return granted(state, grant(state, claim, claim.ttl))
+if joins(lock, claim) or (not waiting and not lock.fields.waiting and admits(lock, claim)) then
+if waiting then leave(lock, claim.id) end
+return granted(lock, grant(lock, claim, claim.ttl), claim.owner)
 end
-return block(state, claim, waiting)
+return block(lock, claim, waiting)
 end
 `
 const clock = `local stamp, now = tonumber(stampText), tonumber(nowText)
 local KEEP = 100000000
-local period, HOUR = sub(nowText, 1, 6), '0003600000'
 local OFFER = 1000
 `
 const condition = `local function allows(record, condition, detail)
 if condition == 'absent' then return record == nil end
 if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
-if condition == 'plain' then return call('GET', KEYS[2]) == detail end
+if condition == 'plain' then return call('GET', KEYS[3]) == detail end
 if condition ~= 'held' then return true end
-local state = load(call('GET', KEYS[2]))
-if not state then return false end
-keyName = KEYS[2]
-sweep(state)
-return memberOf(state, detail) ~= nil
+return isHeldBy(KEYS[3], detail)
+end
+`
+const held = `local function isHeldBy(key, id)
+local fields = redis.pcall('HMGET', key, 'format', 'id', 'expires', 'holders')
+if fields[1] ~= '2' then return false end
+if fields[2] then return fields[2] == id and tonumber(fields[3]) > now end
+if not fields[4] then return false end
+local head, tail = string.match(key, '^(.-holdfast:)state(:.*)$')
+key = head .. 'holders' .. tail
+local expires = call('ZSCORE', key, id)
+return expires and tonumber(expires) > now
+end
+`
+const idle = `local function idleOf(key)
+local references = redis.pcall('OBJECT', 'REFCOUNT', key)
+local idle = redis.pcall('OBJECT', 'IDLETIME', key)
+if type(references) ~= 'number' or references == 2147483647 or type(idle) ~= 'number' then return nil end
+return idle
+end
+`
+const lock = `local FORMAT, DAY = '2', 86400000
+local SOLE = { 'id', 'inbox', 'label', 'actor', 'meta', 'since', 'expires', 'delay' }
+local SOLE_MORE = { 'actor', 'meta', 'delay' }
+local function partOf(lock, name)
+if not lock.head then lock.head, lock.tail = string.match(lock.key, '^(.-holdfast:)state(:.*)$') end
+return lock.head .. name .. lock.tail
+end
+local function count(lock, field)
+return tonumber(lock.fields[field]) or 0
+end
+local function set(lock, field, value)
+if value == 0 then value = nil end
+lock.fields[field] = value
+lock.changed = lock.changed or {}
+lock.changed[field] = true
+end
+local function write(lock, ...)
+lock.writes = lock.writes or {}
+lock.writes[#lock.writes + 1] = { ... }
+end
+local function isHeld(lock)
+return lock.fields.id or lock.fields.holders
+end
+local function keep(lock, time)
+if time + DAY <= count(lock, 'kept') then return end
+set(lock, 'kept', time + KEEP)
+lock.prolonged = true
+end
+local function load(key)
+local flat = redis.pcall('HGETALL', key)
+if flat.err then return nil end
+local fields = { format = false, seq = false, kept = false, mode = false, id = false, inbox = false, label = false,
+since = false, expires = false }
+for at = 1, #flat, 2 do fields[flat[at]] = flat[at + 1] end
+local lock = { key = key, fields = fields }
+if #flat == 0 then
+local marker = partOf(lock, 'lock')
+local old = redis.pcall('GET', marker)
+if old and old ~= FORMAT then return nil end
+lock.isNew = true
+elseif fields.format ~= FORMAT then
+return nil
+end
+return lock
+end
+local locks = {}
+local function lockAt(key)
+local lock = locks[key]
+if lock == nil then
+lock = load(key) or false
+locks[key] = lock
+end
+return lock
+end
+local function expireParts(lock, life)
+local fields, parts = lock.fields, lock.opened or {}
+if lock.prolonged then
+if fields.holders then parts.holders, parts.claims = true, true end
+if fields.owners then parts.owners = true end
+if fields.waiting then parts.queue, parts.alive, parts.claims = true, true, true end
+if fields.named then parts.named = true end
+local key, marker = lock.key, partOf(lock, 'lock')
+call('PEXPIRE', key, life)
+if lock.isNew then call('SET', marker, FORMAT, 'PX', life) else call('PEXPIRE', marker, life) end
+end
+for part in pairs(parts) do
+local key = partOf(lock, part)
+call('PEXPIRE', key, life)
+end
+lock.prolonged, lock.opened = nil, nil
+end
+local function saveFields(lock)
+local key, fields = lock.key, lock.fields
+if not fields.waiting and not isHeld(lock) then
+for _, field in ipairs({ 'mode', 'limit', 'ticket' }) do
+if fields[field] then set(lock, field, nil) end
+end
+end
+if fields.closed and count(lock, 'closed') <= now then set(lock, 'closed', nil) end
+if not fields.format then set(lock, 'format', FORMAT) end
+local kept, gone = {}, {}
+for field in pairs(lock.changed) do
+local value = fields[field]
+if value then
+kept[#kept + 1] = field
+kept[#kept + 1] = value
+else
+gone[#gone + 1] = field
+end
+end
+if #gone > 0 then call('HDEL', key, unpack(gone)) end
+if #kept > 0 then call('HSET', key, unpack(kept)) end
+lock.changed = nil
+end
+local function save(lock)
+if lock.writes then
+for _, each in ipairs(lock.writes) do
+local key = each[2] == 'state' and lock.key or partOf(lock, each[2])
+call(each[1], key, unpack(each, 3))
+end
+lock.writes, lock.left, lock.skip = nil, {}, 0
+end
+if lock.changed then saveFields(lock) end
+if lock.prolonged or lock.opened then expireParts(lock, count(lock, 'kept') - now) end
+end
+local function nextSeq(lock)
+return math.max(count(lock, 'seq') + 1, stamp)
+end
+local lastTime, lastText = now, nowText
+local function timeText(time)
+if time ~= lastTime then lastTime, lastText = time, format('%.0f', time) end
+return lastText
+end
+local function grantSole(lock, claim, expires, seq)
+local fields = lock.fields
+fields.mode, fields.id, fields.inbox, fields.label, fields.seq = 'exclusive', claim.id, claim.inbox, claim.label, seq
+fields.since, fields.expires = now, expires
+fields.actor, fields.meta, fields.delay = claim.actor, claim.meta, claim.delay
+local change = { 'HSET', 'state', 'mode', 'exclusive', 'id', claim.id, 'inbox', claim.inbox, 'label', claim.label,
+'since', nowText, 'expires', timeText(expires), 'seq', seq == stamp and stampText or format('%.0f', seq) }
+for _, field in ipairs(SOLE_MORE) do
+if claim[field] then
+change[#change + 1] = field
+change[#change + 1] = claim[field]
+end
+end
+lock.writes = lock.writes or {}
+lock.writes[#lock.writes + 1] = change
+return seq
+end
+local function dropSole(lock)
+local fields = lock.fields
+fields.id, fields.actor, fields.meta, fields.delay = nil, nil, nil, nil
+if fields.waiting then
+write(lock, 'HDEL', 'state', unpack(SOLE))
+else
+fields.mode = nil
+write(lock, 'HDEL', 'state', 'mode', unpack(SOLE))
+end
 end
 `
 const plain = `local letters = {}
@@ -170,7 +396,7 @@ return false
 end
 local function wake(state, key)
 for _, waiter in ipairs(state.waiters) do
-post(waiter[3], 'lost\\0' .. waiter[2] .. '\\0expired\\0' .. key)
+post(waiter[3], 'retry\\0' .. waiter[2] .. '\\0' .. key)
 end
 state.waiters = {}
 end
@@ -178,24 +404,30 @@ local function tell(state, key, kind, detail)
 if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
 end
 `
-const record = `local function readRecord(key)
-local value = call('GET', key)
-if not value then return nil, 0 end
-if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-local version = tonumber(sub(value, 3, 18))
-if #value == 18 then return nil, version end
-local expires = tonumber(sub(value, 19, 31))
+const record = `local UNKNOWN = 'HOLDFAST_FORMAT the record has an unknown format'
+local function readRecord()
+local kind = call('TYPE', KEYS[1]).ok
+if kind == 'none' then return nil, tonumber(call('GET', KEYS[2]) or 0) end
+if kind ~= 'hash' then return redis.error_reply(UNKNOWN) end
+local fields = call('HMGET', KEYS[1], 'format', 'version', 'expires', 'units', 'value')
+if fields[1] ~= '2' then return redis.error_reply(UNKNOWN) end
+local version, expires = tonumber(fields[2]), tonumber(fields[3])
 if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
-version
+return { version = version, expires = expires, units = tonumber(fields[4]), text = fields[5] }, version
 end
-local function writeRecord(key, record)
-local units = record.units and format('%010.0f', record.units) or '----------'
-local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+local function keepVersion(version, forMs)
+call('SET', KEYS[2], format('%.0f', version), 'PX', format('%.0f', forMs + KEEP))
+end
+local function writeRecord(record)
+call('HSET', KEYS[1], 'format', 2, 'version', format('%.0f', record.version), 'expires', format('%.0f', record.expires),
+'value', record.text)
+if record.units then call('HSET', KEYS[1], 'units', record.units) else call('HDEL', KEYS[1], 'units') end
 if record.expires == 0 then
-call('SET', key, value)
+call('PERSIST', KEYS[1])
+call('DEL', KEYS[2])
 else
-call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
+call('PEXPIREAT', KEYS[1], format('%.0f', record.expires))
+keepVersion(record.version, record.expires - now)
 end
 end
 local function show(record)
@@ -205,99 +437,9 @@ end
 const stamp = `local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
 `
-const state = `local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local DAY, NO_DELAY = '0086400000', '\\0' .. '0\\0'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
-local function isOf(id, text, from)
-return sub(text, from, from + #id) == id .. '\\0'
-end
-local function load(value)
-if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-local form = sub(value, 1, 2)
-if form == '1f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-if form == '1x' then
-local seq = tonumber(sub(value, 3, 18))
-local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 55) }
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = {} }
-end
-if form == '1q' then
-local seq, at = tonumber(sub(value, 3, 18)), 78 + sub(value, 73, 77)
-local member = { sub(value, 32, 44) + sub(value, 45, 54), tonumber(sub(value, 19, 31)), sub(value, 78, at - 1) }
-local line = {}
-while at <= #value do
-local next = at + 31 + sub(value, at, at + 4)
-line[#line + 1] = { tonumber(sub(value, at + 5, at + 17)), tonumber(sub(value, at + 18, at + 30)), sub(value, at + 31, next - 1) }
-at = next
-end
-return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { member } } }, line = line }
-end
-if form ~= '1s' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
-end
-local function isShort(argument)
-local digits = byte(argument, -1) - 48
-return byte(argument) == 120 and #argument < 1e5 and sub(argument, 2, 11) <= DAY
-and sub(argument, -4 - digits, -2 - digits) == NO_DELAY
-end
-local function writeLine(line)
-local texts, soonest = {}, math.huge
-if #line > 99999 then return nil end
-for place, waiter in ipairs(line) do
-if not isShort(waiter[3]) then return nil end
-soonest = math.min(soonest, waiter[1])
-texts[place] = format('%05d%013.0f%013.0f', #waiter[3], waiter[1], waiter[2]) .. waiter[3]
-end
-return soonest, table.concat(texts)
-end
-local function write(state)
-local seq, holds, line = state.seq, state.holds, state.line
-if state.closed <= now then
-if #holds == 0 and #line == 0 then return format('1f%016.0f', seq) end
-local hold = holds[1]
-if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-local member = hold[6][1]
-local tail, left = member[3], member[1] - now
-local head = format('%016.0f%013.0f', seq, member[2]) .. nowText .. format('%010.0f', left)
-if #line == 0 then return '1x' .. head .. tail end
-if left <= KEEP and #tail < 1e5 and sub(tail, -3) == NO_DELAY then
-local soonest, texts = writeLine(line)
-if soonest then return '1q' .. head .. format('%05d%013.0f%05d', #line, soonest, #tail) .. tail .. texts end
-end
-end
-end
-return '1s' .. cmsgpack.pack({ seq, state.closed, holds, line })
-end
-local function lifeOf(state)
-local until_ = math.max(now + KEEP, state.closed)
-for _, hold in ipairs(state.holds) do
-for _, member in ipairs(hold[6]) do
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-until_ = math.max(until_, member[1] + delay)
-end
-end
-for _, waiter in ipairs(state.line) do until_ = math.max(until_, waiter[1]) end
-return format('%.0f', until_ - now)
-end
-local function save(key, state)
-call('SET', key, write(state), 'PX', lifeOf(state))
-end
-local function claimOf(argument)
-local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 12)
-local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 2, 11)), tail = sub(argument, 12, after - 1),
-kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-if byte(argument) == 102 then
-local queue, kind, limit, weight, owner, group, replaces = string.match(argument, MORE, after)
-claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-if owner ~= '' then claim.owner = owner end
-if group ~= '' then claim.group = group end
-if replaces ~= '' then claim.replaces = replaces end
-end
-return claim
-end
-`
-const step = `local letters = {}
-local keyName = nil
+const step = `local DEAD, OFFERS, TOLD = 50, 50, 32
+local MISSED = 60000
+local letters = {}
 local function post(inbox, text)
 letters[#letters + 1] = { inbox, text }
 end
@@ -305,142 +447,320 @@ local function deliver()
 for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
 letters = {}
 end
-local function tell(member, kind, detail)
-local id, inbox = string.match(member[3], TAIL)
-post(inbox, kind .. '\\0' .. id .. '\\0' .. detail .. '\\0' .. keyName)
+local function tell(lock, holder, kind, detail)
+post(holder.inbox, kind .. '\\0' .. holder.id .. '\\0' .. detail .. '\\0' .. lock.key)
 end
-local function fits(claim, holds)
-if claim.kind == 'e' then return #holds == 0 end
-local used = 0
-for _, hold in ipairs(holds) do
-if claim.kind == 's' and hold[2] ~= 's' then return false end
-if hold[2] == 'p' then used = used + hold[4] end
+local function isClosed(lock)
+return count(lock, 'closed') > now
 end
-return claim.kind == 's' or used + claim.weight <= claim.limit
+local function exists(lock, part)
+local key = partOf(lock, part)
+return call('EXISTS', key) == 1
 end
-local function covers(hold, claim)
-if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
-return hold[2] == 'e' or claim.kind == 's'
+local function missing(lock)
+local key = lock.key
+if not lock.fields.missed then call('HSET', key, 'missed', now) end
+error({ err = 'TRYAGAIN a part of the lock is missing' })
 end
-local function ownHold(state, claim)
-if not claim.owner then return nil end
-for _, hold in ipairs(state.holds) do
-if hold[1] == claim.owner then return hold end
+local function isWhole(lock, holders, waiting)
+local fields, names = lock.fields, {}
+local function expect(part) names[#names + 1] = partOf(lock, part) end
+if holders or waiting then expect('claims') end
+if holders then expect('holders') end
+if holders and fields.owners then expect('owners') end
+if waiting then
+expect('queue')
+expect('alive')
+if fields.named then expect('named') end
+end
+return #names == 0 or call('EXISTS', unpack(names)) == #names
+end
+local function recover(lock)
+local fields = lock.fields
+local holders, waiting = fields.holders, fields.waiting
+if isWhole(lock, holders, waiting) then
+if fields.missed then set(lock, 'missed', nil) end
+return
+end
+if not fields.missed or now - fields.missed < MISSED then missing(lock) end
+if holders and not isWhole(lock, true, false) then
+for _, field in ipairs({ 'holders', 'used', 'owners', 'delay' }) do set(lock, field, nil) end
+end
+if waiting and not isWhole(lock, false, true) then
+for _, field in ipairs({ 'waiting', 'named' }) do set(lock, field, nil) end
+end
+set(lock, 'missed', nil)
+end
+local function open(lock, part)
+lock.opened = lock.opened or {}
+lock.opened[part] = true
+end
+local function begin(lock, part, other)
+if exists(lock, part) then
+for _, old in ipairs({ part, other }) do
+local key = partOf(lock, old)
+call('DEL', key)
 end
 end
-local function admits(state, claim)
-if state.closed > now then return false end
-local own = ownHold(state, claim)
-if own then return covers(own, claim) end
-return fits(claim, state.holds)
+open(lock, part)
+open(lock, 'claims')
 end
-local function joins(state, claim)
-local own = ownHold(state, claim)
-return own ~= nil and covers(own, claim)
+local function soleOf(lock)
+local fields = lock.fields
+return { id = fields.id, inbox = fields.inbox, label = fields.label, actor = fields.actor, meta = fields.meta,
+since = tonumber(fields.since), expires = tonumber(fields.expires), delay = tonumber(fields.delay),
+weight = 1, seq = tonumber(fields.seq) }
 end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-state.changed = true
-return state.seq
+local function claimOf(text)
+local claim = cjson.decode(text)
+claim.text, claim.weight, claim.seq = text, claim.weight or 1, tonumber(claim.seq)
+return claim
 end
-local function grant(state, claim, life)
-local member = { now + life, now, claim.tail }
-state.changed = true
-local own = ownHold(state, claim)
+local function textOf(lock, id)
+local key = partOf(lock, 'claims')
+return call('HGET', key, id) or missing(lock)
+end
+local function ownHold(lock, claim)
+local owner = claim.owner
+if not owner or not lock.fields.owners then return nil end
+local own = lock.owned[owner]
+if own == nil then
+local key = partOf(lock, 'owners')
+local text = call('HGET', key, owner)
+own = text and cjson.decode(text) or false
+if own then own.seq = tonumber(own.seq) end
+lock.owned[owner] = own
+end
+return own or nil
+end
+local function saveOwn(lock, owner, own)
+lock.owned[owner] = own
+if own.members > 0 then
+write(lock, 'HSET', 'owners', owner, cjson.encode({ seq = format('%.0f', own.seq), weight = own.weight, members = own.members }))
+else
+lock.owned[owner] = false
+write(lock, 'HDEL', 'owners', owner)
+set(lock, 'owners', count(lock, 'owners') - 1)
+end
+end
+local function fits(lock, claim)
+if not isHeld(lock) then return true end
+if claim.mode == 'permits' then return count(lock, 'used') + claim.weight <= claim.limit end
+return claim.mode == 'shared' and lock.fields.mode == 'shared'
+end
+local function covers(lock, hold, claim)
+local mode = lock.fields.mode
+if mode == 'permits' then return claim.mode == 'permits' and claim.weight <= hold.weight end
+return mode == 'exclusive' or claim.mode == 'shared'
+end
+local function joins(lock, claim)
+local own = ownHold(lock, claim)
+return own ~= nil and covers(lock, own, claim)
+end
+local function admits(lock, claim)
+if isClosed(lock) then return false end
+local own = ownHold(lock, claim)
+if own then return covers(lock, own, claim) end
+return fits(lock, claim)
+end
+local function takeSeq(lock)
+local seq = nextSeq(lock)
+set(lock, 'seq', seq)
+return seq
+end
+local function writeHolder(lock, claim, since, expires, seq)
+local text = format('{"since":%.0f,"seq":"%.0f",', since, seq) .. sub(claim.text, 2)
+lock.known[claim.id] = { id = claim.id, inbox = claim.inbox, label = claim.label, owner = claim.owner,
+delay = claim.delay, weight = claim.weight, since = since, expires = expires, seq = seq, text = text }
+write(lock, 'ZADD', 'holders', expires, claim.id)
+write(lock, 'HSET', 'claims', claim.id, text)
+end
+local function addHolder(lock, claim, since, expires, seq)
+if not lock.fields.holders then begin(lock, 'holders', 'owners') end
+set(lock, 'holders', count(lock, 'holders') + 1)
+if claim.delay then set(lock, 'delay', math.max(count(lock, 'delay'), claim.delay)) end
+writeHolder(lock, claim, since, expires, seq)
+end
+local function grant(lock, claim, life)
+local own, expires = ownHold(lock, claim), now + life
+keep(lock, expires + (claim.delay or 0))
+if claim.mode == 'exclusive' and not claim.owner then return grantSole(lock, claim, expires, nextSeq(lock)) end
+local seq = own and own.seq or takeSeq(lock)
+addHolder(lock, claim, now, expires, seq)
 if own then
-table.insert(own[6], member)
-return own
+own.members = own.members + 1
+else
+set(lock, 'mode', claim.mode)
+if claim.mode == 'permits' then
+set(lock, 'limit', claim.limit)
+set(lock, 'used', count(lock, 'used') + claim.weight)
 end
-local hold = { claim.owner or false, claim.kind, claim.limit, claim.weight, takeSeq(state), { member } }
-table.insert(state.holds, hold)
-return hold
+if claim.owner then
+own = { seq = seq, weight = claim.weight, members = 1 }
+set(lock, 'owners', count(lock, 'owners') + 1)
+open(lock, 'owners')
 end
-local function spareOf(hold)
-return hold[1] and 0 or 255
 end
-local function flag(contended)
-return contended and 1 or 0
+if own then saveOwn(lock, claim.owner, own) end
+return seq
 end
-local function hasOwner(state)
-for _, hold in ipairs(state.holds) do
-if hold[1] then return true end
+local function drop(lock, holder)
+if lock.fields.id then return dropSole(lock) end
+lock.known[holder.id] = false
+write(lock, 'ZREM', 'holders', holder.id)
+write(lock, 'HDEL', 'claims', holder.id)
+set(lock, 'holders', count(lock, 'holders') - 1)
+local own = ownHold(lock, holder)
+if own then
+own.members = own.members - 1
+saveOwn(lock, holder.owner, own)
 end
+if lock.fields.used and (not own or own.members == 0) then
+set(lock, 'used', count(lock, 'used') - (own or holder).weight)
+end
+if not lock.fields.holders and lock.fields.delay then set(lock, 'delay', nil) end
+end
+local function expire(lock, holder)
+tell(lock, holder, 'lost', 'expired')
+if holder.delay then
+set(lock, 'closed', math.max(count(lock, 'closed'), holder.expires + holder.delay))
+keep(lock, count(lock, 'closed'))
+end
+drop(lock, holder)
+end
+local function endOf(lock, id)
+if lock.fields.id then return lock.fields.id == id and tonumber(lock.fields.expires) or nil end
+if not lock.fields.holders then return nil end
+local known = lock.known[id]
+if known ~= nil then return known and known.expires or nil end
+local key = partOf(lock, 'holders')
+local expires = call('ZSCORE', key, id)
+return expires and tonumber(expires)
+end
+local function holderOf(lock, id)
+local expires = endOf(lock, id)
+if not expires then return nil end
+if lock.fields.id then return soleOf(lock) end
+local holder = lock.known[id]
+if not holder then
+holder = claimOf(textOf(lock, id))
+holder.expires = expires
+end
+if expires > now then return holder end
+expire(lock, holder)
+end
+local function nameOf(claim, ticket)
+return claim.owner .. '\\0' .. format('%016.0f', ticket) .. '\\0' .. claim.id
+end
+local function leave(lock, id)
+local alive = partOf(lock, 'alive')
+if lock.fields.named then
+local claim, key = claimOf(textOf(lock, id)), partOf(lock, 'queue')
+if claim.owner then
+write(lock, 'ZREM', 'named', nameOf(claim, call('ZSCORE', key, id)))
+set(lock, 'named', count(lock, 'named') - 1)
+end
+end
+lock.left[id] = true
+write(lock, 'ZREM', 'queue', id)
+write(lock, 'ZREM', 'alive', id)
+write(lock, 'HDEL', 'claims', id)
+set(lock, 'waiting', count(lock, 'waiting') - 1)
+end
+local function waits(lock, id)
+if not lock.fields.waiting or lock.left[id] then return false end
+local key = partOf(lock, 'alive')
+local expires = call('ZSCORE', key, id)
+if not expires then return false end
+if tonumber(expires) > now then return true end
+leave(lock, id)
 return false
 end
-local function nextIn(state)
-local line = state.line
-if #line == 0 then return nil end
-local head = claimOf(line[1][3])
-if admits(state, head) then return 1, head end
-if not hasOwner(state) then return nil end
-for place = 2, #line do
-local claim = claimOf(line[place][3])
-if joins(state, claim) then return place, claim end
-end
-end
-local function promote(state)
-if #state.line == 0 or state.closed > now then return end
+local function headOf(lock)
+local key = partOf(lock, 'queue')
 while true do
-local place, claim = nextIn(state)
-if not place then return end
-table.remove(state.line, place)
+local id = call('ZRANGE', key, lock.skip, lock.skip)[1] or missing(lock)
+if not lock.left[id] then return id end
+lock.skip = lock.skip + 1
+end
+end
+local function joinerOf(lock, owners)
+if not lock.fields.named then return nil end
+local key, first, found = partOf(lock, 'named'), nil, nil
+for owner in pairs(owners) do
+for _, name in ipairs(call('ZRANGEBYLEX', key, '[' .. owner .. '\\0', '(' .. owner .. '\\1', 'LIMIT', 0, OFFERS)) do
+local ticket, id = sub(name, #owner + 2, #owner + 17), sub(name, #owner + 19)
+if not lock.left[id] and (not first or ticket < first) then
+local claim = claimOf(textOf(lock, id))
+if joins(lock, claim) then
+first, found = ticket, claim
+break
+end
+end
+end
+end
+return found
+end
+local function offer(lock, claim)
+leave(lock, claim.id)
 local life = math.min(claim.ttl, OFFER)
-local hold = grant(state, claim, life)
-post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, hold[5], spareOf(hold),
-flag(#state.line > 0), now, life) .. keyName)
+local seq = grant(lock, claim, life)
+post(claim.inbox, format('granted\\0%s\\0%.0f\\0%d\\0%d\\0%.0f\\0%.0f\\0', claim.id, seq, claim.owner and 0 or 255,
+lock.fields.waiting and 1 or 0, now, life) .. lock.key)
+end
+local function promote(lock, owner)
+local owners = {}
+if owner then owners[owner] = true end
+while lock.fields.waiting and lock.offers < OFFERS and not isClosed(lock) do
+local id = headOf(lock)
+if not lock.behind or waits(lock, id) then
+local claim = claimOf(textOf(lock, id))
+if not admits(lock, claim) then claim = joinerOf(lock, owners) end
+if not claim then return end
+if claim.owner then owners[claim.owner] = true end
+offer(lock, claim)
+end
+lock.offers = lock.offers + 1
 end
 end
-local function expire(state)
-local alive = {}
-for _, hold in ipairs(state.holds) do
-local members = {}
-for _, member in ipairs(hold[6]) do
-if member[1] > now then
-members[#members + 1] = member
-else
-state.changed = true
-tell(member, 'lost', 'expired')
-local _, _, _, _, _, delay = string.match(member[3], TAIL)
-if tonumber(delay) > 0 then state.closed = math.max(state.closed, member[1] + delay) end
+local function deadIn(lock, part)
+local key = partOf(lock, part)
+return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, DEAD)
 end
+local function sweep(lock)
+if lock.fields.id then
+if tonumber(lock.fields.expires) <= now then expire(lock, soleOf(lock)) end
+elseif lock.fields.holders then
+for _, id in ipairs(deadIn(lock, 'holders')) do holderOf(lock, id) end
 end
-hold[6] = members
-if #members > 0 then alive[#alive + 1] = hold end
+if not lock.fields.waiting then return end
+local dead = deadIn(lock, 'alive')
+lock.behind = #dead == DEAD
+for _, id in ipairs(dead) do leave(lock, id) end
+promote(lock)
 end
-state.holds = alive
+local function lockOf(key)
+local lock = lockAt(key)
+if not lock or lock.known then return lock end
+lock.known, lock.owned, lock.left, lock.skip, lock.offers = {}, {}, {}, 0, 0
+recover(lock)
+sweep(lock)
+save(lock)
+deliver()
+return lock
 end
-local function sweep(state)
-local line = {}
-for _, waiter in ipairs(state.line) do
-if waiter[1] > now then line[#line + 1] = waiter end
-end
-if #line < #state.line then state.changed = true end
-state.line = line
-expire(state)
-promote(state)
-end
-local function memberOf(state, id)
-for at, hold in ipairs(state.holds) do
-for index, member in ipairs(hold[6]) do
-if isOf(id, member[3], 1) then return hold, index, at end
-end
-end
-end
-local function placeOf(state, id)
-for place, waiter in ipairs(state.line) do
-if isOf(id, waiter[3], 12) then return place end
-end
-end
-local function leave(state, id)
-local place = placeOf(state, id)
-if not place then return false end
-table.remove(state.line, place)
-state.changed = true
-return true
+local function attempted(step, ...)
+local sound, answer = pcall(step, ...)
+if sound then return answer end
+local problem = type(answer) == 'table' and answer.err or answer
+letters, locks = {}, {}
+if string.find(problem, 'TRYAGAIN', 1, true) or string.find(problem, 'non local key', 1, true) then return nil end
+error(answer, 0)
 end
 `
 const stock = `local call = redis.call
 local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
+local REMEMBER_MS = 86400000
 local function whole(number) return string.format('%.0f', number) end
 local function nowMs()
 local time = call('TIME')
@@ -457,6 +777,14 @@ if not text then return nil end
 local state, length, from = string.match(text, '^(%a)(%d+):()')
 return state, string.sub(text, from, from + length - 1), string.sub(text, from + length)
 end
+local function otherUse(order, kind, buyer, goods)
+local state, firstBuyer, firstGoods = readOrder(order)
+if not state then return nil end
+local first = { kind = state == 'a' and 'add' or 'take', buyer = firstBuyer, count = amount(cjson.decode(firstGoods)) }
+local same = firstGoods == '0' or kind == 'add' and firstGoods == goods or kind == 'take' and first.count == tonumber(goods)
+if first.kind == kind and firstBuyer == buyer and same then return nil end
+return cjson.encode(first)
+end
 local function putBack(stock, goods, buyer)
 if stock.named then
 for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
@@ -469,18 +797,25 @@ end
 end
 local function returnExpired(stock)
 for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))) do
-local _, buyer, text = readOrder(id)
+local state, buyer, text = readOrder(id)
+if state == 'h' then
 local goods = cjson.decode(text)
 putBack(stock, goods, buyer)
 stock.held = stock.held - amount(goods)
+call('HSET', STOCK, 'o:' .. id, orderText('k', buyer, amount(goods)))
+call('ZADD', ENDS, whole(nowMs() + REMEMBER_MS), id)
+else
 call('HDEL', STOCK, 'o:' .. id)
 call('ZREM', ENDS, id)
+end
 end
 end
 local function load()
 local fields = call('HMGET', STOCK, 'head', 'left', 'held')
 local head = fields[1] or ''
-if string.byte(head) ~= 50 then
+if string.byte(head) == 50 then
+call('HSET', STOCK, 'head', '3' .. string.sub(head, 2))
+elseif string.byte(head) ~= 51 then
 if call('EXISTS', STOCK) == 0 then return nil end
 return { err = 'HOLDFAST_FORMAT the stock has an unknown format' }
 end
@@ -498,248 +833,147 @@ end
 const time = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
 `
-const values = `local values, written = nil, nil
-if #KEYS > 1 then values, written = call('MGET', unpack(KEYS)), {} end
-`
 
 export const SCRIPTS = {
   attempt: {
-    sha: 'd49e7c1c2584d25258a99de9c11ef46079ab8c58',
-    source: `${time}${stamp}local alone, seen = #KEYS == 1, nil
-if alone and byte(ARGV[1]) ~= 102 then
-local key, argument = KEYS[1], ARGV[1]
-seen = call('GET', key)
-if not seen or (sub(seen, 1, 2) == '1f' and sub(seen, 3) < stampText) then
-local digits = byte(argument, -1) - 48
-local text = '1x' .. stampText .. nowText .. nowText .. sub(argument, 2, -2 - digits)
-if seen and sub(seen, 3, 8) == sub(nowText, 1, 6) and sub(argument, 2, 11) <= '0003600000' then
-call('SET', key, text, 'KEEPTTL')
-else
-call('SET', key, text, 'PX', sub(argument, -1 - digits, -2))
-end
-return tonumber(stampText)
-end
-end
-${clock}local FREE, FULL = 102, 102
-local find, DAY, NO_DELAY = string.find, '0086400000', '\\0' .. '0\\0'
-local answers, claims = nil, nil
-local freeText = '1f' .. stampText
-local alike, opening, before, after, ending, life, short = false, nil, nil, '', nil, nil, nil
-local values, written = nil, nil
-local index = 1
-while index <= #KEYS do
-local key, argument = KEYS[index], ARGV[index]
-local letter, who, value = 0, argument, nil
-if not alike then
-letter = byte(argument)
-if letter ~= FULL then
-local digits = byte(argument, -1) - 48
-local ttl = sub(argument, 2, 11)
-short = ttl <= HOUR
-before = '1x' .. stampText .. nowText .. nowText .. ttl
-life = sub(argument, -1 - digits, -2)
-who = sub(argument, 12, -2 - digits)
-if letter < 97 then
-alike = true
-local stop = string.find(who, '\\0', 1, true)
-opening, ending = (letter == 88 and 'x' or 'y') .. sub(argument, 2, 11), sub(argument, -1 - digits)
-who, after = sub(who, 1, stop - 1), sub(who, stop)
-values, written = call('MGET', unpack(KEYS)), {}
-while index <= #KEYS do
-key, value = KEYS[index], values[index]
-if written[key] or (value and not (byte(value, 2) == FREE and value < freeText)) then break end
-written[key] = true
-if index > 1 then who = ARGV[index] end
-if short and value and sub(value, 3, 8) == period then
-call('SET', key, before .. who .. after, 'KEEPTTL')
-else
-call('SET', key, before .. who .. after, 'PX', life)
-end
-index = index + 1
-end
-if index > #KEYS then break end
-if index > 1 then who = ARGV[index] end
-argument = who
-end
-end
-end
-if alike and not written[key] then
-value = values[index]
-written[key] = true
-elseif letter ~= FULL then
-if alone then value = seen else value = call('GET', key) end
-end
-if letter ~= FULL and (not value or (byte(value, 2) == FREE and value < freeText)) then
-if short and value and sub(value, 3, 8) == period then
-call('SET', key, before .. who .. after, 'KEEPTTL')
-else
-call('SET', key, before .. who .. after, 'PX', life)
-end
-if answers then answers[index] = stamp end
-else
-if not answers then
-answers = {}
-for earlier = 1, index - 1 do answers[earlier] = stamp end
-end
-local whole, form, answer = nil, nil, nil
-if letter ~= FULL and byte(value) == 49 then
-form = byte(value, 2)
-whole = alike and opening .. who .. after .. ending or argument
-end
-if (form == 113 or (form == 120 and sub(value, -3) == NO_DELAY and sub(value, 45, 54) <= DAY and #value < 1e5))
-and #whole < 1e5 and sub(whole, 2, 11) <= DAY then
-local digits, ends = byte(whole, -1) - 48, sub(value, 32, 44) + sub(value, 45, 54)
-local first = form == 113 and 78 or 55
-if ends > now and sub(whole, -4 - digits, -2 - digits) == NO_DELAY
-and (form == 120 or (sub(value, 60, 72) > nowText and sub(value, 55, 59) < '99999'))
-and not find(value, sub(whole, 12, find(whole, '\\0', 12, true)), first, true) then
-local stop = find(value, '\\0', first, true)
-local label = find(value, '\\0', stop + 1, true)
-local place, expires = 0, format('%013.0f', now + sub(whole, 2, 11))
-local soonest, tail = expires, nil
-if form == 113 then
-local at = 78 + sub(value, 73, 77)
-while at <= #value do
-ends = math.min(ends, sub(value, at + 5, at + 17))
-at = at + 31 + sub(value, at, at + 4)
-end
-place, tail = sub(value, 55, 59) + 0, sub(value, 73)
-if sub(value, 60, 72) < soonest then soonest = sub(value, 60, 72) end
-else
-tail = format('%05d', #value - 54) .. sub(value, 55)
-end
-if byte(whole) == 120 then
-place = place + 1
-call('SET', key, '1q' .. sub(value, 3, 54) .. format('%05d', place) .. soonest .. tail .. format('%05d', #whole)
-.. expires .. nowText .. whole, 'PX', sub(whole, -1 - digits, -2))
-if place == 1 then
-local letter = { sub(value, stop + 1, label - 1), 'contended\\0' .. sub(value, first, stop) .. '\\0' .. key }
-call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])
-end
-else
-place = 0
-end
-answer = { 'blocked', place, ends - now, now, sub(value, label + 1, find(value, '\\0', label + 1, true) - 1),
-now - sub(value, 19, 31) }
-end
-end
-if not answer and not claims then
-${state}${step}${claim}local function claimOne(key, value, argument)
-local state = load(value)
-if not state then return { 'format' } end
-keyName = key
-sweep(state)
-local answer = applyClaim(state, claimOf(argument))
-if state.changed then save(key, state) end
+    sha: '8e723000046e8f65668e7598c945f01d0914789f',
+    source: `#!lua
+${time}${stamp}${clock}${lock}local answers, steps = {}, nil
+local function makeSteps()
+${step}${claim}local function claimOne(key, claim)
+local lock = lockOf(key)
+if not lock then return { 'format' } end
+local answer = applyClaim(lock, claim)
+save(lock)
 deliver()
 return answer
 end
-local function claimGroup(first, last)
-local states, order = {}, {}
+local function claimGroup(claims, first, last)
+for index = first, last do lockOf(KEYS[index]) end
 for index = first, last do
-local key = KEYS[index]
-local state = states[key]
-if not state then
-state = load(call('GET', key))
-states[key] = state
-order[#order + 1] = key
-end
-local answer = { 'format' }
-if state then
-keyName = key
-sweep(state)
-answer = applyClaim(state, claimOf(ARGV[index]))
-end
+local lock = lockOf(KEYS[index])
+local answer = lock and applyClaim(lock, claims[index]) or { 'format' }
 if type(answer) == 'table' and answer[1] ~= 'granted' then
-for other = first, last do answers[other] = { 'blocked', 0, -1, now } end
-answers[index] = answer
 letters = {}
-return
+for other = first, last do
+locks[KEYS[other]] = nil
+answers[other] = { 'blocked', 0, -1, now }
+end
+answers[index] = answer
+return true
 end
 answers[index] = answer
 end
-for _, key in ipairs(order) do save(key, states[key]) end
+for index = first, last do save(locks[KEYS[index]]) end
 deliver()
+return true
 end
-claims = { one = claimOne, group = claimGroup, of = claimOf }
+return { one = claimOne, group = claimGroup, attempted = attempted }
 end
-local group = letter == FULL and claims.of(argument).group
-if answer then
-answers[index] = answer
-elseif group then
-local last = index
-while last < #KEYS and byte(ARGV[last + 1]) == FULL and claims.of(ARGV[last + 1]).group == group do
+local function claimFree(key, claim)
+if claim.mode ~= 'exclusive' or claim.owner or claim.replaces then return nil end
+local lock = lockAt(key)
+if not lock or isHeld(lock) or lock.fields.waiting or lock.fields.closed or lock.fields.missed then return nil end
+local seq = grantSole(lock, claim, now + claim.ttl, nextSeq(lock))
+keep(lock, now + claim.ttl + (claim.delay or 0))
+save(lock)
+return seq
+end
+local claims = {}
+for index = 1, #KEYS do
+claims[index] = cjson.decode(ARGV[index])
+claims[index].text = ARGV[index]
+end
+local index = 1
+while index <= #KEYS do
+local claim, last = claims[index], index
+claim.weight = claim.weight or 1
+answers[index] = not claim.group and claimFree(KEYS[index], claim) or nil
+if not answers[index] then
+steps = steps or makeSteps()
+if claim.group then
+while claims[last + 1] and claims[last + 1].group == claim.group do
 last = last + 1
+claims[last].weight = claims[last].weight or 1
 end
-claims.group(index, last)
-index = last
+if not steps.attempted(steps.group, claims, index, last) then
+for member = index, last do answers[member] = { 'again' } end
+end
 else
-if alike then argument = opening .. who .. after .. ending end
-answers[index] = claims.one(key, value or call('GET', key), argument)
+answers[index] = steps.attempted(steps.one, KEYS[index], claim) or { 'again' }
 end
 end
-index = index + 1
+index = last + 1
 end
-return answers or stamp
+return answers
 `,
   },
   evict: {
-    sha: '259c206b3c279ef203a3c2a60d825b29b7dcf735',
-    source: `${time}${stamp}${clock}${state}${step}local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
-local state = load(call('GET', key))
-if not state then return -1 end
-keyName = key
-sweep(state)
-local labels, others = {}, {}
-for _, hold in ipairs(state.holds) do
-if seq and hold[5] ~= seq then
-others[#others + 1] = hold
+    sha: '8e442cf95403d2fd4f161eec12dda72922a524e8',
+    source: `#!lua flags=allow-oom
+${time}${stamp}${clock}${lock}${step}local PORTION = 50
+local lock = lockOf(KEYS[1])
+if not lock then return -1 end
+local ask, seq, from = ARGV[1] == 'ask', tonumber(ARGV[2]), tonumber(ARGV[3])
+local function nextHolders()
+if lock.fields.id then return { soleOf(lock) } end
+local holders = {}
+if not lock.fields.holders then return holders end
+local key = partOf(lock, 'holders')
+for _, id in ipairs(call('ZRANGE', key, from, from + PORTION - 1)) do
+holders[#holders + 1] = holderOf(lock, id)
+end
+return holders
+end
+local labels, kept, holders = {}, from, nextHolders()
+for _, holder in ipairs(holders) do
+local own = ownHold(lock, holder)
+if seq and (own or holder).seq ~= seq then
+kept = kept + 1
 else
-for _, member in ipairs(hold[6]) do
-local _, _, label = string.match(member[3], TAIL)
-labels[#labels + 1] = label
-tell(member, ask and 'revoked' or 'lost', ask and '' or 'evicted')
+labels[#labels + 1] = holder.label
+tell(lock, holder, ask and 'revoked' or 'lost', ask and '' or 'evicted')
+if ask then kept = kept + 1 else drop(lock, holder) end
 end
 end
-end
+local more = #holders == PORTION
 if not ask and #labels > 0 then
-state.holds = others
-takeSeq(state)
-promote(state)
+takeSeq(lock)
+if not more then promote(lock) end
 end
-if state.changed then save(key, state) end
+save(lock)
 deliver()
-return labels
+return { more and kept or -1, unpack(labels) }
 `,
   },
   foreignLook: {
-    sha: 'dd376fe0cda3fa4ad41253c2377cd49255df4d7f',
-    source: `${time}${stamp}${clock}local answers = {}
+    sha: '67163c28009d72129ad5df57ef4fa57f0467b6d2',
+    source: `${time}${stamp}${clock}${idle}local answers = {}
 for index = 1, #KEYS do
 local key = KEYS[index]
 local kind = call('TYPE', key).ok
-local idle = redis.pcall('OBJECT', 'IDLETIME', key)
+local idle = idleOf(key) or -1
 local proof = ''
 if ARGV[1] == '1' and kind == 'string' then proof = redis.sha1hex(call('GET', key)) end
-answers[index] = { call('PTTL', key) == -1 and 1 or 0, kind, type(idle) == 'number' and idle or -1, proof }
+answers[index] = { call('PTTL', key) == -1 and 1 or 0, kind, idle, proof }
 end
 return answers
 `,
   },
   foreignReap: {
-    sha: '6093a373f62c2c8af5d02771bb7b402ddbe020e2',
-    source: `${time}${stamp}${clock}local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+    sha: '262ccaa6cb8a6960b484fb3de6151cc0f8ae7cbe',
+    source: `${time}${stamp}${clock}${idle}local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 if call('PTTL', key) ~= -1 then return 0 end
 if least > 0 then
-local idle = redis.pcall('OBJECT', 'IDLETIME', key)
-if type(idle) ~= 'number' or idle < least then return 0 end
+local idle = idleOf(key)
+if not idle or idle < least then return 0 end
 end
 if proof ~= '' and (call('TYPE', key).ok ~= 'string' or redis.sha1hex(call('GET', key)) ~= proof) then return 0 end
 return call('UNLINK', key)
 `,
   },
   plainAttempt: {
-    sha: '4f33596481f9731915ecdd413a34220b8b9c1d36',
+    sha: '3c008d54bcedbfde45467a9b8a8605a3e0f4ecf3',
     source: `${time}${stamp}${clock}${plain}local LOOK = 100
 local function grant(key, side, state, claim)
 leave(state, claim.id)
@@ -801,8 +1035,9 @@ return answers
 `,
   },
   plainEvict: {
-    sha: '75d607c40360b772c4108ad31c5ffc44568f09c8',
-    source: `${time}${stamp}${clock}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
+    sha: '58f2d4bbe05bafd4aa88547c6722a1b18aab903b',
+    source: `#!lua flags=allow-oom
+${time}${stamp}${clock}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
 if not holder then return {} end
@@ -823,7 +1058,7 @@ return { label }
 `,
   },
   plainRead: {
-    sha: 'c7d2be0760fdeb24ad56298ecde2482eb029f439',
+    sha: '0d5964a3ca3bf5fd449e8a6cd60d74e33563e92f',
     source: `${time}${stamp}${clock}${plain}local answers = {}
 for index = 1, #KEYS / 2 do
 local key, side = KEYS[2 * index - 1], KEYS[2 * index]
@@ -842,8 +1077,9 @@ return answers
 `,
   },
   plainRelease: {
-    sha: '066c72c581b3aa7de43aa95e1a2604769ceba253',
-    source: `${time}${stamp}${clock}${plain}local function release(key, side, id)
+    sha: 'c61607ec75b6882ecfb917e6b16f4cc1a8ad9fb5',
+    source: `#!lua flags=allow-oom
+${time}${stamp}${clock}${plain}local function release(key, side, id)
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
 if holder ~= id then
@@ -865,11 +1101,22 @@ return answers
 `,
   },
   plainRenew: {
-    sha: '5abda859cb1cc4291ab3c691c15c1a4c04725910',
-    source: `${time}${stamp}${clock}${plain}local function renew(key, side, ttl, id)
-if holderOf(key) ~= id then return 0 end
-local state = loadSide(side)
-if not state then return -1 end
+    sha: 'd0cdb03dd00930e678cd9daec9c5071808c64c18',
+    source: `#!lua flags=allow-oom
+${time}${stamp}${clock}${plain}local function renewWaiter(key, side, state, ttl, id)
+for _, waiter in ipairs(state.waiters) do
+if waiter[2] == id then
+waiter[1] = math.max(waiter[1], now + ttl)
+saveSide(side, state, math.max(ttl, call('PTTL', key)))
+return { 0, now }
+end
+end
+return 0
+end
+local function renew(key, side, ttl, id)
+local holder, state = holderOf(key), loadSide(side)
+if not state then return holder == id and -1 or 0 end
+if holder ~= id then return renewWaiter(key, side, state, tonumber(ttl), id) end
 if tonumber(ttl) > call('PTTL', key) then
 call('PEXPIRE', key, ttl)
 call('PEXPIRE', side, format('%.0f', KEEP + ttl))
@@ -885,35 +1132,72 @@ return answers
 `,
   },
   read: {
-    sha: '99e2bb632458ba2852d6fe77e620c1e3614494f6',
-    source: `${time}${stamp}${clock}${state}local answers = { stamp }
-for index = 1, #KEYS do
-local state = load(call('GET', KEYS[index]))
-answers[index + 1] = state and { state.seq, state.closed, state.holds, state.line } or -1
+    sha: '700a47ea3dc14b7b690ea5275eb3b2150f16d06d',
+    source: `${time}${stamp}${clock}${lock}local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
+local function holdersOf(lock)
+local texts, ends, owners = {}, {}, {}
+if not lock.fields.holders then return texts, ends, owners end
+local key, claims = partOf(lock, 'holders'), partOf(lock, 'claims')
+local flat = call('ZRANGE', key, from, from + most - 1, 'WITHSCORES')
+for at = 1, #flat, 2 do
+texts[#texts + 1], ends[#ends + 1] = call('HGET', claims, flat[at]) or '{}', flat[at + 1]
 end
+if lock.fields.owners then
+local names = partOf(lock, 'owners')
+owners = call('HGETALL', names)
+end
+return texts, ends, owners
+end
+local function waitersOf(lock)
+local texts, ends = {}, {}
+if not lock.fields.waiting then return texts, ends end
+local key, alive, claims = partOf(lock, 'queue'), partOf(lock, 'alive'), partOf(lock, 'claims')
+for _, id in ipairs(call('ZRANGE', key, from, from + most - 1)) do
+texts[#texts + 1], ends[#ends + 1] = call('HGET', claims, id) or '{}', call('ZSCORE', alive, id) or '0'
+end
+return texts, ends
+end
+local function show(key)
+local lock = load(key)
+if not lock then return -1 end
+local fields = {}
+for field, value in pairs(lock.fields) do
+if value then
+fields[#fields + 1] = field
+fields[#fields + 1] = value
+end
+end
+local holders, holdersEnds, owners = holdersOf(lock)
+local waiters, waitersEnds = waitersOf(lock)
+return { fields, holders, holdersEnds, waiters, waitersEnds, owners }
+end
+local answers = { stamp }
+for index = 1, #KEYS do answers[index + 1] = show(KEYS[index]) end
 return answers
 `,
   },
   recordRead: {
-    sha: 'dd5f57bf7ef965773a9cb79459d39ed704376d85',
-    source: `${time}${stamp}${clock}${record}local record = readRecord(KEYS[1])
+    sha: '6ebb1612e24e53dd9ea6dcb7bb4ec207499d6a38',
+    source: `${time}${stamp}${clock}${record}local record = readRecord()
 if record and record.err then return record end
 return show(record)
 `,
   },
   recordRemove: {
-    sha: 'c38a99818fe81e26a274541bff2d83fd119c6bdb',
-    source: `${time}${stamp}${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
+    sha: '83beb424f7cf7cdea9dd86464e52d5283c5d4d9b',
+    source: `#!lua flags=allow-oom
+${time}${stamp}${clock}${record}${held}${condition}local record, last = readRecord()
 if record and record.err then return record end
 if not record or not allows(record, ARGV[1], ARGV[2]) then return 0 end
-call('SET', KEYS[1], format('1r%016.0f', last), 'PX', format('%.0f', KEEP))
+call('UNLINK', KEYS[1])
+keepVersion(last, 0)
 return 1
 `,
   },
   recordTake: {
-    sha: 'b7083f03bf396314bb565369da47ef69c98b03de',
+    sha: '50bd7d32566549a14f66cd9e3fb9b45da6cabef4',
     source: `${time}${stamp}${clock}${record}local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
-local record = readRecord(KEYS[1])
+local record = readRecord()
 if not record then return false end
 if record.err then return record end
 local count, text = tonumber(ARGV[1]), record.text
@@ -965,182 +1249,136 @@ text = left == 0 and '[]' or '[' .. sub(text, at)
 else
 text = format('%.0f', left)
 end
-writeRecord(KEYS[1],
-{ version = version, expires = record.expires, units = isList and left or nil, text = text })
+writeRecord({ version = version, expires = record.expires, units = isList and left or nil, text = text })
 return { left, version, taken }
 `,
   },
   recordWrite: {
-    sha: '049a724751f0b9b6f9ef1d338cd26b42d7fd6eb2',
-    source: `${time}${stamp}${clock}${record}${state}${step}${condition}local record, last = readRecord(KEYS[1])
+    sha: '98f7c9f9b42fb461037f0372e406985a922c4c5a',
+    source: `${time}${stamp}${clock}${record}${held}${condition}local record, last = readRecord()
 if record and record.err then return record end
 if not allows(record, ARGV[3], ARGV[4]) then return show(record) end
 local version = math.max(last + 1, stamp)
 local ttl = tonumber(ARGV[2])
-writeRecord(KEYS[1], { version = version, expires = ttl and now + ttl or 0, text = ARGV[1] })
+writeRecord({ version = version, expires = ttl and now + ttl or 0, text = ARGV[1] })
 return version
 `,
   },
   release: {
-    sha: '2ca6f4f1ca6c643d670e083faf33252689f97a82',
-    source: `${time}local alone, seen = #KEYS == 1, nil
-if alone then
-local key, id = KEYS[1], ARGV[1]
-seen = call('GET', key)
-if seen and sub(seen, 1, 2) == '1x' and sub(seen, 55, 54 + #id) == id and byte(seen, 55 + #id) == 0
-and sub(seen, 32, 44) + sub(seen, 45, 54) > time[1] * 1000 + time[2] / 1000 then
-call('SET', key, '1f' .. sub(seen, 3, 18), 'KEEPTTL')
+    sha: '155afac4aa8b85aef5c6fab95ce661d7f92deff9',
+    source: `#!lua flags=allow-oom
+${time}${stamp}${clock}${lock}local steps = nil
+local function makeSteps()
+${step}local function release(key, id)
+local lock = lockOf(key)
+if not lock then return -1 end
+local holder = holderOf(lock, id)
+if holder then drop(lock, holder)
+elseif waits(lock, id) then leave(lock, id)
+else return 0 end
+promote(lock)
+save(lock)
+deliver()
 return 1
 end
+return { release = release, attempted = attempted }
 end
-${stamp}${clock}local answers, slow = nil, nil
-local find = string.find
-${values}local head, free = nil, nil
+local function releaseSole(key, id)
+local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires')
+if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] or tonumber(fields[4]) <= now then return nil end
+call('HDEL', key, 'mode', unpack(SOLE))
+locks[key] = nil
+return 1
+end
+local answers, all = {}, true
 for index = 1, #KEYS do
 local key, id = KEYS[index], ARGV[index]
-local value = nil
-if alone then value = seen elseif written[key] then value = call('GET', key) else value = values[index] end
-if written then written[key] = true end
-local version, form, start = nil, nil, nil
-if value then
-start = sub(value, 1, 54)
-if start ~= head then
-version, form = byte(value, 1, 2)
-if version == 49 and form == 120 and sub(value, 32, 44) + sub(value, 45, 54) > now then
-head, free = start, '1f' .. sub(value, 3, 18)
+local answer = releaseSole(key, id)
+if not answer then
+steps = steps or makeSteps()
+answer = steps.attempted(steps.release, key, id) or -2
 end
+answers[index] = answer
+all = all and answer == 1
 end
-end
-if start and start == head and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0 then
-call('SET', key, free, 'KEEPTTL')
-if answers then answers[index] = 1 end
-elseif version == 49 and form == 113 and sub(value, 78, 77 + #id) == id and byte(value, 78 + #id) == 0
-and sub(value, 32, 44) + sub(value, 45, 54) > now and sub(value, 60, 72) > nowText then
-local at, left = 78 + sub(value, 73, 77), sub(value, 55, 59) - 1
-local claim = sub(value, at + 31, at + 30 + sub(value, at, at + 4))
-local digits = byte(claim, -1) - 48
-local tail, life, seq = sub(claim, 12, -2 - digits), sub(claim, 2, 11), stampText
-if life + 0 > OFFER then life = format('%010.0f', OFFER) end
-if sub(value, 3, 18) >= seq then seq = format('%016.0f', sub(value, 3, 18) + 1) end
-local text = seq .. nowText .. nowText .. life
-if left == 0 then
-text = '1x' .. text .. tail
-else
-text = '1q' .. text .. format('%05d', left) .. sub(value, 60, 72) .. format('%05d', #tail) .. tail .. sub(value, at + 31 + #claim)
-end
-call('SET', key, text, 'PX', sub(claim, -1 - digits, -2))
-local stop = find(tail, '\\0', 1, true)
-local inbox = sub(tail, stop + 1, find(tail, '\\0', stop + 1, true) - 1)
-local letter = { inbox, 'granted\\0' .. sub(tail, 1, stop) .. format('%.0f', seq) .. '\\0' .. '255\\0' .. (left > 0 and '1' or '0')
-.. '\\0' .. nowText .. '\\0' .. format('%.0f', life) .. '\\0' .. key }
-call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])
-if answers then answers[index] = 1 end
-else
-if not answers then
-answers = {}
-for earlier = 1, index - 1 do answers[earlier] = 1 end
-end
-if not slow then
-${state}${step}slow = function(key, value, id)
-local state = load(value)
-if not state then return -1 end
-keyName = key
-sweep(state)
-local hold, index, at = memberOf(state, id)
-local found = true
-if hold then
-table.remove(hold[6], index)
-if #hold[6] == 0 then table.remove(state.holds, at) end
-state.changed = true
-else
-found = leave(state, id)
-end
-if found then promote(state) end
-if state.changed then save(key, state) end
-deliver()
-return found and 1 or 0
-end
-end
-answers[index] = slow(key, value, id)
-end
-end
-return answers or 1
+return all and 1 or answers
 `,
   },
   renew: {
-    sha: 'ba22816746c5e4c11e403545bf3b81102f61d946',
-    source: `${time}${stamp}${clock}local answers, slow = nil, nil
-${values}local lastTtl, expires, life, span = nil, nil, nil, nil
-for index = 1, #KEYS do
-local key, argument = KEYS[index], ARGV[index]
-local ttl, id = sub(argument, 1, 10), sub(argument, 11)
-local value = nil
-if not values or written[key] then value = call('GET', key) else value = values[index] end
-if written then written[key] = true end
-local version, form = nil, nil
-if value then version, form = byte(value, 1, 2) end
-local until_ = 0
-if version == 49 and form == 120 and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0 then
-until_ = sub(value, 32, 44) + sub(value, 45, 54)
+    sha: 'eb3b27fa1e36982013300cc81d05a577368f1416',
+    source: `#!lua flags=allow-oom
+${time}${stamp}${clock}${lock}local steps = nil
+local function makeSteps()
+${step}local function renewHolder(lock, id, expires, ttl)
+if now + ttl > expires then
+keep(lock, now + ttl + count(lock, 'delay'))
+if lock.fields.id then set(lock, 'expires', now + ttl) else write(lock, 'ZADD', 'holders', now + ttl, id) end
 end
-if until_ > now then
-if ttl ~= lastTtl then
-lastTtl, expires, life, span = ttl, now + ttl, format('%.0f', ttl + KEEP), nowText .. ttl
+if not lock.fields.named then return end
+local owner = holderOf(lock, id).owner
+if owner then promote(lock, owner) end
 end
-if expires > until_ then
-if ttl <= HOUR and sub(value, 32, 37) == period then call('SETRANGE', key, '31', span)
-else call('SET', key, sub(value, 1, 31) .. span .. sub(value, 55), 'PX', life) end
+local function renew(key, ttl, id)
+local lock = lockOf(key)
+if not lock then return -1 end
+local expires, answer = endOf(lock, id), 0
+if expires and expires > now then
+renewHolder(lock, id, expires, ttl)
+answer = lock.fields.waiting and 2 or 1
+elseif waits(lock, id) then
+local queue = partOf(lock, 'queue')
+keep(lock, now + ttl)
+write(lock, 'ZADD', 'alive', 'GT', now + ttl, id)
+answer = { call('ZRANK', queue, id) + 1, now }
 end
-if answers then answers[index] = 1 end
-else
-if not answers then
-answers = {}
-for earlier = 1, index - 1 do answers[earlier] = 1 end
-end
-if not slow then
-${state}${step}slow = function(key, value, id, ttl)
-local state = load(value)
-if not state then return -1 end
-keyName = key
-sweep(state)
-local hold, index = memberOf(state, id)
-local kept = hold and hold[6][index]
-if not kept then
-local place = placeOf(state, id)
-kept = place and state.line[place]
-end
-if kept and now + ttl > kept[1] then
-kept[1] = now + ttl
-state.changed = true
-end
-if state.changed then save(key, state) end
+save(lock)
 deliver()
-if not kept then return 0 end
-return #state.line > 0 and 2 or 1
+return answer
 end
+return { renew = renew, attempted = attempted }
 end
-answers[index] = slow(key, value, id, tonumber(ttl))
+local function renewSole(key, ttl, id)
+local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires', 'kept', 'delay')
+if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] then return nil end
+local expires, prolonged = tonumber(fields[4]), now + ttl
+if expires <= now or prolonged + (fields[6] or 0) + DAY > tonumber(fields[5]) then return nil end
+if prolonged > expires then
+call('HSET', key, 'expires', timeText(prolonged))
+locks[key] = nil
 end
+return 1
 end
-return answers or 1
+local answers, all = {}, true
+for index = 1, #KEYS do
+local ttl, id = string.match(ARGV[index], '^(%d+) (.*)$')
+ttl = tonumber(ttl)
+local answer = renewSole(KEYS[index], ttl, id)
+if not answer then
+steps = steps or makeSteps()
+answer = steps.attempted(steps.renew, KEYS[index], ttl, id) or -2
+end
+answers[index] = answer
+all = all and answer == 1
+end
+return all and 1 or answers
 `,
   },
   stockAdd: {
-    sha: 'c0434fb96b49d8ac7f938b5d1df614c75d7ea7f8',
+    sha: '230f347eda79f77ea3b1d996f56d12fcdf19938a',
     source: `${stock}local stock = load()
 if not stock or stock.err then return stock end
 local goods = cjson.decode(ARGV[2])
 if (type(goods) == 'table') ~= stock.named then return 'unfit' end
-if call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('a', '', 0)) == 1 then
+if call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('a', '', ARGV[2])) == 1 then
 putBack(stock, goods, '')
 call('HINCRBY', STOCK, 'total', amount(goods))
 end
 save(stock)
-return 'added'
+return otherUse(ARGV[1], 'add', '', ARGV[2]) or 'added'
 `,
   },
   stockLook: {
-    sha: '0650541e7cf63bf22393a665a109e87bcad232cb',
+    sha: 'ac00a7146699dfd42377fbf30f333dbf092b8bc6',
     source: `${stock}local stock = load()
 if not stock or stock.err then return stock end
 save(stock)
@@ -1157,7 +1395,7 @@ return answer
 `,
   },
   stockOpen: {
-    sha: 'a647935b9c643d7a0cd8be6d0648b9127603eae0',
+    sha: '3c460a235b08403a594be6e3de468d9f9b4a38be',
     source: `${stock}local stock = load()
 if stock and stock.err then return stock end
 if stock then
@@ -1167,7 +1405,7 @@ end
 local goods = cjson.decode(ARGV[1])
 local named = type(goods) == 'table'
 local ends = ARGV[2] == '' and '0' or whole(nowMs() + tonumber(ARGV[2]))
-call('HSET', STOCK, 'head', (named and '2n' or '2c') .. ends, 'left', named and 0 or goods, 'held', 0, 'total', amount(goods),
+call('HSET', STOCK, 'head', (named and '3n' or '3c') .. ends, 'left', named and 0 or goods, 'held', 0, 'total', amount(goods),
 'opening', ARGV[1])
 if named then
 for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
@@ -1175,6 +1413,15 @@ keepEnd(ends, UNITS)
 end
 keepEnd(ends, STOCK)
 return { 1, ARGV[1] }
+`,
+  },
+  stockRegister: {
+    sha: '5dd1ea9c4d596e0327205de692407af5230d1e98',
+    source: `${stock}local stock = load()
+if not stock or stock.err then return stock end
+save(stock)
+if ARGV[4] == 'register' then call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('k', ARGV[2], ARGV[3])) end
+return otherUse(ARGV[1], 'take', ARGV[2], ARGV[3]) or 'fits'
 `,
   },
   stockSell: {
@@ -1202,7 +1449,7 @@ return false
 `,
   },
   stockSettle: {
-    sha: '88546887ecec5a1548615a45e5409fb7b8422b25',
+    sha: 'ede88a19175f6f78025ab85dd2339a6536d21921',
     source: `${stock}local id, deal = ARGV[1], ARGV[2]
 local stock = load()
 if not stock or stock.err then return stock end
@@ -1221,7 +1468,7 @@ stock.held = stock.held - amount(goods)
 call('ZREM', ENDS, id)
 end
 if back then putBack(stock, goods, buyer) end
-call('HSET', STOCK, 'o:' .. id, back and orderText('r', buyer, 0) or orderText('s', buyer, text))
+call('HSET', STOCK, 'o:' .. id, back and orderText('r', buyer, amount(goods)) or orderText('s', buyer, text))
 return 'settled'
 end
 if state == 'r' then return deal == 'giveBack' and 'settled' or 'returned' end
@@ -1233,12 +1480,14 @@ return answer
 `,
   },
   stockTake: {
-    sha: '13672ac542084417c3bf5026fe6875d4dd29e2d7',
+    sha: '10592a7885fe83dc8041d7a1ce91752514644415',
     source: `${stock}local stock = load()
 if not stock or stock.err then return stock end
-local function answerAgain(order)
+local function answerAgain(order, buyer, count)
+local other = otherUse(order, 'take', buyer, count)
+if other then return other end
 local state, _, goods = readOrder(order)
-if state then return state == 'r' and 'returned' or tonumber(goods) or goods end
+if state and state ~= 'k' then return state == 'r' and 'returned' or tonumber(goods) or goods end
 end
 local function pick(count)
 if not stock.named then return count end
@@ -1256,17 +1505,23 @@ end
 local function take(order, buyer, count, perBuyer, hold)
 if stock.left < count then
 local has = tonumber(buyer ~= '' and call('HGET', STOCK, 'b:' .. buyer) or 0)
-return answerAgain(order) or perBuyer and has + count > perBuyer and 'limit ' .. has or 'short ' .. stock.left
+return answerAgain(order, buyer, count) or perBuyer and has + count > perBuyer and 'limit ' .. has or 'short ' .. stock.left
 end
 local goods, state = pick(count), buyer == '' and 'm' or hold and 'h' or 's'
-if call('HSETNX', STOCK, 'o:' .. order, orderText(state, buyer, goods)) == 0 then
+local text, kept = orderText(state, buyer, goods), nil
+if call('HSETNX', STOCK, 'o:' .. order, text) == 0 then
+local answer = answerAgain(order, buyer, count)
+if answer then
 unpick(goods)
-return answerAgain(order)
+return answer
+end
+kept = orderText('k', buyer, count)
+call('HSET', STOCK, 'o:' .. order, text)
 end
 local has = buyer == '' and count or call('HINCRBY', STOCK, 'b:' .. buyer, count)
 if perBuyer and has > perBuyer then
 unpick(goods)
-call('HDEL', STOCK, 'o:' .. order)
+if kept then call('HSET', STOCK, 'o:' .. order, kept) else call('HDEL', STOCK, 'o:' .. order) end
 if buyer ~= '' and call('HINCRBY', STOCK, 'b:' .. buyer, -count) == 0 then call('HDEL', STOCK, 'b:' .. buyer) end
 return 'limit ' .. has - count
 end
@@ -1275,6 +1530,8 @@ if state ~= 's' then
 if state == 'h' then stock.held = stock.held + count end
 call('ZADD', ENDS, state == 'h' and whole(nowMs() + hold) or '+inf', order)
 keepEnd(stock.ends, ENDS)
+elseif kept then
+call('ZREM', ENDS, order)
 end
 return goods
 end
@@ -1288,24 +1545,26 @@ return answers
 `,
   },
   stockTidy: {
-    sha: '6b3e922216fc3e937ffe953e8a1fe8168a8e99fd',
+    sha: 'de4d907c3b237c38ed65ad8863179e89d0d4c686',
     source: `${time}${stamp}${clock}if call('EXISTS', KEYS[1]) == 1 then return 0 end
 return call('UNLINK', KEYS[2], KEYS[3])
 `,
   },
   tidy: {
-    sha: '69f3d99da6a07f3e61d76bdefc68b03c6113b325',
-    source: `${time}${stamp}${clock}${state}${step}local key = KEYS[1]
-local value = call('GET', key)
-local state = load(value)
-if not state then return -1 end
-if not value then return 0 end
-keyName = key
-sweep(state)
-if not state.changed and call('PTTL', key) ~= -1 then return 0 end
-save(key, state)
-deliver()
-return 1
+    sha: '6f4ede353ae0f71ddd03c98e32b1f693b4130251',
+    source: `${time}${stamp}${clock}${lock}${step}local key = KEYS[1]
+local before = call('HGETALL', key)
+local lock = lockOf(key)
+if not lock then return -1 end
+if #before == 0 then return 0 end
+local endless = call('PTTL', key) == -1
+if endless then
+set(lock, 'kept', now + KEEP)
+lock.prolonged = true
+save(lock)
+end
+local after = call('HGETALL', key)
+return (endless or table.concat(before, '\\0') ~= table.concat(after, '\\0')) and 1 or 0
 `,
   },
 } as const

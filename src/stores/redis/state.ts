@@ -1,55 +1,142 @@
-import type { Hold, KeyState, Member, Waiter } from '../../model/index.ts'
-import { claimOfText, modeOf } from './codec.ts'
+import type { Claim, Hold, KeyState, Member, Mode, Waiter } from '../../model/index.ts'
+import type { ClaimText } from './codec.ts'
+import { pairsOf } from './pairs.ts'
 
-type RawMember = readonly [expires: number, since: number, tail: string]
-type RawHold = readonly [
-  owner: string | null,
-  kind: string,
-  limit: number,
-  weight: number,
-  seq: number,
-  members: readonly RawMember[],
-]
-type RawWaiter = readonly [expires: number, joined: number, argument: string]
+/** How many holders and waiters of a key one call shows. */
+export const SHOWN_PER_CALL = 200
+
 /** A key as read.lua shows it. */
 export type RawState = readonly [
-  seq: number,
-  closed: number,
-  holds: readonly RawHold[],
-  line: readonly RawWaiter[],
+  fields: readonly string[],
+  holders: readonly string[],
+  holdersEnds: readonly string[],
+  waiters: readonly string[],
+  waitersEnds: readonly string[],
+  owners: readonly string[],
 ]
 
+interface HolderText extends ClaimText {
+  readonly since: number
+  readonly seq: string
+}
+
+interface OwnerText {
+  readonly seq: string
+  readonly weight: number
+}
+
+/** Whether there are more holders or waiters than one call shows. */
+export function isPartial([, holders, , waiters]: RawState): boolean {
+  return holders.length === SHOWN_PER_CALL || waiters.length === SHOWN_PER_CALL
+}
+
+/** What several calls showed, one after the other. A claim may come and go meanwhile; it is shown once. */
+export function joined(first: RawState, next: RawState): RawState {
+  const [, holders, holdersEnds, waiters, waitersEnds] = first
+  const [fields, moreHolders, moreHoldersEnds, moreWaiters, moreWaitersEnds, owners] = next
+  return [
+    fields,
+    [...holders, ...moreHolders],
+    [...holdersEnds, ...moreHoldersEnds],
+    [...waiters, ...moreWaiters],
+    [...waitersEnds, ...moreWaitersEnds],
+    owners,
+  ]
+}
+
 /** The state of a key in the words of the model. Redis itself forgets the sequence number, so its end is not known. */
-export function stateOf(key: string, [seq, closed, holds, line]: RawState): KeyState {
+export function stateOf(key: string, raw: RawState): KeyState {
+  const fields = new Map([...pairsOf(raw[0])].map(([name, value]) => [name, String(value)]))
   return {
-    seq: Number(seq),
+    seq: Number(fields.get('seq') ?? 0),
     seqKeptUntilMs: 0,
-    closedUntilMs: Number(closed),
-    holds: holds.map(holdOf),
-    line: line.map((waiter) => waiterOf(key, waiter)),
+    closedUntilMs: Number(fields.get('closed') ?? 0),
+    holds: fields.has('id') ? [soleOf(fields)] : holdsOf(fields, raw),
+    line: waitersOf(key, raw),
   }
 }
 
-function holdOf([owner, kind, limit, weight, seq, members]: RawHold): Hold {
-  const mode = modeOf(kind, Number(limit), Number(weight))
-  return { owner: owner ?? null, mode, seq: Number(seq), members: members.map(memberOf) }
+function soleOf(fields: ReadonlyMap<string, string>): Hold {
+  const member: Member = {
+    id: fields.get('id') ?? '',
+    expiresAtMs: Number(fields.get('expires')),
+    sinceMs: Number(fields.get('since')),
+    label: fields.get('label') ?? '',
+    actor: fields.get('actor') ?? null,
+    meta: fields.get('meta') ?? null,
+    lockDelayMs: Number(fields.get('delay') ?? 0),
+    inbox: fields.get('inbox') ?? null,
+  }
+  return { owner: null, mode: { kind: 'exclusive' }, seq: Number(fields.get('seq')), members: [member] }
 }
 
-function memberOf([expires, since, tail]: RawMember): Member {
-  const [id = '', inbox = '', label = '', actor = '', meta = '', delay = '0'] = tail.split('\0')
+function holdsOf(fields: ReadonlyMap<string, string>, [, texts, ends, , , owners]: RawState): Hold[] {
+  const kind = fields.get('mode') as Mode['kind']
+  const limit = Number(fields.get('limit'))
+  const shared = new Map([...pairsOf(owners)].map(([owner, text]) => [owner, JSON.parse(String(text))]))
+  const holds = new Map<string, Hold & { members: Member[] }>()
+  for (const [id, { text, end }] of byId<HolderText>(texts, ends)) {
+    const own = text.owner === undefined ? undefined : (shared.get(text.owner) as OwnerText | undefined)
+    const name = own === undefined ? `claim ${id}` : `owner ${text.owner}`
+    const weight = own?.weight ?? text.weight ?? 1
+    const mode: Mode = kind === 'permits' ? { kind, limit, weight } : { kind }
+    const hold = holds.get(name) ?? {
+      owner: text.owner ?? null,
+      mode,
+      seq: Number(own?.seq ?? text.seq),
+      members: [],
+    }
+    hold.members.push(memberOf(text, end))
+    holds.set(name, hold)
+  }
+  return [...holds.values()].sort((a, b) => a.seq - b.seq)
+}
+
+function memberOf({ id, inbox, label, actor, meta, delay, since }: HolderText, expiresAtMs: number): Member {
   return {
     id,
-    expiresAtMs: Number(expires),
-    sinceMs: Number(since),
+    expiresAtMs,
+    sinceMs: since,
     label,
-    actor: actor || null,
-    meta: meta || null,
-    lockDelayMs: Number(delay),
+    actor: actor ?? null,
+    meta: meta ?? null,
+    lockDelayMs: delay ?? 0,
     inbox,
   }
 }
 
-function waiterOf(key: string, [expires, joined, argument]: RawWaiter): Waiter {
-  const { claim, inbox } = claimOfText(key, argument)
-  return { claim, inbox, joinedAtMs: Number(joined), expiresAtMs: Number(expires) }
+function waitersOf(key: string, [, , , texts, ends]: RawState): Waiter[] {
+  return [...byId<ClaimText & { joined: number }>(texts, ends).values()].map(({ text, end }) => ({
+    claim: claimOf(key, text),
+    inbox: text.inbox,
+    joinedAtMs: text.joined,
+    expiresAtMs: end,
+  }))
+}
+
+function byId<T extends ClaimText>(texts: readonly string[], ends: readonly string[]) {
+  const found = new Map<string, { text: T; end: number }>()
+  for (const [place, each] of texts.entries()) {
+    const text = JSON.parse(each) as T
+    if (text.id !== undefined) found.set(text.id, { text, end: Number(ends[place]) })
+  }
+  return found
+}
+
+function claimOf(key: string, text: ClaimText): Claim {
+  const { mode: kind, limit = 0, weight = 1 } = text
+  return {
+    key,
+    id: text.id,
+    mode: kind === 'permits' ? { kind, limit, weight } : { kind },
+    ttlMs: text.ttl,
+    queue: text.queue ?? false,
+    owner: text.owner ?? null,
+    actor: text.actor ?? null,
+    label: text.label,
+    meta: text.meta ?? null,
+    lockDelayMs: text.delay ?? 0,
+    group: text.group ?? null,
+    replaces: text.replaces ?? null,
+  }
 }

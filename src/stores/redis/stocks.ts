@@ -1,5 +1,5 @@
 import type { Runtime } from '../../core/runtime.ts'
-import type { Deal, DealAnswer, Goods, Move } from '../../model/index.ts'
+import type { Deal, DealAnswer, FirstUse, Goods, Move } from '../../model/index.ts'
 import { stockNames } from './names.ts'
 import type { Scripting, ScriptName } from './scripting.ts'
 
@@ -122,6 +122,9 @@ function messageOf(deal: Exclude<Deal, Take>): Message {
       return ['stockOpen', [JSON.stringify(deal.goods), textOf(deal.ttlMs)], opened]
     case 'add':
       return ['stockAdd', [deal.order, JSON.stringify(deal.goods)], plain]
+    case 'register':
+    case 'compare':
+      return ['stockRegister', [deal.order, deal.buyer, String(deal.count), deal.kind], plain]
     case 'look':
       return ['stockLook', [], looked]
     default:
@@ -133,8 +136,17 @@ function textOf(number: number | null): string {
   return number === null ? '' : String(number)
 }
 
-function plain(kind: 'added' | 'unfit' | 'settled' | 'returned' | 'unknown'): DealAnswer {
-  return { kind }
+type PlainKind = 'added' | 'unfit' | 'fits' | 'settled' | 'returned' | 'unknown'
+
+function plain(answer: string): DealAnswer {
+  return conflictIn(answer) ?? { kind: answer as PlainKind }
+}
+
+/** An order that was first used for something else is answered with that use, as JSON. */
+function conflictIn(answer: string): DealAnswer | null {
+  if (!answer.startsWith('{')) return null
+  const { kind, buyer, count } = JSON.parse(answer) as FirstUse
+  return { kind: 'conflict', first: { kind, buyer: buyer === '' ? null : buyer, count } }
 }
 
 function opened([created, goods]: [unknown, string]): DealAnswer {
@@ -146,6 +158,8 @@ type TakeReply = number | string
 function taken(answer: TakeReply): DealAnswer {
   if (typeof answer === 'number') return { kind: 'taken', goods: answer }
   if (answer.startsWith('[')) return { kind: 'taken', goods: JSON.parse(answer) as Goods }
+  const conflict = conflictIn(answer)
+  if (conflict !== null) return conflict
   const [kind, number] = answer.split(' ')
   if (kind === 'short') return { kind, left: Number(number) }
   return kind === 'limit' ? { kind, has: Number(number) } : { kind: 'returned' }

@@ -1,13 +1,23 @@
-import type { Runtime } from '../../core/runtime.ts'
-import type { Admin, Records, Soon, Store, StoreNotice, Traits } from '../../core/store.ts'
-import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../model/index.ts'
+import type {
+  Admin,
+  ClaimReply,
+  Records,
+  ReleaseReply,
+  RenewReply,
+  Soon,
+  Store,
+  StoreNotice,
+  Traits,
+} from '../../core/store.ts'
+import type { Claim, ClaimAnswer } from '../../model/index.ts'
 import { RedisAdmin } from './admin.ts'
 import { batchesOf } from './batches.ts'
 import type { ClusterRoutes, Kept, RedisClient } from './clients/client.ts'
 import { callBySlot } from './cluster/calls.ts'
-import { claimAnswers, claimTexts, idOf, releaseAnswers, renewAnswers, renewText } from './codec.ts'
+import { claimAnswers, claimText, idOf, releaseAnswers, renewAnswers, renewText } from './codec.ts'
 import { Inbox } from './inbox.ts'
 import { lockName } from './names.ts'
+import type { RedisSettings } from './options.ts'
 import { RedisRecords } from './records.ts'
 import { CLAIMS_PER_CALL, CLAIMS_PER_TURN } from './rules.ts'
 import { Scripting, type ScriptName } from './scripting.ts'
@@ -26,22 +36,22 @@ export class RedisStore implements Store {
   /** Renewals as they were sent: as long as no lease comes or goes, the same list of claims comes again. */
   private readonly renewals = new WeakMap<readonly Claim[], Kept>()
 
-  constructor(client: RedisClient, runtime: Runtime, replicasToWaitFor = 0) {
+  constructor(client: RedisClient, { runtime, callTimeoutMs, replicas }: RedisSettings) {
     this.client = client
     this.traits = TRAITS[client.topology]
     this.scripting = new Scripting(client)
-    this.inbox = new Inbox(client, runtime.newId())
-    this.admin = new RedisAdmin(this.scripting, runtime, replicasToWaitFor)
+    this.inbox = new Inbox(client, runtime, callTimeoutMs)
+    this.admin = new RedisAdmin(this.scripting, runtime, replicas?.wait ?? 0)
     this.records = new RedisRecords(this.scripting, runtime)
     const { cluster } = client
     if (cluster !== null) this.partOf = (key) => cluster.partOf(lockName(key))
   }
 
-  attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+  attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     return this.call('attempt', claims, this.texts, this.noted)
   }
 
-  renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+  renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
     if (this.client.cluster !== null || claims.length > CLAIMS_PER_CALL || claims.length === 0)
       return this.call('renew', claims, renewTexts, renewAnswers)
     let kept = this.renewals.get(claims)
@@ -52,7 +62,7 @@ export class RedisStore implements Store {
     return this.scripting.callKept('renew', kept, (answer) => renewAnswers(answer, claims.length))
   }
 
-  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+  release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
     this.inbox.forgetAll(claims)
     return this.call('release', claims, idsOf, releaseAnswers)
   }
@@ -66,17 +76,18 @@ export class RedisStore implements Store {
     await this.client.close()
   }
 
-  private readonly texts = (claims: readonly Claim[]): string[] => claimTexts(claims, this.inbox.address)
+  private readonly texts = (claims: readonly Claim[]): string[] =>
+    claims.map((claim) => claimText(claim, this.inbox.address))
 
   /** What the answers mean. The first ones are held back until the inbox listens: holders and waiters rely on it. */
   private readonly noted = (
     answer: unknown,
     count: number,
     claims: readonly Claim[],
-  ): Soon<readonly ClaimAnswer[]> => {
-    const known = claimAnswers(answer, count)
+  ): Soon<readonly ClaimReply[]> => {
+    const known = claimAnswers(answer)
     for (let index = 0; index < count; index++)
-      this.inbox.note(claims[index] as Claim, known[index] as ClaimAnswer)
+      this.inbox.note(claims[index] as Claim, known[index] as ClaimReply)
     const { beginning } = this.inbox
     return beginning === null ? known : beginning.then(() => known)
   }

@@ -12,39 +12,28 @@ interface Servers {
 export interface SentinelUrl extends Servers {
   readonly service: string
   readonly database: number
-  readonly sentinelUsername: string | undefined
-  readonly sentinelPassword: string | undefined
 }
 
-const SHAPE = /^(rediss?)\+(?:sentinel|cluster):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/i
+const SHAPE = /^(rediss?)\+(?:sentinel|cluster):\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^?#]*))?$/i
 const HOST = /^(?:\[([0-9a-f:.%]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/i
 const SENTINEL_PORT = 26_379
 const CLUSTER_PORT = 6379
 
-/** `redis+sentinel://user:password@h1:26379,h2:26379/service/0?sentinelPassword=…`, or `rediss+sentinel:` for TLS. */
+/** `redis+sentinel://user:password@h1:26379,h2:26379/service/0`, or `rediss+sentinel:` for TLS. */
 export function sentinelUrl(url: string): SentinelUrl {
   const example = 'must be like redis+sentinel://user:password@h1:26379,h2:26379/service/0'
-  const { servers, path, query } = partsOf(url, SENTINEL_PORT, example)
+  const { servers, path } = partsOf(url, SENTINEL_PORT, example)
   const [service = '', database = '0', ...rest] = path.split('/')
   if (service === '' || rest.length > 0 || !/^\d*$/.test(database)) throw bad(example)
-  for (const name of query.keys())
-    if (name !== 'sentinelUsername' && name !== 'sentinelPassword')
-      throw bad(`may have the parameters sentinelUsername and sentinelPassword, not ${name}`)
-  return {
-    ...servers,
-    service: decoded(service),
-    database: Number(database),
-    sentinelUsername: query.get('sentinelUsername') ?? undefined,
-    sentinelPassword: query.get('sentinelPassword') ?? undefined,
-  }
+  return { ...servers, service: decoded(service), database: Number(database) }
 }
 
 /** `redis+cluster://user:password@h1:6379,h2:6379,h3:6379`, or `rediss+cluster:` for TLS. */
 export function clusterUrl(url: string): Servers {
   const example = 'must be like redis+cluster://user:password@h1:6379,h2:6379,h3:6379'
-  const { servers, path, query } = partsOf(url, CLUSTER_PORT, example)
+  const { servers, path } = partsOf(url, CLUSTER_PORT, example)
   // A cluster has one database.
-  if (!/^0?$/.test(path) || query.size > 0) throw bad(example)
+  if (!/^0?$/.test(path)) throw bad(example)
   return servers
 }
 
@@ -56,7 +45,7 @@ export function hostsOf({ addresses }: Servers): string {
 function partsOf(url: string, port: number, example: string) {
   const parts = SHAPE.exec(url)
   if (parts === null) throw bad(example)
-  const [, scheme = '', credentials, hosts = '', path = '', query = ''] = parts
+  const [, scheme = '', credentials, hosts = '', path = ''] = parts
   const at = credentials?.indexOf(':') ?? -1
   const [username, password] =
     at < 0 ? [credentials] : [credentials?.slice(0, at), credentials?.slice(at + 1)]
@@ -66,7 +55,7 @@ function partsOf(url: string, port: number, example: string) {
     username: username ? decoded(username) : undefined,
     password: password ? decoded(password) : undefined,
   }
-  return { servers, path: path.replace(/\/$/, ''), query: new URLSearchParams(query) }
+  return { servers, path: path.replace(/\/$/, '') }
 }
 
 function addressOf(text: string, defaultPort: number): Address {

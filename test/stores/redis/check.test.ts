@@ -7,6 +7,7 @@ import { nodeRuntime } from '../../../src/core/runtime.ts'
 import type { Facts } from '../../../src/stores/redis/check/facts.ts'
 import { findingsOf } from '../../../src/stores/redis/check/findings.ts'
 import { CLIENTS, openStore } from './clients.ts'
+import { CONFIGURED_CLIENTS } from './configured-clients.ts'
 import { startReplica } from './replica.ts'
 
 const EVICTION = 'HOLDFAST_REDIS_EVICTION'
@@ -37,7 +38,7 @@ afterAll(async () => {
 })
 
 describe('a server is looked at once', () => {
-  for (const [client, bring] of Object.entries(CLIENTS)) {
+  for (const [client, bring] of Object.entries({ ...CLIENTS, ...CONFIGURED_CLIENTS })) {
     it.concurrent(`with ${client}, and what endangers locks is told`, async ({ expect }) => {
       const { store } = await openStore(bring, careless.port)
       const { codes, messages } = listenTo(createLocks({ store }))
@@ -122,6 +123,7 @@ describe('what the facts mean', () => {
     version: '7.0.15',
     isValkey: false,
     evictionPolicy: 'noeviction',
+    memoryUsed: null,
     persistent: true,
     replicas: 0,
     clockAheadMs: 20,
@@ -135,6 +137,9 @@ describe('what the facts mean', () => {
     [{ version: '10.0.0' }, []],
     [{ version: '4.0.9', isValkey: true }, []],
     [{ evictionPolicy: 'volatile-ttl' }, ['EVICTION']],
+    [{ memoryUsed: 0.5 }, []],
+    [{ memoryUsed: 1.01, persistent: false }, ['MEMORY', 'PERSISTENCE']],
+    [{ memoryUsed: 1.01, evictionPolicy: 'allkeys-lru' }, ['EVICTION']],
     [{ persistent: false }, ['PERSISTENCE']],
     [{ replicas: 2 }, ['REPLICAS']],
     [{ clockAheadMs: -11_000 }, ['CLOCK']],

@@ -30,6 +30,17 @@ function open(options: LocksOptions = {}): Locks {
   return locks
 }
 
+it('keeps records, so that every recipe works', async () => {
+  const locks = open()
+  expect([await locks.once('payment', () => 1), await locks.once('payment', () => 2)]).toEqual([1, 1])
+  expect(await locks.update('counter', () => 1)).toBe(1)
+  expect(await locks.cached('rate', { ttl: '30s' }, () => 7)).toBe(7)
+  expect(await locks.job('nightly', { atLeast: '1m', atMost: '1h' }, () => {})).toBe('ran')
+  const sale = locks.inventory('sale')
+  await sale.stock(2)
+  expect(await sale.take('ada')).toMatchObject({ kind: 'taken', count: 1 })
+})
+
 describe.each(['redlock', 'redis-semaphore', 'a script written by hand'])('beside %s', (name) => {
   const takeAs = (key: string, ttlMs: number) => (peers[name] as Peer).tryTake(key, ttlMs)
   let prefix: string

@@ -55,6 +55,7 @@ export async function perform<State>(
   calls: readonly Call[],
   read: { readonly sha: string },
   names: readonly string[],
+  readArgs: readonly string[] = [],
 ): Promise<Outcome<State>[]> {
   const pipeline = redis.pipeline()
   for (const { script, names: touched, args, clock } of calls) {
@@ -62,7 +63,7 @@ export async function perform<State>(
     pipeline.call('EVALSHA', [script.sha, String(touched.length), ...touched, ...args, ...time])
     pipeline.call('LRANGE', ['letters', '0', '-1'])
     pipeline.call('DEL', ['letters'])
-    pipeline.call('EVALSHA', [read.sha, String(names.length), ...names])
+    pipeline.call('EVALSHA', [read.sha, String(names.length), ...names, ...readArgs])
   }
   const replies = (await pipeline.exec()) ?? []
   for (const [error] of replies) if (error !== null) throw error

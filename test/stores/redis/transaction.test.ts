@@ -56,11 +56,12 @@ for (const library of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
         const before = await tx.read('GET', key)
         tx.queue('SET', key, 'ä 1')
         tx.queue('APPEND', key, Buffer.from('!'))
+        tx.queue('APPEND', key, new TextEncoder().encode('?'))
         tx.queue('EXPIRE', key, 100n)
         return before
       })
-      expect(result).toEqual({ value: null, replies: ['OK', 5, 1], tries: 1 })
-      expect(await operator.get(key)).toBe('ä 1!')
+      expect(result).toEqual({ value: null, replies: ['OK', 5, 6, 1], tries: 1 })
+      expect(await operator.get(key)).toBe('ä 1!?')
     })
 
     it('begins again when somebody else changed a key', async () => {

@@ -5,7 +5,7 @@ import type { Claim, Clock, Event, KeyLetter, KeyState, Rules } from '../../../s
 import { EMPTY, seqOf } from '../../../src/model/index.ts'
 import {
   claimAnswers,
-  claimTexts,
+  claimText,
   idOf,
   releaseAnswers,
   renewAnswers,
@@ -13,12 +13,13 @@ import {
 } from '../../../src/stores/redis/codec.ts'
 import { noticeOf } from '../../../src/stores/redis/letters.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
+import { RULES as REAL_RULES } from '../../../src/stores/redis/rules.ts'
 import { SCRIPTS } from '../../../src/stores/redis/scripts.generated.ts'
 import { type RawState, stateOf } from '../../../src/stores/redis/state.ts'
 import { type Call, load, perform, staged } from './staged.ts'
 
 /** Short offers, so that plans see them end. Redis itself forgets a sequence number, so here none is forgotten. */
-export const RULES: Rules = { offerMs: 8, keepSeqMs: 86_400_000 }
+export const RULES: Rules = { offerMs: 8, keepSeqMs: 86_400_000, mostOffers: REAL_RULES.mostOffers }
 
 /** One thing that happens at one moment, to one key or to several. */
 export type Happening =
@@ -58,7 +59,10 @@ export class Twin {
     keys: readonly string[],
   ): Promise<Effect[]> {
     const calls = moments.map(({ happening, clock }) => ({ ...commandOf(happening), clock }))
-    const outcomes = await perform<RawState>(this.redis, calls, SCRIPTS.read, keys.map(lockName))
+    const outcomes = await perform<RawState>(this.redis, calls, SCRIPTS.read, keys.map(lockName), [
+      '1000',
+      '0',
+    ])
     return outcomes.map(({ reply, letters, states }, place) => ({
       answers: answersOf((moments[place] as { happening: Happening }).happening, reply),
       letters: letters.map(letterOf),
@@ -97,7 +101,11 @@ function commandOf(happening: Happening): Omit<Call, 'clock'> {
   switch (happening.kind) {
     case 'claim': {
       const { claims, inbox } = happening
-      return command('attempt', claims, claimTexts(claims, inbox))
+      return command(
+        'attempt',
+        claims,
+        claims.map((claim) => claimText(claim, inbox)),
+      )
     }
     case 'renew':
       return command('renew', happening.claims, happening.claims.map(renewText))
@@ -105,10 +113,10 @@ function commandOf(happening: Happening): Omit<Call, 'clock'> {
       return command('release', happening.claims, happening.claims.map(idOf))
     case 'tick':
       // To ask a holder that cannot be there is to do nothing but count the time.
-      return { script: TEST_SCRIPTS.evict, names: [lockName(happening.key)], args: ['ask', '0'] }
+      return { script: TEST_SCRIPTS.evict, names: [lockName(happening.key)], args: ['ask', '0', '0'] }
     default: {
       const seq = happening.token === null ? '' : String(seqOf(happening.token))
-      const args = [happening.kind === 'revoke' ? 'ask' : 'evict', seq]
+      const args = [happening.kind === 'revoke' ? 'ask' : 'evict', seq, '0']
       return { script: TEST_SCRIPTS.evict, names: [lockName(happening.key)], args }
     }
   }
@@ -121,7 +129,7 @@ function command(script: keyof typeof TEST_SCRIPTS, claims: readonly Claim[], ar
 function answersOf(happening: Happening, reply: unknown): readonly unknown[] {
   switch (happening.kind) {
     case 'claim':
-      return claimAnswers(reply, happening.claims.length)
+      return claimAnswers(reply)
     case 'renew':
       return renewAnswers(reply, happening.claims.length)
     case 'release':
@@ -129,7 +137,7 @@ function answersOf(happening: Happening, reply: unknown): readonly unknown[] {
     case 'tick':
       return [null]
     default: {
-      const labels = reply as readonly unknown[]
+      const [, ...labels] = reply as readonly unknown[]
       return [{ kind: labels.length === 0 ? 'absent' : 'evicted', labels }]
     }
   }

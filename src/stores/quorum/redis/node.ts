@@ -1,36 +1,58 @@
+import type { Runtime } from '../../../core/runtime.ts'
 import type { RedisClient, Subscription } from '../../redis/clients/client.ts'
-import { runCommand, runScript } from '../../redis/scripting.ts'
-import { counted } from '../meaning/answer.ts'
-import { nodeView } from '../meaning/view.ts'
+import { Listening } from '../../redis/clients/listening.ts'
+import { ReplacingClient } from '../../redis/clients/replacing.ts'
+import { isFull, runCommand, runScript, type Script } from '../../redis/scripting.ts'
+import type { QuorumSettings } from '../assemble.ts'
+import { counted } from '../node-model/answer.ts'
+import { nodeView } from '../node-model/view.ts'
 import type { Ballots, Call, NodeView, Question, QuorumNode } from '../protocol.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
-import { ballotsOf, callOf, questionText, timeUs, unknownFormat } from './codec.ts'
+import { argumentsOf, ballotsOf, callOf, timeUs, unknownFormat } from './codec.ts'
 import { inboxChannel, keyOf, quorumName, quorumPattern } from './names.ts'
 import { type RawState, stateOf } from './state.ts'
 
 const KEYS_PER_SCAN = '500'
 const KEYS_PER_PAGE = 100
 
-/** One question alone is the usual case, and goes to every node in the same words: they are written once. */
-function commandOf(question: Question): readonly string[] {
-  question.command ??= [SCRIPTS.ask.sha, '1', quorumName(question.claim.key), questionText(question)]
-  return question.command
+/** The same questions go to every node: the last ones are written down once. */
+let written: { readonly questions: readonly Question[]; readonly command: readonly string[] } | null = null
+
+function commandOf(questions: readonly Question[]): readonly string[] {
+  if (
+    written?.questions.length === questions.length &&
+    questions.every((each, at) => written?.questions[at] === each)
+  )
+    return written.command
+  const names = questions.map(({ claim }) => quorumName(claim.key))
+  const { sha } = scriptFor(questions)
+  const command = [sha, String(questions.length), ...names, ...questions.flatMap(argumentsOf)]
+  written = { questions, command }
+  return command
 }
 
-function jointCommand(questions: readonly Question[]): readonly string[] {
-  const names = questions.map(({ claim }) => quorumName(claim.key))
-  return [SCRIPTS.ask.sha, String(questions.length), ...names, ...questions.map(questionText)]
+/** A server whose memory is full takes everything but new claims. */
+function scriptFor(questions: readonly Question[]): Script {
+  return questions.some(isClaim) ? SCRIPTS.ask : SCRIPTS.askAlways
+}
+
+function isClaim({ kind }: Question): boolean {
+  return kind === 'claim' || kind === 'join'
 }
 
 /** A Redis or Valkey server that votes. The scripts are the port of `meaning`. */
 export class RedisNode implements QuorumNode {
   readonly name: string
   private readonly client: RedisClient
+  private readonly runtime: Runtime
+  private readonly callTimeoutMs: number
   private subscription: Subscription | null = null
 
-  constructor(name: string, client: RedisClient) {
+  constructor(name: string, client: RedisClient, { runtime, callTimeoutMs }: QuorumSettings) {
     this.name = name
-    this.client = client
+    this.client = new ReplacingClient(client, runtime, callTimeoutMs)
+    this.runtime = runtime
+    this.callTimeoutMs = callTimeoutMs
   }
 
   send(
@@ -38,7 +60,7 @@ export class RedisNode implements QuorumNode {
     answered: (ballots: Ballots) => void,
     failed: (error: Error) => void,
   ): void {
-    const command = questions.length === 1 ? commandOf(questions[0] as Question) : jointCommand(questions)
+    const command = commandOf(questions)
     const heard = (raw: unknown): void => {
       let ballots: Ballots
       try {
@@ -49,7 +71,30 @@ export class RedisNode implements QuorumNode {
       }
       answered(ballots)
     }
-    void runCommand(this.client, SCRIPTS.ask, command, heard, failed)
+    const refused = (error: Error): void => {
+      if (isFull(error) && questions.length > 1) this.sendOthers(questions, error, answered, failed)
+      else failed(error)
+    }
+    void runCommand(this.client, scriptFor(questions), command, heard, refused)
+  }
+
+  /** The memory of the server is full, and nothing was done: what makes no new claim goes again without those that do. */
+  private sendOthers(
+    questions: readonly Question[],
+    error: Error,
+    answered: (ballots: Ballots) => void,
+    failed: (error: Error) => void,
+  ): void {
+    const others = questions.filter((question) => !isClaim(question))
+    const merged = ({ stampUs, votes }: Ballots): void => {
+      const rest = [...votes]
+      answered({
+        stampUs,
+        votes: questions.map((question) => (isClaim(question) ? error : (rest.shift() ?? error))),
+      })
+    }
+    if (others.length === 0) failed(error)
+    else this.send(others, merged, failed)
   }
 
   async timeUs(): Promise<number> {
@@ -66,12 +111,22 @@ export class RedisNode implements QuorumNode {
     }
   }
 
-  listen(inbox: string, listener: (call: Call) => void, up: () => void): Promise<void> {
+  listen(
+    inbox: string,
+    listener: (call: Call) => void,
+    up: () => void,
+    needed: () => boolean,
+  ): Promise<void> {
     const receive = (message: string): void => {
       const call = callOf(message)
       if (call !== null) listener(call)
     }
-    this.subscription ??= this.client.subscribe(inboxChannel(inbox), receive, up)
+    this.subscription ??= new Listening(this.client, this.runtime, this.callTimeoutMs, {
+      channel: inboxChannel(inbox),
+      receive,
+      up,
+      needed,
+    })
     return this.subscription.begun
   }
 
@@ -107,7 +162,7 @@ export class RedisNode implements QuorumNode {
   }
 
   async evict(key: string, ids: readonly string[], ask: boolean): Promise<void> {
-    const args = [ask ? 'ask' : 'evict', ids.map((id) => `${id}\0`).join('')]
+    const args = [ask ? 'ask' : 'evict', ...ids]
     const found = await runScript(this.client, SCRIPTS.evict, [quorumName(key)], args, Number)
     if (found < 0) throw unknownFormat()
   }

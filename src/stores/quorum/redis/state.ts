@@ -1,93 +1,123 @@
 import type { Claim, Mode } from '../../../model/index.ts'
-import type { NodeState, Seat, Voter, Watcher } from '../meaning/state.ts'
+import type { NodeHold, NodeState, NodeWaiter, Voter } from '../node-model/state.ts'
 
-type RawVoter = readonly [expires: number, since: number, ballot: number, tail: string]
-type RawHold = readonly [
-  owner: string | null,
-  kind: string,
-  limit: number,
-  weight: number,
-  seq: number,
-  voters: readonly RawVoter[],
-]
-type RawWatcher = readonly [expires: number, joined: number, ticket: number, called: number, text: string]
-
-/** A key as read.lua shows it. */
+/** A key as read.lua shows it: fields and values of the hash, members and scores of the sorted sets. */
 export type RawState = readonly [
-  seq: number,
-  closed: number,
-  holds: readonly RawHold[],
-  line: readonly RawWatcher[],
+  hash: readonly string[],
+  holders: readonly string[],
+  queue: readonly string[],
+  called: readonly string[],
+  deadlines: readonly string[],
 ]
+
+/** What is kept of a claim, as the codec wrote it and the scripts completed it. */
+interface Kept {
+  readonly label: string
+  readonly actor?: string
+  readonly meta?: string
+  readonly owner?: string
+  readonly mode: Mode['kind']
+  readonly weight: number
+  readonly limit: number
+  readonly ttl: number
+  readonly delay?: number
+  readonly queue: boolean
+  readonly inbox: string
+  readonly ticket: string
+}
+
+type KeptHolder = Kept & { readonly seq: string; readonly ballot: string; readonly since: number }
+type KeptWaiter = Kept & { readonly joined: number }
+interface KeptOwner {
+  readonly seq: string
+  readonly weight: number
+}
 
 /** The state of a key. The server itself forgets the sequence number, so the end of that is not known. */
-export function stateOf(key: string, [seq, closed, holds, line]: RawState): NodeState {
+export function stateOf(key: string, [hash, holders, queue, called, deadlines]: RawState): NodeState {
+  const fields = mapOf(hash)
+  const ends = mapOf(deadlines)
+  const waiters = [...pairsOf(queue, false), ...pairsOf(called, true)]
   return {
-    seq: Number(seq),
+    seq: Number(fields.get('seq') ?? 0),
     seqKeptUntilMs: 0,
-    closedUntilMs: Number(closed),
-    holds: holds.map(seatOf),
-    line: line.map((watcher) => watcherOf(key, watcher)),
+    closedUntilMs: Number(fields.get('closed') ?? 0),
+    holds: holdsOf(key, fields, mapOf(holders)),
+    line: waiters
+      .sort((a, b) => a.score - b.score || (a.member < b.member ? -1 : 1))
+      .map(({ member, mark }) => waiterOf(key, member, fields, Number(ends.get(member)), mark)),
   }
 }
 
-function seatOf([owner, kind, limit, weight, seq, voters]: RawHold): Seat {
-  const mode = modeOf(kind, Number(limit), Number(weight))
-  return { owner: owner ?? null, mode, seq: Number(seq), members: voters.map(voterOf) }
+function holdsOf(key: string, fields: ReadonlyMap<string, string>, ends: ReadonlyMap<string, string>) {
+  const kind = (fields.get('mode') ?? 'exclusive') as Mode['kind']
+  const limit = Number(fields.get('limit') ?? 0)
+  const holds: NodeHold[] = []
+  for (const [id, expires] of ends) {
+    const kept = JSON.parse(fields.get(`holder:${id}`) ?? '{}') as KeptHolder
+    const owner = kept.owner ?? null
+    const shared = JSON.parse(fields.get(`owner:${owner ?? ''}`) ?? 'null') as KeptOwner | null
+    const voter = voterOf(key, id, kept, Number(expires))
+    const at = owner === null ? -1 : holds.findIndex((hold) => hold.owner === owner)
+    const joined = holds[at]
+    if (joined !== undefined) holds[at] = { ...joined, members: [...joined.members, voter] }
+    else {
+      const mode = modeOf(kind, limit, (shared ?? kept).weight)
+      holds.push({ owner, mode, seq: Number((shared ?? kept).seq), members: [voter] })
+    }
+  }
+  return holds
 }
 
-function voterOf([expires, since, ballot, tail]: RawVoter): Voter {
-  const [id = '', inbox = '', label = '', actor = '', meta = '', delay = '0'] = tail.split('\0')
+function voterOf(key: string, id: string, kept: KeptHolder, expiresAtMs: number): Voter {
+  const claim = claimOf(key, id, kept)
+  const { label, actor, meta, lockDelayMs } = claim
+  const { inbox, since, ballot, ticket } = kept
+  const member = { id, expiresAtMs, sinceMs: since, label, actor, meta, lockDelayMs, inbox }
+  return { ...member, ballot: Number(ballot), ticket: Number(ticket), claim }
+}
+
+function waiterOf(
+  key: string,
+  id: string,
+  fields: ReadonlyMap<string, string>,
+  expiresAtMs: number,
+  called: boolean,
+): NodeWaiter {
+  const kept = JSON.parse(fields.get(`waiter:${id}`) ?? '{}') as KeptWaiter
+  const { inbox, joined, ticket } = kept
+  const claim = claimOf(key, id, kept)
+  return { claim, inbox, joinedAtMs: joined, expiresAtMs, ticket: Number(ticket), called }
+}
+
+function claimOf(key: string, id: string, kept: Kept): Claim {
+  const { label, actor, meta, owner, mode, weight, limit, ttl, delay, queue } = kept
   return {
-    id,
-    expiresAtMs: Number(expires),
-    sinceMs: Number(since),
-    label,
-    actor: actor || null,
-    meta: meta || null,
-    lockDelayMs: Number(delay),
-    inbox,
-    ballot: Number(ballot),
-  }
-}
-
-function watcherOf(key: string, [expires, joined, ticket, called, text]: RawWatcher): Watcher {
-  const { claim, inbox } = claimOf(key, text)
-  return {
-    claim,
-    inbox,
-    joinedAtMs: Number(joined),
-    expiresAtMs: Number(expires),
-    ticket: Number(ticket),
-    calledUntilMs: Number(called),
-  }
-}
-
-/** The claim that a watcher came with: the opposite of `questionText`. */
-function claimOf(key: string, text: string): { claim: Claim; inbox: string } {
-  const letter = text[0]
-  const fields = text.slice(43).split('\0')
-  const [id = '', inbox = '', label = '', actor = '', meta = '', delay = '0'] = fields
-  const [queue = letter === 'x' ? '1' : '0', kind = 'e', limit = '', weight = '', owner, replaces] =
-    letter === 'f' ? fields.slice(6) : []
-  const claim: Claim = {
     key,
     id,
-    mode: modeOf(kind, Number(limit), Number(weight)),
-    ttlMs: Number(text.slice(33, 43)),
-    queue: queue === '1',
-    owner: owner || null,
-    actor: actor || null,
+    mode: modeOf(mode, limit, weight),
+    ttlMs: ttl,
+    queue,
+    owner: owner ?? null,
+    actor: actor ?? null,
     label,
-    meta: meta || null,
-    lockDelayMs: Number(delay),
+    meta: meta ?? null,
+    lockDelayMs: delay ?? 0,
     group: null,
-    replaces: replaces || null,
+    replaces: null,
   }
-  return { claim, inbox }
 }
 
-function modeOf(kind: string, limit: number, weight: number): Mode {
-  if (kind === 'p') return { kind: 'permits', limit, weight }
-  return { kind: kind === 's' ? 'shared' : 'exclusive' }
+function modeOf(kind: Mode['kind'], limit: number, weight: number): Mode {
+  return kind === 'permits' ? { kind, limit, weight } : { kind }
+}
+
+function mapOf(flat: readonly string[]): Map<string, string> {
+  const map = new Map<string, string>()
+  for (let at = 0; at < flat.length; at += 2) map.set(flat[at] as string, flat[at + 1] as string)
+  return map
+}
+
+function pairsOf(flat: readonly string[], mark: boolean): { member: string; score: number; mark: boolean }[] {
+  return [...mapOf(flat)].map(([member, score]) => ({ member, score: Number(score), mark }))
 }

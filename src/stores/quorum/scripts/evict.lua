@@ -1,25 +1,25 @@
 -- An operator ends the holds of claims, or only asks their holders to let go.
 -- KEYS[1]: the key
 -- ARGV[1]: 'evict' or 'ask'
--- ARGV[2]: the ids of the claims, each ended by a zero byte
+-- ARGV[2…]: the ids of the claims
 -- Answers: how many of them held the key, or -1 for an unknown format
 -- @include lib/base.lua
 -- @include lib/clock.lua
 -- @include lib/step.lua
-local key, ask, found = KEYS[1], ARGV[1] == 'ask', 0
-local state = load(call('GET', key))
+local ask, found = ARGV[1] == 'ask', 0
+local state = load(KEYS[1], ARGV[2] or '')
 if not state then return -1 end
-keyName = key
-sweep(state)
-for id in string.gmatch(ARGV[2], '([^%z]*)%z') do
-  local hold, index, at = voterOf(state, id)
-  if hold then
+sweep(state, ARGV[2] or '')
+for at = 2, #ARGV do
+  local id = ARGV[at]
+  local voter = record(state, 'holder', id)
+  if voter then
     found = found + 1
-    tellVoter(hold[6][index], ask and 'revoked' or 'evicted')
-    if not ask then remove(state, hold, index, at) end
+    tell(state, voter.inbox, ask and 'revoked' or 'evicted', id)
+    if not ask then removeVoter(state, id, voter) end
   end
 end
-if not ask then callLine(state) end
-if state.changed then save(key, state) end
+if not ask then callQueue(state) end
+save(state)
 deliver()
 return found

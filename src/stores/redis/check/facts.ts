@@ -1,5 +1,6 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { RedisClient } from '../clients/client.ts'
+import { pairsOf } from '../pairs.ts'
 
 /** What a server says of itself; null where it does not say, or may not be asked. */
 export interface Facts {
@@ -8,6 +9,8 @@ export interface Facts {
   /** Valkey counts its versions on its own, and all of them are new enough. */
   readonly isValkey: boolean
   readonly evictionPolicy: string | null
+  /** What of its memory is in use, from 0 to 1 and more; null where there is no limit. */
+  readonly memoryUsed: number | null
   readonly persistent: boolean | null
   readonly replicas: number | null
   /** How far its clock is ahead of ours. */
@@ -31,6 +34,10 @@ export async function factsOf(client: RedisClient, runtime: Runtime): Promise<Fa
     version,
     isValkey: said.has('valkey_version'),
     evictionPolicy: said.get('maxmemory_policy') ?? null,
+    memoryUsed:
+      Number(said.get('maxmemory')) > 0
+        ? Number(said.get('used_memory')) / Number(said.get('maxmemory'))
+        : null,
     persistent: persistence(said.get('aof_enabled'), savePoints(save)),
     replicas: said.get('role') === 'master' ? Number(said.get('connected_slaves')) : null,
     clockAheadMs,
@@ -56,16 +63,8 @@ function persistence(aof: string | undefined, points: string | null): boolean | 
   return aof === undefined || points === null ? null : points !== ''
 }
 
-/** The answer to CONFIG GET is a list, or by the newer protocol a map, which the clients show in three ways. */
 function savePoints(answer: unknown): string | null {
-  if (Array.isArray(answer)) {
-    const [first, second] = answer as [unknown, unknown]
-    if (typeof first === 'object' && first !== null) return String((first as { value?: unknown }).value ?? '')
-    return first === 'save' ? String(second) : null
-  }
-  if (answer instanceof Map) return answer.has('save') ? String(answer.get('save')) : null
-  if (typeof answer !== 'object' || answer === null) return null
-  const { save } = answer as { save?: unknown }
+  const save = pairsOf(answer).get('save')
   return save === undefined ? null : String(save)
 }
 

@@ -4,10 +4,13 @@ import type { Facts } from './facts.ts'
 /** Tokens are stamped by the server's clock, and it may be corrected one day. */
 const CLOCK_LIMIT_MS = 10_000
 const OLDEST_MAJOR = 7
+/** Of maxmemory; the server itself counts a little less than it shows. */
+const FULL = 0.98
 
 /** What of a server's facts endangers locks, each with what to do about it. */
 export function findingsOf(facts: Facts, replicasToWaitFor: number): StoreWarning[] {
   const found = [
+    memory(facts),
     eviction(facts),
     persistence(facts),
     replication(facts, replicasToWaitFor),
@@ -15,6 +18,16 @@ export function findingsOf(facts: Facts, replicasToWaitFor: number): StoreWarnin
     clock(facts),
   ]
   return found.filter((warning) => warning !== null)
+}
+
+function memory({ port, memoryUsed, evictionPolicy }: Facts): StoreWarning | null {
+  if (memoryUsed === null || memoryUsed < FULL || evictionPolicy !== 'noeviction') return null
+  const percent = Math.floor(memoryUsed * 100)
+  return warning(
+    'MEMORY',
+    `the memory of the Redis server on port ${port} is full (${percent} % of maxmemory is in use): it refuses new locks and records, and only renewals and releases go through; raise maxmemory, or remove what fills it`,
+    `redis-cli -p ${port} memory stats   # then: config set maxmemory <more>`,
+  )
 }
 
 function eviction({ port, evictionPolicy: policy }: Facts): StoreWarning | null {
@@ -57,7 +70,7 @@ function version({ port, version: text, isValkey }: Facts): StoreWarning | null 
   if (text === null || isValkey || !(Number.parseInt(text, 10) < OLDEST_MAJOR)) return null
   return warning(
     'VERSION',
-    `the server on port ${port} is Redis ${text}, which gets no more fixes and which Holdfast is not tested with: upgrade to Redis ${OLDEST_MAJOR} or newer, or to Valkey`,
+    `the server on port ${port} is Redis ${text}, which gets no more fixes and cannot run all scripts of Holdfast: upgrade to Redis ${OLDEST_MAJOR} or newer, or to Valkey`,
     `redis-cli -p ${port} info server   # then upgrade it`,
   )
 }

@@ -1,4 +1,4 @@
-import { StoreError } from '../../../errors.ts'
+import { StoreError, whyOf } from '../../../errors.ts'
 
 /** What stands behind a client: what a failover does to the promise depends on it. */
 export type Topology = 'single' | 'sentinel' | 'cluster'
@@ -8,8 +8,14 @@ export interface ClusterRoutes {
   slotOf(name: string): number
   /** Which server has the name now, as far as is known. */
   partOf(name: string): string
-  /** A client for each server that has slots. */
-  masters(): Promise<readonly RedisClient[]>
+  /** Each server that has slots. */
+  masters(): Promise<readonly Master[]>
+}
+
+/** A server of a cluster: host and port, as errors name it, and a client for it alone. */
+export interface Master {
+  readonly name: string
+  readonly client: RedisClient
 }
 
 /** What the store needs of a client library. */
@@ -19,7 +25,10 @@ export interface RedisClient {
   readonly cluster: ClusterRoutes | null
   /** What the client puts before every key that it knows to be one. */
   readonly keyPrefix: string
-  /** Sends a command now, or rejects. Nothing is kept for later: a claim that is sent late makes a ghost. */
+  /**
+   * Sends a command now, or rejects. Nothing is kept for later: a claim that is sent late makes a ghost. Integers come back
+   * as numbers and strings as texts, in whatever form the owner of the client wants its own replies.
+   */
   send(command: string, args: readonly string[]): Promise<unknown>
   /** The same for what is sent again and again; left out where nothing is gained by keeping its form. */
   sendKept?(command: string, kept: Kept): Promise<unknown>
@@ -33,6 +42,8 @@ export interface RedisClient {
     up: () => void,
     down?: () => void,
   ): Subscription
+  /** Another connection like this one, closed with the store; left out where connections are replaced by other means. */
+  fresh?(): RedisClient
   /** Closes what the store opened; a client that was brought stays open. */
   close(): Promise<void>
 }
@@ -52,8 +63,25 @@ export interface Subscription {
 /** Nothing was sent, so nothing was done: it may be sent to another server. */
 export class NotSentError extends StoreError {}
 
-export function disconnected(state: string, cause?: unknown): NotSentError {
-  return new NotSentError(`the Redis client is not connected (${state}); nothing was sent`, { cause })
+/** The client itself has given up on an answer: whether anything was done is not known. */
+export class SilentError extends StoreError {
+  constructor(cause: Error) {
+    super(`the Redis client had no answer in time: ${whyOf(cause)}`, { cause })
+  }
+}
+
+/** `cause`: what is in the way of a connection, if that is known. */
+export function disconnected(state: string, cause: unknown = null): NotSentError {
+  const why = cause === null ? state : `${state}: ${whyOf(cause)}`
+  const message = `the Redis client is not connected (${why}); nothing was sent`
+  return new NotSentError(message, { cause: withoutCommand(cause) })
+}
+
+/** ioredis puts the command into its error, and the arguments of AUTH are a password. */
+export function withoutCommand(error: unknown): unknown {
+  if (!(error instanceof Error && 'command' in error)) return error
+  const { name, message } = error
+  return Object.assign(new Error(message), { name })
 }
 
 export function ignore(): void {}
@@ -73,7 +101,12 @@ export function firstConnection(
   success = 'ready',
 ): Promise<void> {
   return new Promise((resolve, reject) => {
+    let failure: unknown = null
+    const note = (error: unknown) => {
+      failure = error
+    }
     const stop = () => {
+      client.off('error', note)
       client.off(success, ready)
       for (const event of failures) client.off(event, failed)
     }
@@ -81,10 +114,12 @@ export function firstConnection(
       stop()
       resolve()
     }
-    const failed = (cause?: unknown) => {
+    const failed = () => {
       stop()
-      reject(disconnected(cause instanceof Error ? cause.message : 'the first connection failed', cause))
+      reject(disconnected('the first connection failed', failure))
     }
+    // Before the others: what ends the attempt may be the error itself, or come after it and say nothing.
+    client.on('error', note)
     client.on(success, ready)
     for (const event of failures) client.on(event, failed)
   })

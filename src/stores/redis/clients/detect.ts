@@ -1,7 +1,7 @@
-import type { Runtime } from '../../../core/runtime.ts'
+import { show } from '../../../core/durations.ts'
 import { InvalidArgumentError, UnsupportedError } from '../../../errors.ts'
 import { ClusterClient } from '../cluster/client.ts'
-import type { ReplicaSettings } from '../options.ts'
+import type { ConnectionSettings } from '../options.ts'
 import type { RedisClient } from './client.ts'
 import { type Glide, GlideClient } from './glide.ts'
 import { type Ioredis, IoredisClient, sentinelClientOf } from './ioredis.ts'
@@ -25,38 +25,58 @@ export type AnyRedisClient =
   | { readonly customCommand: Method; readonly close: Method }
 
 /** The adapter for a client, which stays the caller's. */
-export function adapterOf(
-  client: AnyRedisClient,
-  runtime: Runtime,
-  replicas: ReplicaSettings | null = null,
-): RedisClient {
-  const shape = client as unknown as Partial<Record<string, unknown>> | null
-  if (typeof shape !== 'object' || shape === null) throw strange()
-  if (shape.isCluster === true)
-    return new ClusterClient(new IoredisDialer(client as unknown as IoredisCluster), runtime, replicas)
-  if (typeof shape.nodeClient === 'function')
-    return new ClusterClient(new NodeRedisDialer(client as unknown as NodeRedisCluster), runtime, replicas)
-  if (typeof shape.getMasterNode === 'function')
-    return new NodeRedisSentinelClient(client as unknown as NodeRedisSentinel, false)
-  if (shape.constructor?.name === 'GlideClusterClient')
-    throw new UnsupportedError(
-      'the cluster client of glide is not supported: use that of ioredis or of redis',
-    )
-  if (typeof shape.customCommand === 'function') return new GlideClient(client as unknown as Glide)
-  if (typeof shape.isReady === 'boolean' && typeof shape.sendCommand === 'function')
+export function adapterOf(client: AnyRedisClient, settings: ConnectionSettings): RedisClient {
+  const shape = client as unknown as Shape | null
+  if (typeof shape !== 'object' || shape === null) throw strange(client)
+  if (shape.isCluster === true && has(shape, 'nodes', 'connect'))
+    return new ClusterClient(new IoredisDialer(client as unknown as IoredisCluster), settings)
+  if (has(shape, 'nodeClient'))
+    return new ClusterClient(new NodeRedisDialer(client as unknown as NodeRedisCluster), settings)
+  if (has(shape, 'getMasterNode'))
+    return new NodeRedisSentinelClient(client as unknown as NodeRedisSentinel, false, settings)
+  if (isGlide(shape)) {
+    if (has(shape, 'fcallWithRoute'))
+      throw new UnsupportedError(
+        'the cluster client of glide is not supported: use that of ioredis or of redis',
+      )
+    return new GlideClient(client as unknown as Glide)
+  }
+  if (typeof shape.isReady === 'boolean' && has(shape, 'sendCommand', 'duplicate', 'destroy'))
     return new NodeRedisClient(client as unknown as NodeRedis, false)
-  if (typeof shape.status === 'string' && typeof shape.call === 'function')
+  if (typeof shape.status === 'string' && has(shape, 'call', 'sendCommand', 'duplicate'))
     return ioredisClientOf(client as unknown as Ioredis)
-  throw strange()
+  throw strange(client)
+}
+
+type Shape = Partial<Record<string, unknown>>
+
+function has(shape: Shape, ...methods: readonly string[]): boolean {
+  return methods.every((method) => typeof shape[method] === 'function')
+}
+
+/** The second connection is made with the settings and the class of the first, so both must be there. */
+function isGlide(shape: Shape): boolean {
+  const { createClient } = (shape.constructor ?? {}) as { createClient?: unknown }
+  return (
+    has(shape, 'customCommand') &&
+    typeof shape.config === 'object' &&
+    shape.config !== null &&
+    typeof createClient === 'function'
+  )
 }
 
 function ioredisClientOf(client: Ioredis): RedisClient {
   return client.options.sentinels ? sentinelClientOf(client) : new IoredisClient(client, false)
 }
 
-function strange(): InvalidArgumentError {
+/** A text is not repeated: it may be a URL with a password. */
+function strange(client: unknown): InvalidArgumentError {
+  const given =
+    typeof client === 'string'
+      ? 'not a text (connect() takes a URL)'
+      : `not ${client instanceof Object ? `an object of the class ${client.constructor.name}` : show(client)}`
   return new InvalidArgumentError(
     'client',
-    'must be a client of ioredis, of redis (node-redis) or of @valkey/valkey-glide',
+    `must be a client of ioredis 5 or 6, of redis (node-redis) 5 or 6, or of @valkey/valkey-glide 2, ${given}`,
   )
 }

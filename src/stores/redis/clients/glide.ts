@@ -1,4 +1,4 @@
-import { ignore, type RedisClient, type Subscription } from './client.ts'
+import { disconnected, ignore, type RedisClient, SilentError, type Subscription } from './client.ts'
 
 interface Message {
   readonly message: unknown
@@ -6,7 +6,7 @@ interface Message {
 
 /** @valkey/valkey-glide, as far as it is used. */
 export interface Glide {
-  customCommand(args: string[]): Promise<unknown>
+  customCommand(args: string[], options: object): Promise<unknown>
   /** Settles when the server has confirmed; since 2.3. */
   subscribe?(channels: Iterable<string>, timeoutMs: number): Promise<void>
   unsubscribeLazy?(channels: Iterable<string>): Promise<void>
@@ -22,26 +22,42 @@ interface GlideInside {
 /** Exact channels, in the numbering of glide's configuration. */
 const EXACT = 0
 const CONFIRMATION_MS = 2000
+/** Strings as texts, in the numbering of glide's decoders: the client may be set up to return bytes. */
+const AS_TEXT = { decoder: 1 }
 
 /** Glide waits for a connection by itself, but no longer than its own request time-out. */
 export class GlideClient implements RedisClient {
   readonly topology = 'single'
   readonly cluster = null
   readonly keyPrefix = ''
-  private readonly client: Glide
+  private readonly model: Glide
+  /** The connection of our own that replaces the one of the model. */
+  private readonly own: Promise<Glide> | null
 
-  constructor(client: Glide) {
-    this.client = client
+  constructor(model: Glide, own: Promise<Glide> | null = null) {
+    this.model = model
+    this.own = own
+    own?.catch(ignore)
   }
 
-  send(command: string, args: readonly string[]): Promise<unknown> {
-    return this.client.customCommand([command, ...args])
+  async send(command: string, args: readonly string[]): Promise<unknown> {
+    const client = this.own === null ? this.model : await this.own.catch(notConnected)
+    try {
+      return await client.customCommand([command, ...args], AS_TEXT)
+    } catch (error) {
+      throw error instanceof Error && error.name === 'TimeoutError' ? new SilentError(error) : error
+    }
+  }
+
+  fresh(): RedisClient {
+    const inside = this.model as unknown as GlideInside
+    return new GlideClient(this.model, inside.constructor.createClient(inside.config))
   }
 
   subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
-    const inside = this.client as unknown as GlideInside
+    const inside = this.model as unknown as GlideInside
     // Newer versions subscribe behind one's back when they are told at the beginning, and pushes are missed meanwhile.
-    const confirms = this.client.subscribe !== undefined
+    const confirms = this.model.subscribe !== undefined
     const subscriber = inside.constructor.createClient({
       ...inside.config,
       pubsubSubscriptions: {
@@ -56,7 +72,13 @@ export class GlideClient implements RedisClient {
     }
   }
 
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    this.own?.then((client) => client.close(), ignore)
+  }
+}
+
+function notConnected(cause: unknown): never {
+  throw disconnected('the first connection failed', cause)
 }
 
 /** It complains aloud about subscriptions that it still has when it is closed. */

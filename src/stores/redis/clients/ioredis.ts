@@ -5,16 +5,25 @@ import {
   firstConnection,
   ignore,
   type Kept,
+  type NotSentError,
   type RedisClient,
   type Subscription,
   type Topology,
+  withoutCommand,
 } from './client.ts'
 
 /** ioredis 5 and 6, as far as it is used. */
 export interface Ioredis extends Emitter {
   readonly status: string
-  readonly options: { readonly keyPrefix?: string; readonly sentinels?: unknown }
-  readonly stream?: { readonly writable: boolean }
+  readonly options: {
+    readonly keyPrefix?: string
+    readonly sentinels?: unknown
+    readonly db?: number
+    readonly stringNumbers?: boolean
+  }
+  readonly stream?: { readonly writable: boolean; readonly errored?: Error | null; destroy(): unknown }
+  /** Which database was selected last. */
+  readonly condition?: { readonly select?: number } | null
   call(command: string, args: readonly string[]): Promise<unknown>
   sendCommand(command: object): Promise<unknown>
   connect(): Promise<unknown>
@@ -29,6 +38,7 @@ interface Command {
   pipelineIndex?: number
   /** What is written to the connection. */
   toWritable(): string | Buffer
+  transformReply(reply: unknown): unknown
 }
 
 type CommandClass<C extends Command = Command> = new (
@@ -58,6 +68,8 @@ export const IOREDIS_OPTIONS = {
 /** Tells of a failover while the old master is silent, or still believes that it is one. */
 export const SENTINEL_OPTIONS = {
   failoverDetector: true,
+  /** A sentinel that is silent for so long is passed over. */
+  sentinelCommandTimeout: 1000,
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const
 
@@ -78,7 +90,8 @@ export class IoredisClient implements RedisClient {
 
   constructor(client: Ioredis, owned: boolean) {
     this.client = client
-    this.Command = commandClassOf(client)
+    const Base = commandClassOf(client)
+    this.Command = client.options.stringNumbers === true ? numberedClass(Base) : Base
     this.LongCommand = longCommandClass(this.Command)
     this.end = owned ? lasting(client) : ignore
     this.topology = client.options.sentinels ? 'sentinel' : 'single'
@@ -91,7 +104,7 @@ export class IoredisClient implements RedisClient {
       return this.sendOnce(command, args, null)
     }
     const first = this.wasReady ? null : this.connecting()
-    if (first === null) return Promise.reject(disconnected(this.client.status))
+    if (first === null) return Promise.reject(this.notConnected(this.client.status))
     return first.then(() => {
       this.wasReady = true
       return this.sendOnce(command, args, null)
@@ -113,7 +126,8 @@ export class IoredisClient implements RedisClient {
   private sendOnce(name: string, args: readonly string[], wire: Buffer | null): Promise<unknown> {
     const { client, keyPrefix } = this
     // Between the end of a connection and its closing, a command would be kept for the next one.
-    if (client.stream?.writable !== true) return Promise.reject(disconnected('its connection is at an end'))
+    if (client.stream?.writable !== true)
+      return Promise.reject(this.notConnected('its connection is at an end'))
     const Kind = args.length > SHORT ? this.LongCommand : this.Command
     const command = new Kind(name, keyPrefix === '' ? NONE : args, { replyEncoding: 'utf8', keyPrefix })
     // The class would look through a thousand arguments for lists among them.
@@ -152,13 +166,26 @@ export class IoredisClient implements RedisClient {
     return { begun, close: async () => end() }
   }
 
+  fresh(): RedisClient {
+    const { client, topology } = this
+    const db = client.condition?.select ?? client.options.db ?? 0
+    const own = client.duplicate({ ...IOREDIS_OPTIONS, ...(topology === 'sentinel' && SENTINEL_OPTIONS), db })
+    silence(own)
+    return new IoredisClient(own, true)
+  }
+
   async close(): Promise<void> {
     this.end()
   }
 
+  /** With what the last connection ended of, which the client tells those who listen and nobody else. */
+  private notConnected(state: string): NotSentError {
+    return disconnected(state, this.client.stream?.errored ?? null)
+  }
+
   private connecting(): Promise<unknown> | null {
     const { status } = this.client
-    if (status === 'wait') this.first ??= this.client.connect().catch(notConnected)
+    if (status === 'wait') this.first ??= connectFirst(this.client).catch(notConnected)
     else if (status === 'connecting' || status === 'connect')
       this.first ??= firstConnection(this.client, ['close', 'end'])
     else if (this.first !== null) this.wasReady = true
@@ -167,7 +194,29 @@ export class IoredisClient implements RedisClient {
 }
 
 function notConnected(cause: unknown): never {
-  throw disconnected(cause instanceof Error ? cause.message : 'the first connection failed', cause)
+  throw disconnected('the first connection failed', cause)
+}
+
+/** Connects, or rejects with what is in the way: the library itself only says that the connection is closed. */
+export async function connectFirst(client: Ioredis): Promise<void> {
+  let failure: unknown = null
+  const note = (error: unknown) => {
+    failure = error
+  }
+  client.on('error', note)
+  try {
+    await client.connect()
+  } catch (error) {
+    throw withoutCommand(failure ?? error)
+  } finally {
+    client.off('error', note)
+  }
+}
+
+/** A server that is silent does not answer the end of the connection, either. */
+export function end(client: Ioredis): void {
+  client.disconnect()
+  client.stream?.destroy()
 }
 
 /**
@@ -181,7 +230,7 @@ function lasting(client: Ioredis): () => void {
   })
   return () => {
     ended = true
-    client.disconnect()
+    end(client)
   }
 }
 
@@ -199,14 +248,14 @@ export function sentinelClientOf(client: Ioredis): RedisClient {
  * Nothing that a connection of ours meets is printed: what matters comes back with the call that it befell. Those that a
  * client has with the sentinels, to hear of failovers, are made out of our sight and have nobody who hears their errors.
  */
-export function silence(client: Ioredis): void {
+export function silence(client: Ioredis, sentinelFailed: (error: unknown) => void = ignore): void {
   client.on('error', ignore)
   const { connector } = client as Ioredis & { readonly connector?: SentinelConnector }
   const connect = connector?.connectToSentinel
   if (connector === undefined || connect === undefined) return
   connector.connectToSentinel = (...args) => {
     const sentinel = connect.apply(connector, args)
-    sentinel.on('error', ignore)
+    sentinel.on('error', sentinelFailed)
     return sentinel
   }
 }
@@ -225,6 +274,23 @@ function commandClassOf(client: Ioredis): CommandClass {
   const probe = Object.create(client, { sendCommand: { value: sendCommand }, options: { value: options } })
   void (probe as Ioredis).call('ping', [])
   return (made as unknown as { constructor: CommandClass }).constructor
+}
+
+/**
+ * Theirs for a client that shows integers as texts. Strings are still bytes when a reply arrives here, so a text can only
+ * be an integer.
+ */
+function numberedClass(Base: CommandClass): CommandClass {
+  return class extends Base {
+    override transformReply(reply: unknown): unknown {
+      return super.transformReply(withNumbers(reply))
+    }
+  }
+}
+
+function withNumbers(reply: unknown): unknown {
+  if (typeof reply === 'string') return Number(reply)
+  return Array.isArray(reply) ? reply.map(withNumbers) : reply
 }
 
 /** Theirs with a way of writing that costs less: most of what a call of many claims costs in this process is its text. */

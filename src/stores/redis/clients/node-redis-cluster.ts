@@ -1,7 +1,7 @@
 import type { Dialer } from '../cluster/map.ts'
 import type { Address } from '../cluster/node.ts'
-import { disconnected, type Emitter, firstConnection, ignore, type RedisClient } from './client.ts'
-import { type NodeRedis, NodeRedisClient } from './node-redis.ts'
+import { disconnected, type Emitter, firstConnection, type RedisClient } from './client.ts'
+import { type NodeRedis, NodeRedisClient, ownLike } from './node-redis.ts'
 
 type AddressMap = Readonly<Record<string, Address>> | ((address: string) => Address | undefined)
 
@@ -9,7 +9,7 @@ type AddressMap = Readonly<Record<string, Address>> | ((address: string) => Addr
 export interface NodeRedisCluster extends Emitter {
   readonly isOpen: boolean
   readonly masters: readonly Address[]
-  nodeClient(node: Address): NodeRedisNode | Promise<NodeRedisNode>
+  nodeClient(node: Address): NodeRedis | Promise<NodeRedis>
 }
 
 /** What the cluster class keeps for itself. */
@@ -17,15 +17,11 @@ interface Inside {
   readonly _options?: { readonly nodeAddressMap?: AddressMap }
 }
 
-export interface NodeRedisNode extends NodeRedis {
-  readonly options: { readonly socket?: object }
-}
-
 /** Connections like those of a cluster client that was brought: its credentials, its TLS, its map of addresses. */
 export class NodeRedisDialer implements Dialer {
   readonly keyPrefix = ''
   private readonly cluster: NodeRedisCluster
-  private model: NodeRedisNode | null = null
+  private model: NodeRedis | null = null
 
   constructor(cluster: NodeRedisCluster) {
     this.cluster = cluster
@@ -53,14 +49,6 @@ export class NodeRedisDialer implements Dialer {
 }
 
 /** A connection to one server, like the one that is the model for it. */
-export function openNode(model: NodeRedisNode, { host, port }: Address): RedisClient {
-  const reconnectStrategy = (attempts: number) => Math.min((attempts + 1) * 50, 500)
-  const client = model.duplicate({
-    socket: { ...model.options.socket, host, port, reconnectStrategy },
-    disableOfflineQueue: true,
-    readonly: false,
-    clientSideCache: undefined,
-  })
-  client.on('error', ignore)
-  return new NodeRedisClient(client, true)
+export function openNode(model: NodeRedis, { host, port }: Address): RedisClient {
+  return new NodeRedisClient(ownLike(model, { host, port }), true)
 }

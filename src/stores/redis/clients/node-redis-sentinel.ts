@@ -1,4 +1,5 @@
 import type { Address } from '../cluster/node.ts'
+import { type ConnectionSettings, silentMsOf } from '../options.ts'
 import {
   disconnected,
   type Emitter,
@@ -7,7 +8,9 @@ import {
   type RedisClient,
   type Subscription,
 } from './client.ts'
-import { type NodeRedisNode, openNode } from './node-redis-cluster.ts'
+import type { NodeRedis } from './node-redis.ts'
+import { openNode } from './node-redis-cluster.ts'
+import { ReplacingClient } from './replacing.ts'
 
 /** The sentinel class of node-redis 5 and 6, as far as it is used. */
 export interface NodeRedisSentinel extends Emitter {
@@ -18,7 +21,7 @@ export interface NodeRedisSentinel extends Emitter {
 
 /** What the class keeps for itself; a second connection to the same master cannot be made without it. */
 interface Inside {
-  _execute<T>(isReadonly: boolean, task: (client: NodeRedisNode) => Promise<T> | T): Promise<T>
+  _execute<T>(isReadonly: boolean, task: (client: NodeRedis) => Promise<T> | T): Promise<T>
 }
 
 interface Change {
@@ -49,15 +52,17 @@ export class NodeRedisSentinelClient implements RedisClient {
   readonly keyPrefix = ''
   private readonly sentinel: NodeRedisSentinel
   private readonly owned: boolean
+  private readonly settings: ConnectionSettings
   private readonly inboxes = new Set<Inbox>()
-  private model: NodeRedisNode | null = null
+  private model: NodeRedis | null = null
   private master: Master | null = null
   private finding: Promise<Master> | null = null
   private closed = false
 
-  constructor(sentinel: NodeRedisSentinel, owned: boolean) {
+  constructor(sentinel: NodeRedisSentinel, owned: boolean, settings: ConnectionSettings) {
     this.sentinel = sentinel
     this.owned = owned
+    this.settings = settings
     sentinel.on('topology-change', this.changed)
   }
 
@@ -123,7 +128,8 @@ export class NodeRedisSentinelClient implements RedisClient {
     if (before !== null && before.address.host === address.host && before.address.port === address.port)
       return before
     if (this.model === null || this.closed) throw disconnected('it was closed')
-    const client = openNode(this.model, address)
+    const opened = openNode(this.model, address)
+    const client = new ReplacingClient(opened, this.settings.runtime, silentMsOf(this.settings))
     this.master = { address, client }
     for (const inbox of this.inboxes) attach(inbox, client)
     void before?.client.close()

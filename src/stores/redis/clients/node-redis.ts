@@ -12,6 +12,7 @@ import {
 export interface NodeRedis extends Emitter {
   readonly isReady: boolean
   readonly isOpen: boolean
+  readonly options?: { readonly socket?: object }
   sendCommand(args: readonly string[], options: object): Promise<unknown>
   connect(): Promise<unknown>
   subscribe(channel: string, listener: (message: string) => void): Promise<unknown>
@@ -24,6 +25,8 @@ interface CommandOptions {
   readonly timeout: undefined
   /** What was not written when a connection broke would be kept for the next one, however late that is. */
   readonly abortSignal: AbortSignal
+  /** No mapping: it takes the place of one that the client was set up with. */
+  readonly typeMapping: object
 }
 
 export class NodeRedisClient implements RedisClient {
@@ -34,6 +37,8 @@ export class NodeRedisClient implements RedisClient {
   private readonly owned: boolean
   private first: Promise<void> | null = null
   private wasReady = false
+  /** What the last connection ended of, or what is in the way of the next one. */
+  private failure: unknown = null
   private connection = new AbortController()
   private options = optionsOf(this.connection)
 
@@ -53,7 +58,7 @@ export class NodeRedisClient implements RedisClient {
         return Promise.reject(disconnected('it was closed, or its connect() was not called'))
       this.client.connect().catch(ignore)
     }
-    if (this.wasReady) return Promise.reject(disconnected('reconnecting'))
+    if (this.wasReady) return Promise.reject(disconnected('reconnecting', this.failure))
     this.first ??= firstConnection(this.client, ['error', 'end'])
     return this.first.then(
       () => this.client.sendCommand([command, ...args], this.options),
@@ -95,7 +100,12 @@ export class NodeRedisClient implements RedisClient {
     }
   }
 
-  private readonly broken = (): void => {
+  fresh(): RedisClient {
+    return new NodeRedisClient(ownLike(this.client, {}), true)
+  }
+
+  private readonly broken = (error: unknown): void => {
+    this.failure = error
     this.connection.abort()
     this.connection = new AbortController()
     this.options = optionsOf(this.connection)
@@ -110,13 +120,29 @@ export class NodeRedisClient implements RedisClient {
   }
 }
 
+/** A connection of our own, like the one that is the model for it. */
+export function ownLike(model: NodeRedis, address: object): NodeRedis {
+  const client = model.duplicate({
+    socket: { ...model.options?.socket, ...address, reconnectStrategy },
+    disableOfflineQueue: true,
+    readonly: false,
+    clientSideCache: undefined,
+  })
+  client.on('error', ignore)
+  return client
+}
+
+export function reconnectStrategy(attempts: number): number {
+  return Math.min((attempts + 1) * 50, 500)
+}
+
 /** Destroying a client that is not open throws. */
-function destroy(client: NodeRedis): void {
+export function destroy(client: NodeRedis): void {
   if (client.isOpen) client.destroy()
 }
 
 /** One signal for all commands of a connection, which are many. */
 function optionsOf({ signal }: AbortController): CommandOptions {
   setMaxListeners(0, signal)
-  return { timeout: undefined, abortSignal: signal }
+  return { timeout: undefined, abortSignal: signal, typeMapping: {} }
 }

@@ -1,10 +1,17 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
-import { type ClusterRoutes, NotSentError, type RedisClient, type Subscription } from '../clients/client.ts'
-import type { ReplicaSettings } from '../options.ts'
+import {
+  type ClusterRoutes,
+  type Master,
+  NotSentError,
+  type RedisClient,
+  type Subscription,
+} from '../clients/client.ts'
+import { ReplacingClient } from '../clients/replacing.ts'
+import { type ConnectionSettings, silentMsOf } from '../options.ts'
 import { ConfirmingClient } from '../replicas/confirming.ts'
 import { ClusterMap, type Dialer } from './map.ts'
-import { type Node, nameOf } from './node.ts'
+import { type Address, type Node, nameOf } from './node.ts'
 import { isAboutScript, redirectionOf } from './replies.ts'
 import { RoamingInbox } from './roaming.ts'
 import { slotOf } from './slots.ts'
@@ -26,10 +33,11 @@ export class ClusterClient implements RedisClient {
   private readonly inboxes = new Set<RoamingInbox>()
   private closed = false
 
-  constructor(dialer: Dialer, runtime: Runtime, replicas: ReplicaSettings | null = null) {
+  constructor(dialer: Dialer, settings: ConnectionSettings) {
+    const { runtime } = settings
     this.runtime = runtime
     this.keyPrefix = dialer.keyPrefix
-    this.map = new ClusterMap(replicas === null ? dialer : confirming(dialer, replicas), runtime, () => {
+    this.map = new ClusterMap(lasting(dialer, settings), runtime, () => {
       for (const inbox of this.inboxes) inbox.review(this.map.masters())
     })
   }
@@ -44,9 +52,9 @@ export class ClusterClient implements RedisClient {
     return node === undefined ? '' : nameOf(node.address)
   }
 
-  async masters(): Promise<readonly RedisClient[]> {
+  async masters(): Promise<readonly Master[]> {
     await this.map.look()
-    return this.map.masters().map(({ client }) => client)
+    return this.map.masters().map(({ address, client }) => ({ name: nameOf(address), client }))
   }
 
   /** Finds the cluster; rejects when no server of it answers. */
@@ -68,7 +76,11 @@ export class ClusterClient implements RedisClient {
   subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
     const inbox = new RoamingInbox(this.runtime, () => this.masterNodes(), channel, listener, up)
     this.inboxes.add(inbox)
-    return inbox
+    const close = () => {
+      this.inboxes.delete(inbox)
+      return inbox.close()
+    }
+    return { begun: inbox.begun, close }
   }
 
   async close(): Promise<void> {
@@ -129,12 +141,17 @@ export class ClusterClient implements RedisClient {
   }
 }
 
-/** WAIT is sent to each server for itself, on the connection that the scripts travel on. */
-function confirming(dialer: Dialer, replicas: ReplicaSettings): Dialer {
+/** The same with connections that are replaced when they are silent. WAIT goes to each server for itself, on the connection of the scripts. */
+function lasting(dialer: Dialer, settings: ConnectionSettings): Dialer {
+  const { runtime, replicas } = settings
+  const open = (address: Address): RedisClient => {
+    const client = new ReplacingClient(dialer.open(address), runtime, silentMsOf(settings))
+    return replicas === null ? client : new ConfirmingClient(client, replicas)
+  }
   return {
     keyPrefix: dialer.keyPrefix,
     seeds: () => dialer.seeds(),
-    open: (address) => new ConfirmingClient(dialer.open(address), replicas),
+    open,
     reach: (address) => dialer.reach(address),
   }
 }

@@ -1,6 +1,7 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import type { RedisClient } from '../clients/client.ts'
+import { answeredWithin } from '../clients/within.ts'
 import { type Address, Node, nameOf } from './node.ts'
 import { SLOTS } from './slots.ts'
 
@@ -17,6 +18,8 @@ export interface Dialer {
 
 /** A server that is alive answers sooner; the next one is asked then. */
 const ANSWER_MS = 500
+/** A client that was brought may have to connect first. */
+const SEEDS_MS = 5000
 
 /** Who has which slot, as far as is known, and the connections to them. */
 export class ClusterMap {
@@ -84,7 +87,7 @@ export class ClusterMap {
     let failure: unknown = null
     for (const node of await this.candidates(doubted)) {
       try {
-        const answer = await this.soon(node.send('CLUSTER', ['SLOTS']))
+        const answer = await answeredWithin(node.send('CLUSTER', ['SLOTS']), ANSWER_MS, this.runtime)
         if (this.closed) return
         this.take(rangesOf(answer, node.address))
         return
@@ -100,7 +103,7 @@ export class ClusterMap {
   private async candidates(doubted: Node | undefined): Promise<readonly Node[]> {
     const known = [...this.nodes.values()].filter((node) => node !== doubted)
     const first = Math.floor(this.runtime.random() * known.length)
-    const seeds = known.length > 1 ? [] : await this.dialer.seeds()
+    const seeds = known.length > 1 ? [] : await answeredWithin(this.dialer.seeds(), SEEDS_MS, this.runtime)
     const all = [...known.slice(first), ...known.slice(0, first), ...seeds.map((seed) => this.nodeAt(seed))]
     return [...new Set(doubted === undefined ? all : [...all.filter((node) => node !== doubted), doubted])]
   }
@@ -116,14 +119,6 @@ export class ClusterMap {
       void node.close()
     }
     this.onChange()
-  }
-
-  private soon(answer: Promise<unknown>): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      const late = () => reject(new StoreError(`no answer within ${ANSWER_MS} ms`))
-      const timer = this.runtime.setTimer(late, ANSWER_MS, true)
-      answer.then(resolve, reject).finally(() => timer.clear())
-    })
   }
 }
 

@@ -1,10 +1,18 @@
-import type { Runtime } from '../../../core/runtime.ts'
-import type { Admin, Records, Soon, Store, StoreNotice } from '../../../core/store.ts'
-import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../../model/index.ts'
+import type {
+  Admin,
+  Records,
+  ReleaseReply,
+  RenewReply,
+  Soon,
+  Store,
+  StoreNotice,
+} from '../../../core/store.ts'
+import type { Claim, ClaimAnswer } from '../../../model/index.ts'
 import { batchesOf } from '../batches.ts'
 import type { RedisClient } from '../clients/client.ts'
-import { releaseAnswer, renewAnswer } from '../codec.ts'
+import { releaseAnswers, renewAnswer } from '../codec.ts'
 import { Inbox } from '../inbox.ts'
+import type { RedisSettings } from '../options.ts'
 import { RedisRecords } from '../records.ts'
 import { CLAIMS_PER_CALL } from '../rules.ts'
 import { Scripting, type ScriptName } from '../scripting.ts'
@@ -25,10 +33,10 @@ export class PlainStore implements Store {
   private readonly scripting: Scripting
   private readonly inbox: Inbox
 
-  constructor(client: RedisClient, runtime: Runtime) {
+  constructor(client: RedisClient, { runtime, callTimeoutMs }: RedisSettings) {
     this.client = client
     this.scripting = new Scripting(client)
-    this.inbox = new Inbox(client, runtime.newId(), (name) => name.slice(client.keyPrefix.length))
+    this.inbox = new Inbox(client, runtime, callTimeoutMs, (name) => name.slice(client.keyPrefix.length))
     this.admin = new PlainAdmin(this.scripting)
     this.records = new RedisRecords(this.scripting, runtime, { nameOf: (key) => key, held: 'plain' })
   }
@@ -47,13 +55,13 @@ export class PlainStore implements Store {
     return refusals.map((refusal) => refusal ?? (known.shift() as ClaimAnswer))
   }
 
-  async renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+  async renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
     return (await this.call('plainRenew', claims, renewText)).map(renewAnswer)
   }
 
-  async release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+  async release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
     for (const { id } of claims) this.inbox.forget(id)
-    return (await this.call('plainRelease', claims, ({ id }) => id)).map(releaseAnswer)
+    return releaseAnswers(await this.call('plainRelease', claims, ({ id }) => id), claims.length)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {

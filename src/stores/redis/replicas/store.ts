@@ -1,5 +1,15 @@
-import type { Admin, Records, RenewReply, Soon, Store, StoreNotice, Traits } from '../../../core/store.ts'
-import type { Claim, ClaimAnswer, ReleaseAnswer } from '../../../model/index.ts'
+import type {
+  Admin,
+  ClaimReply,
+  Records,
+  ReleaseReply,
+  RenewReply,
+  Soon,
+  Store,
+  StoreNotice,
+  Traits,
+} from '../../../core/store.ts'
+import type { Claim } from '../../../model/index.ts'
 import { UnmetError } from './confirming.ts'
 
 /** A store whose grants and renewals count only once replicas have them. */
@@ -25,7 +35,7 @@ export class ReplicatedStore implements Store {
   }
 
   /** Nothing of a call that did not reach the replicas is kept, not even a place in the line. */
-  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+  async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     try {
       return await this.store.attempt(claims)
     } catch (error) {
@@ -39,7 +49,7 @@ export class ReplicatedStore implements Store {
     return this.store.renew(claims)
   }
 
-  release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]> {
+  release(claims: readonly Claim[]): Soon<readonly ReleaseReply[]> {
     return this.store.release(claims)
   }
 

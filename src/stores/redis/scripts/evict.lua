@@ -1,32 +1,45 @@
--- An operator ends holds, or only asks their holders to let go.
--- KEYS[1]: the lock
+-- An operator ends holds, or only asks their holders to let go; at most 50 of them in one call.
+-- KEYS[1]: the state of the lock; its other keys are named in lib/lock.lua
 -- ARGV[1]: 'evict' or 'ask'
 -- ARGV[2]: the sequence number of the hold that is meant, empty for every hold
--- Answers: the labels of those who held, or -1 for an unknown format
--- @include lib/clock.lua
+-- ARGV[3]: how many holders were looked at before, and still hold
+-- Answers: how many were looked at and still hold, or -1 when there are no more; then the labels of those that are meant.
+--          Only -1 for an unknown format
+-- @flags allow-oom
+-- @include lib/lock.lua
 -- @include lib/step.lua
-local key, ask, seq = KEYS[1], ARGV[1] == 'ask', tonumber(ARGV[2])
-local state = load(call('GET', key))
-if not state then return -1 end
-keyName = key
-sweep(state)
-local labels, others = {}, {}
-for _, hold in ipairs(state.holds) do
-  if seq and hold[5] ~= seq then
-    others[#others + 1] = hold
+local PORTION = 50
+local lock = lockOf(KEYS[1])
+if not lock then return -1 end
+local ask, seq, from = ARGV[1] == 'ask', tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local function nextHolders()
+  if lock.fields.id then return { soleOf(lock) } end
+  local holders = {}
+  if not lock.fields.holders then return holders end
+  local key = partOf(lock, 'holders')
+  for _, id in ipairs(call('ZRANGE', key, from, from + PORTION - 1)) do
+    holders[#holders + 1] = holderOf(lock, id)
+  end
+  return holders
+end
+
+local labels, kept, holders = {}, from, nextHolders()
+for _, holder in ipairs(holders) do
+  local own = ownHold(lock, holder)
+  if seq and (own or holder).seq ~= seq then
+    kept = kept + 1
   else
-    for _, member in ipairs(hold[6]) do
-      local _, _, label = string.match(member[3], TAIL)
-      labels[#labels + 1] = label
-      tell(member, ask and 'revoked' or 'lost', ask and '' or 'evicted')
-    end
+    labels[#labels + 1] = holder.label
+    tell(lock, holder, ask and 'revoked' or 'lost', ask and '' or 'evicted')
+    if ask then kept = kept + 1 else drop(lock, holder) end
   end
 end
+local more = #holders == PORTION
 if not ask and #labels > 0 then
-  state.holds = others
-  takeSeq(state)
-  promote(state)
+  takeSeq(lock)
+  if not more then promote(lock) end
 end
-if state.changed then save(key, state) end
+save(lock)
 deliver()
-return labels
+return { more and kept or -1, unpack(labels) }

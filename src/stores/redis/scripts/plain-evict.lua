@@ -4,6 +4,7 @@
 -- ARGV[1]: 'evict' or 'ask'
 -- ARGV[2]: the sequence number of the hold that is meant, empty for whichever it is
 -- Answers: { label } of the holder, { '' } for one that is not ours, {} for none, -1 for an unknown format
+-- @flags allow-oom
 -- @include lib/clock.lua
 -- @include lib/plain.lua
 local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])

@@ -2,6 +2,7 @@
 -- KEYS[i]: for each claim the lock, then its side key
 -- ARGV[i]: the id of claim i
 -- Answers, one for each claim: 1 released, 0 absent, -1 for an unknown format
+-- @flags allow-oom
 -- @include lib/clock.lua
 -- @include lib/plain.lua
 local function release(key, side, id)

@@ -1,11 +1,12 @@
 -- Takes from a record, all or nothing: from a whole number, or from the front of a JSON list of texts.
 -- KEYS[1]: the record
+-- KEYS[2]: its version
 -- ARGV[1]: how many
 -- Answers: { left, version, the taken units as JSON }, or { left } when there are fewer, or nothing for an absent record
 -- @include lib/clock.lua
 -- @include lib/record.lua
 local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
-local record = readRecord(KEYS[1])
+local record = readRecord()
 if not record then return false end
 if record.err then return record end
 local count, text = tonumber(ARGV[1]), record.text
@@ -64,6 +65,5 @@ if isList then
 else
   text = format('%.0f', left)
 end
-writeRecord(KEYS[1],
-  { version = version, expires = record.expires, units = isList and left or nil, text = text })
+writeRecord({ version = version, expires = record.expires, units = isList and left or nil, text = text })
 return { left, version, taken }

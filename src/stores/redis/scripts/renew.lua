@@ -1,64 +1,70 @@
--- Prolongs holds and places in the line; never creates either, never shortens one.
--- KEYS[i]: the lock of claim i
--- ARGV[i]: the ttl in 10 digits and the id of claim i
--- Answers: 1 if all were renewed and nobody waits; else one answer for each claim:
---          0 lost, 1 renewed, 2 renewed and others wait, -1 for an unknown format
--- @include lib/clock.lua
-local answers, slow = nil, nil
--- @include lib/values.lua
-local lastTtl, expires, life, span = nil, nil, nil, nil
-for index = 1, #KEYS do
-  local key, argument = KEYS[index], ARGV[index]
-  local ttl, id = sub(argument, 1, 10), sub(argument, 11)
-  local value = nil
-  if not values or written[key] then value = call('GET', key) else value = values[index] end
-  if written then written[key] = true end
-  local version, form = nil, nil
-  if value then version, form = byte(value, 1, 2) end
-  local until_ = 0
-  -- The letters 1x: an exclusive hold, nobody waits.
-  if version == 49 and form == 120 and sub(value, 55, 54 + #id) == id and byte(value, 55 + #id) == 0 then
-    until_ = sub(value, 32, 44) + sub(value, 45, 54)
+-- Prolongs holds and positions in the queue; never creates either, never shortens one.
+-- KEYS[i]: the state of the lock of claim i; its other keys are named in lib/lock.lua
+-- ARGV[i]: the ttl in milliseconds and the id of claim i, with a space between
+-- Answers: 1 if all hold and nobody waits; else one answer for each claim:
+--          0 lost, 1 holds, 2 holds and others wait, { position, storeTimeMs } for a waiter, -1 for an unknown format,
+--          -2 while a part of the lock is on another server
+-- @flags allow-oom
+-- @include lib/lock.lua
+local steps = nil
+
+local function makeSteps()
+  -- @include lib/step.lua
+  local function renewHolder(lock, id, expires, ttl)
+    if now + ttl > expires then
+      keep(lock, now + ttl + count(lock, 'delay'))
+      if lock.fields.id then set(lock, 'expires', now + ttl) else write(lock, 'ZADD', 'holders', now + ttl, id) end
+    end
+    if not lock.fields.named then return end
+    -- Not all waiters of its owner may have come in at once.
+    local owner = holderOf(lock, id).owner
+    if owner then promote(lock, owner) end
   end
-  if until_ > now then
-    if ttl ~= lastTtl then
-      lastTtl, expires, life, span = ttl, now + ttl, format('%.0f', ttl + KEEP), nowText .. ttl
+
+  local function renew(key, ttl, id)
+    local lock = lockOf(key)
+    if not lock then return -1 end
+    local expires, answer = endOf(lock, id), 0
+    if expires and expires > now then
+      renewHolder(lock, id, expires, ttl)
+      answer = lock.fields.waiting and 2 or 1
+    elseif waits(lock, id) then
+      local queue = partOf(lock, 'queue')
+      keep(lock, now + ttl)
+      write(lock, 'ZADD', 'alive', 'GT', now + ttl, id)
+      answer = { call('ZRANK', queue, id) + 1, now }
     end
-    if expires > until_ then
-      if ttl <= HOUR and sub(value, 32, 37) == period then call('SETRANGE', key, '31', span)
-      else call('SET', key, sub(value, 1, 31) .. span .. sub(value, 55), 'PX', life) end
-    end
-    if answers then answers[index] = 1 end
-  else
-    if not answers then
-      answers = {}
-      for earlier = 1, index - 1 do answers[earlier] = 1 end
-    end
-    -- The short way makes no function at all.
-    if not slow then
-      -- @include lib/step.lua
-      slow = function(key, value, id, ttl)
-        local state = load(value)
-        if not state then return -1 end
-        keyName = key
-        sweep(state)
-        local hold, index = memberOf(state, id)
-        local kept = hold and hold[6][index]
-        if not kept then
-          local place = placeOf(state, id)
-          kept = place and state.line[place]
-        end
-        if kept and now + ttl > kept[1] then
-          kept[1] = now + ttl
-          state.changed = true
-        end
-        if state.changed then save(key, state) end
-        deliver()
-        if not kept then return 0 end
-        return #state.line > 0 and 2 or 1
-      end
-    end
-    answers[index] = slow(key, value, id, tonumber(ttl))
+    save(lock)
+    deliver()
+    return answer
   end
+
+  return { renew = renew, attempted = attempted }
 end
-return answers or 1
+
+-- Nobody waits for the lock of the usual holder: the steps say the same in half the speed.
+local function renewSole(key, ttl, id)
+  local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires', 'kept', 'delay')
+  if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] then return nil end
+  local expires, prolonged = tonumber(fields[4]), now + ttl
+  if expires <= now or prolonged + (fields[6] or 0) + DAY > tonumber(fields[5]) then return nil end
+  if prolonged > expires then
+    call('HSET', key, 'expires', timeText(prolonged))
+    locks[key] = nil
+  end
+  return 1
+end
+
+local answers, all = {}, true
+for index = 1, #KEYS do
+  local ttl, id = string.match(ARGV[index], '^(%d+) (.*)$')
+  ttl = tonumber(ttl)
+  local answer = renewSole(KEYS[index], ttl, id)
+  if not answer then
+    steps = steps or makeSteps()
+    answer = steps.attempted(steps.renew, KEYS[index], ttl, id) or -2
+  end
+  answers[index] = answer
+  all = all and answer == 1
+end
+return all and 1 or answers

@@ -15,7 +15,7 @@ end
 local goods = cjson.decode(ARGV[1])
 local named = type(goods) == 'table'
 local ends = ARGV[2] == '' and '0' or whole(nowMs() + tonumber(ARGV[2]))
-call('HSET', STOCK, 'head', (named and '2n' or '2c') .. ends, 'left', named and 0 or goods, 'held', 0, 'total', amount(goods),
+call('HSET', STOCK, 'head', (named and '3n' or '3c') .. ends, 'left', named and 0 or goods, 'held', 0, 'total', amount(goods),
   'opening', ARGV[1])
 if named then
   for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end

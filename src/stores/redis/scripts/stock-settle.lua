@@ -25,7 +25,7 @@ local function settle()
       call('ZREM', ENDS, id)
     end
     if back then putBack(stock, goods, buyer) end
-    call('HSET', STOCK, 'o:' .. id, back and orderText('r', buyer, 0) or orderText('s', buyer, text))
+    call('HSET', STOCK, 'o:' .. id, back and orderText('r', buyer, amount(goods)) or orderText('s', buyer, text))
     return 'settled'
   end
   if state == 'r' then return deal == 'giveBack' and 'settled' or 'returned' end

@@ -5,14 +5,18 @@
 -- ARGV[i]: five texts for each order: the order; its buyer, empty for goods on their way to another stock; how many; the most
 -- that one buyer may have, empty for no limit; how long the goods are held, in milliseconds, empty to sell at once
 -- Answers: for each order the goods that were taken, as a number or as JSON of the names; 'short' and how many are left;
--- 'limit' and how many the buyer has; or 'returned'. Nothing when there is no such stock
+-- 'limit' and how many the buyer has; 'returned'; or JSON of the order's first use when that was another. Nothing when there is
+-- no such stock
 -- @include lib/stock.lua
 local stock = load()
 if not stock or stock.err then return stock end
 
-local function answerAgain(order)
+-- Nothing when the order is new, or kept for this very take.
+local function answerAgain(order, buyer, count)
+  local other = otherUse(order, 'take', buyer, count)
+  if other then return other end
   local state, _, goods = readOrder(order)
-  if state then return state == 'r' and 'returned' or tonumber(goods) or goods end
+  if state and state ~= 'k' then return state == 'r' and 'returned' or tonumber(goods) or goods end
 end
 
 local function pick(count)
@@ -33,18 +37,24 @@ end
 local function take(order, buyer, count, perBuyer, hold)
   if stock.left < count then
     local has = tonumber(buyer ~= '' and call('HGET', STOCK, 'b:' .. buyer) or 0)
-    return answerAgain(order) or perBuyer and has + count > perBuyer and 'limit ' .. has or 'short ' .. stock.left
+    return answerAgain(order, buyer, count) or perBuyer and has + count > perBuyer and 'limit ' .. has or 'short ' .. stock.left
   end
   -- What is not to be is undone: that is rare, and to look first would cost every take.
   local goods, state = pick(count), buyer == '' and 'm' or hold and 'h' or 's'
-  if call('HSETNX', STOCK, 'o:' .. order, orderText(state, buyer, goods)) == 0 then
-    unpick(goods)
-    return answerAgain(order)
+  local text, kept = orderText(state, buyer, goods), nil
+  if call('HSETNX', STOCK, 'o:' .. order, text) == 0 then
+    local answer = answerAgain(order, buyer, count)
+    if answer then
+      unpick(goods)
+      return answer
+    end
+    kept = orderText('k', buyer, count)
+    call('HSET', STOCK, 'o:' .. order, text)
   end
   local has = buyer == '' and count or call('HINCRBY', STOCK, 'b:' .. buyer, count)
   if perBuyer and has > perBuyer then
     unpick(goods)
-    call('HDEL', STOCK, 'o:' .. order)
+    if kept then call('HSET', STOCK, 'o:' .. order, kept) else call('HDEL', STOCK, 'o:' .. order) end
     if buyer ~= '' and call('HINCRBY', STOCK, 'b:' .. buyer, -count) == 0 then call('HDEL', STOCK, 'b:' .. buyer) end
     return 'limit ' .. has - count
   end
@@ -53,6 +63,8 @@ local function take(order, buyer, count, perBuyer, hold)
     if state == 'h' then stock.held = stock.held + count end
     call('ZADD', ENDS, state == 'h' and whole(nowMs() + hold) or '+inf', order)
     keepEnd(stock.ends, ENDS)
+  elseif kept then
+    call('ZREM', ENDS, order)
   end
   return goods
 end

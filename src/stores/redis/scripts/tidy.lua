@@ -1,17 +1,19 @@
--- Counts the time of a lock, as any claim would: who is dead goes, who comes next is told, and it has an end again.
--- KEYS[1]: the lock
+-- Counts the time of a lock, as any claim would: dead claims go, the next waiters are told, and it has an end again.
+-- KEYS[1]: the state of the lock; its other keys are named in lib/lock.lua
 -- ARGV: none
 -- Answers: 1 if there was something to do, else 0, or -1 for an unknown format
--- @include lib/clock.lua
+-- @include lib/lock.lua
 -- @include lib/step.lua
 local key = KEYS[1]
-local value = call('GET', key)
-local state = load(value)
-if not state then return -1 end
-if not value then return 0 end
-keyName = key
-sweep(state)
-if not state.changed and call('PTTL', key) ~= -1 then return 0 end
-save(key, state)
-deliver()
-return 1
+local before = call('HGETALL', key)
+local lock = lockOf(key)
+if not lock then return -1 end
+if #before == 0 then return 0 end
+local endless = call('PTTL', key) == -1
+if endless then
+  set(lock, 'kept', now + KEEP)
+  lock.prolonged = true
+  save(lock)
+end
+local after = call('HGETALL', key)
+return (endless or table.concat(before, '\0') ~= table.concat(after, '\0')) and 1 or 0

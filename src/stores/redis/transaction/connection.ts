@@ -2,7 +2,7 @@ import { InvalidArgumentError, UnsupportedError } from '../../../errors.ts'
 import { disconnected, type Emitter, ignore } from '../clients/client.ts'
 
 /** What a command may be given besides its name. */
-export type Argument = string | number | bigint | Buffer
+export type Argument = string | number | bigint | Uint8Array
 
 /** One connection for one transaction at a time. Once it broke it stays broken: a new one would watch nothing. */
 export interface Connection {

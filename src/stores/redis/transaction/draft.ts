@@ -76,6 +76,8 @@ function commandOf(command: string, args: readonly Argument[]): Command {
 
 function textOf(argument: Argument): string | Buffer {
   if (typeof argument === 'string' || Buffer.isBuffer(argument)) return argument
+  if (argument instanceof Uint8Array)
+    return Buffer.from(argument.buffer, argument.byteOffset, argument.byteLength)
   if (typeof argument === 'number' || typeof argument === 'bigint') return String(argument)
-  throw new InvalidArgumentError('argument', 'of a command must be a text, a number or a Buffer')
+  throw new InvalidArgumentError('argument', 'of a command must be a text, a number or bytes')
 }

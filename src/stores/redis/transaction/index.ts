@@ -1,5 +1,6 @@
+import { checkFunction, checkOptions, checkRuntime, checkSignal, type Known } from '../../../core/check.ts'
 import { type Duration, durationMs, show } from '../../../core/durations.ts'
-import { nodeRuntime, type Runtime } from '../../../core/runtime.ts'
+import type { Runtime } from '../../../core/runtime.ts'
 import {
   ConflictError,
   InvalidArgumentError,
@@ -34,6 +35,7 @@ export interface TransactionResult<T> {
   readonly tries: number
 }
 
+const OPTIONS: Known<TransactionOptions> = { tries: true, timeout: true, signal: true, runtime: true }
 const DEFAULT_TRIES = 20
 const DEFAULT_TIMEOUT_MS = 5000
 const LONGEST_TIMEOUT_MS = 86_400_000
@@ -170,12 +172,12 @@ function conflict(keys: readonly string[], tries: number): ConflictError {
 function settingsOf(keys: readonly string[], fn: unknown, options: TransactionOptions) {
   if (!Array.isArray(keys) || keys.length === 0 || keys.some((key) => typeof key !== 'string'))
     throw new InvalidArgumentError('keys', 'must be a list of at least one key, each a text')
-  if (typeof fn !== 'function') throw new InvalidArgumentError('fn', `must be a function, not ${show(fn)}`)
-  const { tries = DEFAULT_TRIES, timeout = DEFAULT_TIMEOUT_MS, signal, runtime = nodeRuntime } = options
+  checkFunction('fn', fn)
+  checkOptions('options', options, OPTIONS)
+  const { tries = DEFAULT_TRIES, timeout = DEFAULT_TIMEOUT_MS } = options
   if (!Number.isSafeInteger(tries) || tries < 1)
     throw new InvalidArgumentError('tries', `must be a whole number from 1, not ${show(tries)}`)
-  if (signal !== undefined && !(signal instanceof AbortSignal))
-    throw new InvalidArgumentError('signal', `must be an AbortSignal, not ${show(signal)}`)
+  const signal = checkSignal('signal', options.signal)
   const timeoutMs = durationMs('timeout', timeout, { minMs: 1, maxMs: LONGEST_TIMEOUT_MS })
-  return { tries, timeoutMs, signal, runtime }
+  return { tries, timeoutMs, signal, runtime: checkRuntime(options.runtime) }
 }

@@ -1,184 +1,234 @@
--- What each kind of question does to a key, and how it is answered.
+-- What each kind of question does to a key, and how it is answered: src/stores/quorum/node-model/answer.ts.
 -- The usual answer to a claim or a renewal is one number: the sequence number, negative when others wait.
 local function granted(state, seq)
-  return #state.line > 0 and -seq or seq
+  return state.waiting > 0 and -seq or seq
 end
 
 local function refused(reason, message)
   return { 'refused', reason, message }
 end
 
-local function nameOf(kind)
-  return kind == 'p' and 'a semaphore' or 'a lock'
+local function nameOf(limit)
+  return limit and 'a semaphore' or 'a lock'
 end
 
 local function mismatch(state, claim)
-  if claim.kind == 'p' and claim.weight > claim.limit then
-    return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, claim.limit))
+  local limit = claim.mode == 'permits' and claim.limit or nil
+  if limit and claim.weight > limit then
+    return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, limit))
   end
-  local hold = state.holds[1]
-  local kind, limit
-  if hold then
-    kind, limit = hold[2], hold[3]
-  elseif #state.line > 0 then
-    local head = claimOf(state.line[1][5])
-    kind, limit = head.kind, head.limit
+  if state.used == 0 and state.waiting == 0 then return nil end
+  local used = state.limit > 0 and state.limit or nil
+  if not limit ~= not used then
+    return refused('mode',
+      'the key is in use as ' .. nameOf(used) .. ' and cannot be claimed as ' .. nameOf(limit))
   end
-  if not kind or (kind ~= 'p' and claim.kind ~= 'p') then return nil end
-  if kind ~= claim.kind then
-    return refused('mode', 'the key is in use as ' .. nameOf(kind) .. ' and cannot be claimed as ' .. nameOf(claim.kind))
-  end
-  if limit ~= claim.limit then
+  if limit ~= used then
     return refused('limit',
-      format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', limit, claim.limit))
+      format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', used, limit))
+  end
+end
+
+-- A claim is refused for good, so it must not keep a position that others wait behind.
+local function refusalOf(state, claim, own)
+  local refusal = mismatch(state, claim)
+  if not refusal and own and not covers(state, own.weight, claim) then
+    refusal = refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
+  end
+  if refusal and leave(state, claim.id) then callQueue(state) end
+  return refusal
+end
+
+local function seqOf(state, voter)
+  return tonumber(voter.owner and record(state, 'owner', voter.owner).seq or voter.seq)
+end
+
+local function setSeq(state, id, voter, seq)
+  if voter.owner then
+    local own = record(state, 'owner', voter.owner)
+    own.seq = countText(seq)
+    put(state, 'owner', voter.owner, cjson.encode(own))
+  else
+    voter.seq = countText(seq)
+    put(state, 'holder', id, cjson.encode(voter))
   end
 end
 
 -- Never shortened. A writer that asks as a reader becomes one.
-local function prolong(state, hold, voter, ttl, kind)
-  voter[1] = math.max(voter[1], now + ttl)
-  state.changed = true
-  if hold[2] == 'e' and kind == 's' and #hold[6] == 1 then
-    hold[2] = 's'
-    callLine(state)
-  end
+local function prolong(state, id, voter, ttl, mode)
+  call('ZADD', part(state, 'holders'), 'XX', 'GT', countText(now + ttl), id)
+  liveFor(state, 'holders', ttl + (voter.delay or 0))
+  if state.mode ~= 'exclusive' or mode ~= 'shared' then return end
+  if voter.owner and record(state, 'owner', voter.owner).members > 1 then return end
+  state.mode, state.used, voter.mode = 'shared', 1, 'shared'
+  put(state, 'holder', id, cjson.encode(voter))
+  callQueue(state)
 end
 
-local function retryAfter(state, before)
+local function isBefore(ticket, id, claim)
+  return ticket < claim.ticket or (ticket == claim.ticket and id < claim.id)
+end
+
+-- A claim that was called may come, and so may the first of the queue: beside those called, or instead of them if its ticket is
+-- older than theirs. That an older ticket wins at every node is what ends a split vote.
+local function admits(state, claim)
+  if state.closed > now or state.used + claim.amount > claim.capacity then return false end
+  if state.waiting == 0 then return true end
+  local called = part(state, 'called')
+  if state.reserved > 0 and state.known['waiter:' .. claim.id] and call('ZSCORE', called, claim.id) then return true end
+  local heads = call('ZRANGE', part(state, 'queue'), 0, 1, 'WITHSCORES')
+  local at = heads[1] == claim.id and 3 or 1
+  if heads[at] and isBefore(tonumber(heads[at + 1]), heads[at], claim) then return false end
+  if state.reserved == 0 then return true end
+  local id, ticket = firstOf(called)
+  return not (id and isBefore(ticket, id, claim)) or state.used + state.reserved + claim.amount <= claim.capacity
+end
+
+local function positionOf(state, id)
+  local called = part(state, 'called')
+  local rank = state.reserved > 0 and call('ZRANK', called, id)
+  if rank then return rank + 1 end
+  rank = call('ZRANK', part(state, 'queue'), id)
+  if not rank then return 0 end
+  return (state.reserved > 0 and call('ZCARD', called) or 0) + rank + 1
+end
+
+-- When time alone changes what stands in the way.
+local function retryAfter(state, own)
   local at = state.closed > now and state.closed or math.huge
-  for _, hold in ipairs(state.holds) do
-    for _, voter in ipairs(hold[6]) do at = math.min(at, voter[1]) end
+  if state.used > 0 then
+    local _, ends = firstOf(part(state, 'holders'))
+    at = math.min(at, ends or math.huge)
   end
-  for place = 1, before do
-    local watcher = state.line[place]
-    at = math.min(at, watcher[1], watcher[4] > 0 and watcher[4] or math.huge)
+  if state.waiting > 0 then
+    local firsts = call('ZRANGE', part(state, 'deadlines'), 0, 1, 'WITHSCORES')
+    local other = firsts[firsts[1] == own and 4 or 2]
+    if other then at = math.min(at, tonumber(other)) end
   end
-  return at == math.huge and -1 or at - now
-end
-
--- Only an exclusive holder hands its claim over locally, so only that one needs to know that others wait.
-local function tellHolders(state)
-  for _, hold in ipairs(state.holds) do
-    if hold[2] == 'e' then
-      for _, voter in ipairs(hold[6]) do tellVoter(voter, 'contended') end
-    end
-  end
-end
-
--- Takes a place in the line by ticket, or keeps it with what is new.
-local function queue(state, claim)
-  if #state.line == 0 then tellHolders(state) end
-  local watcher = { now + claim.ttl, now, claim.ticket, 0, claim.argument }
-  local joined = placeOf(state, claim.id)
-  if joined then
-    local old = table.remove(state.line, joined)
-    watcher[1], watcher[2] = math.max(old[1], watcher[1]), old[2]
-  end
-  local place = 1
-  while state.line[place] and state.line[place][3] <= claim.ticket do place = place + 1 end
-  table.insert(state.line, place, watcher)
-  state.changed = true
-  return place
+  return at == math.huge and -1 or math.max(0, at - now)
 end
 
 local function block(state, claim)
-  local place = claim.queue and queue(state, claim)
-  local answer = { 'blocked', place or 0, retryAfter(state, place and place - 1 or #state.line), now }
-  local first = state.holds[1]
-  if first then
-    local voter = first[6][1]
-    local _, _, label = string.match(voter[4], TAIL)
-    answer[5], answer[6] = label, now - voter[2]
+  if claim.queue then enqueue(state, claim, claim.ticketText, claim.details) end
+  local position = claim.queue and positionOf(state, claim.id) or 0
+  local answer = { 'blocked', position, retryAfter(state, claim.id), now }
+  local id = state.used > 0 and firstOf(part(state, 'holders'))
+  local holder = id and record(state, 'holder', id)
+  if holder then
+    answer[5], answer[6] = holder.label, now - holder.since
   end
   return answer
 end
 
--- Whether nobody who asked earlier waits, or the claim was called.
-local function isFirst(state, claim)
-  for _, watcher in ipairs(state.line) do
-    if isOf(claim.id, watcher[5], 44) then
-      if watcher[4] > 0 then return true end
-    elseif watcher[3] <= claim.ticket then
-      local place = placeOf(state, claim.id)
-      return place ~= nil and state.line[place][4] > 0
+local function grant(state, claim, own)
+  leave(state, claim.id)
+  local isNew, seq = state.used == 0, own and tonumber(own.seq)
+  if own then
+    own.members = own.members + 1
+    put(state, 'owner', claim.owner, cjson.encode(own))
+  else
+    -- A ballot that is no time proposes nothing.
+    seq = math.max(state.seq + 1, claim.ballot < 1e12 and stamp or claim.ballot)
+    state.seq, state.used, state.mode = seq, state.used + claim.amount, claim.mode
+    state.limit = claim.mode == 'permits' and claim.limit or 0
+    if claim.owner ~= '' then
+      put(state, 'owner', claim.owner, format('{"seq":"%.0f","weight":%.0f,"members":1}', seq, claim.weight))
     end
   end
-  return true
+  put(state, 'holder', claim.id, format('{"seq":"%.0f","ballot":"%s","ticket":"%s","since":%.0f,', seq, claim.ballotText,
+    claim.ticketText, now) .. sub(claim.details, 2))
+  call('ZADD', part(state, 'holders'), countText(now + claim.ttl), claim.id)
+  liveFor(state, 'holders', claim.ttl + claim.delay, isNew)
+  if not own and claim.owner ~= '' then callJoiners(state, claim.owner, claim.weight) end
+  callQueue(state)
+  return granted(state, seq)
 end
 
 local function answerClaim(state, claim)
   if claim.ballot > stamp + KEEP * 1000 then return { 'ahead' } end
-  local hold, index = voterOf(state, claim.id)
-  if hold then
-    if not covers(hold, claim) then
+  local voter = record(state, 'holder', claim.id)
+  if voter then
+    local weight = voter.owner and record(state, 'owner', voter.owner).weight or voter.weight
+    if not covers(state, weight, claim) then
       return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
     end
-    local voter = hold[6][index]
-    voter[3] = math.max(voter[3], claim.ballot)
-    prolong(state, hold, voter, claim.ttl, claim.kind)
-    return granted(state, hold[5])
+    if tonumber(voter.ballot) < claim.ballot then
+      voter.ballot = claim.ballotText
+      put(state, 'holder', claim.id, cjson.encode(voter))
+    end
+    prolong(state, claim.id, voter, claim.ttl, claim.mode)
+    return granted(state, seqOf(state, voter))
   end
   if claim.replaces then return refused('absent', 'the lease is no longer held') end
-  local own = ownHold(state, claim)
-  local refusal = mismatch(state, claim)
-  if not refusal and own and not covers(own, claim) then
-    refusal = refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
-  end
-  if refusal then
-    -- Whoever is refused goes away, so it must not keep a place that others wait behind.
-    if leave(state, claim.id) then callLine(state) end
-    return refusal
-  end
-  if not own and (state.closed > now or not fits(claim, state.holds) or not isFirst(state, claim)) then
-    return block(state, claim)
-  end
-  leave(state, claim.id)
-  state.changed = true
-  local voter = { now + claim.ttl, now, claim.ballot, claim.tail }
-  if own then
-    table.insert(own[6], voter)
-  else
-    -- A ballot that is no time proposes nothing.
-    state.seq = math.max(state.seq + 1, claim.ballot < 1e12 and stamp or claim.ballot)
-    table.insert(state.holds, { claim.owner or false, claim.kind, claim.limit, claim.weight, state.seq, { voter } })
-  end
-  callLine(state)
-  return granted(state, own and own[5] or state.seq)
+  local own = ownHold(state, claim.owner)
+  local refusal = refusalOf(state, claim, own)
+  if refusal then return refusal end
+  if not own and not admits(state, claim) then return block(state, claim) end
+  return grant(state, claim, own)
 end
 
-local function answerRenew(state, argument)
-  local ttl, seq, kind, id = tonumber(sub(argument, 2, 11)), tonumber(sub(argument, 12, 27)), sub(argument, 28, 28),
-    sub(argument, 29)
-  local hold, index = voterOf(state, id)
-  if not hold then return 0 end
-  if seq > 0 then
-    hold[5] = seq
-    state.seq = math.max(state.seq, seq)
+-- A call is not prolonged: it is there to be followed.
+local function keep(state, id, ttl)
+  if not record(state, 'waiter', id) then return 0 end
+  local position = positionOf(state, id)
+  if state.reserved == 0 or not call('ZSCORE', part(state, 'called'), id) then
+    call('ZADD', part(state, 'deadlines'), 'XX', 'GT', countText(now + ttl), id)
+    liveFor(state, 'queue', ttl)
+    liveFor(state, 'deadlines', ttl)
   end
-  prolong(state, hold, hold[6][index], ttl, kind)
-  return granted(state, hold[5])
+  return { 'waiting', position, now }
+end
+
+local function answerJoin(state, claim)
+  local voter = record(state, 'holder', claim.id)
+  if voter then return granted(state, seqOf(state, voter)) end
+  local refusal = refusalOf(state, claim, ownHold(state, claim.owner))
+  if refusal then return refusal end
+  if not record(state, 'waiter', claim.id) then
+    enqueue(state, claim, claim.ticketText, claim.details)
+    callQueue(state)
+  end
+  return keep(state, claim.id, claim.ttl)
+end
+
+local function answerRenew(state, id, ttl, seq, mode)
+  local voter = record(state, 'holder', id)
+  if not voter then return keep(state, id, ttl) end
+  if seq > 0 then
+    state.seq = math.max(state.seq, seq)
+    if seq ~= seqOf(state, voter) then setSeq(state, id, voter, seq) end
+  end
+  prolong(state, id, voter, ttl, mode)
+  return granted(state, seqOf(state, voter))
 end
 
 -- A number that the node never gave to another claim: two claims that reach a majority with it would share a node.
-local function answerRaise(state, argument)
-  local seq, hold = tonumber(sub(argument, 2, 17)), voterOf(state, sub(argument, 18))
-  if not hold then return 0 end
-  if seq ~= hold[5] then
+local function answerRaise(state, id, seq)
+  local voter = record(state, 'holder', id)
+  if not voter then return 0 end
+  if seq ~= seqOf(state, voter) then
     state.seq = math.max(state.seq + 1, seq)
-    hold[5] = state.seq
-    state.changed = true
+    setSeq(state, id, voter, state.seq)
   end
-  return granted(state, hold[5])
+  return granted(state, seqOf(state, voter))
 end
 
-local function answerRelease(state, ballot, id)
-  local hold, index, at = voterOf(state, id)
-  if hold and hold[6][index][3] <= tonumber(ballot) then
-    remove(state, hold, index, at)
-  -- A roll-back gives up a vote, not the place in the line.
-  elseif ballot ~= '9007199254740991' or not leave(state, id) then
+-- A final release ends everything; a vote that is taken back leaves its claim waiting, if it waits.
+local function answerRelease(state, id, ballot)
+  local final = ballot == '9007199254740991'
+  local voter = record(state, 'holder', id)
+  if voter and tonumber(voter.ballot) <= tonumber(ballot) then
+    removeVoter(state, id, voter)
+    if not final and voter.queue then
+      local ticket = voter.ticket
+      voter.seq, voter.ballot, voter.since, voter.ticket, voter.id = nil, nil, nil, nil, nil
+      local text = cjson.encode(voter)
+      voter.id = id
+      enqueue(state, voter, ticket, text)
+    end
+  elseif not final or not leave(state, id) then
     return 0
   end
-  callLine(state)
+  callQueue(state)
   return 1
 end

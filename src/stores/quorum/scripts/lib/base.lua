@@ -1,3 +1,4 @@
-local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local call, find, sub, format = redis.call, string.find, string.sub, string.format
 local KEEP = 86400000
-local stampText, nowText = nil, nil
+-- How many of what has expired, and how many to be called, one step deals with: the next one goes on.
+local MOST = 100

@@ -1,5 +1,4 @@
--- One reading of the server's clock for the whole call, as text: 16 digits of microseconds for sequence numbers, 13 of
--- milliseconds for expiry, because a vote is written and compared as text. To make numbers of them costs more than a lock.
+-- One reading of the server's clock for the whole call: microseconds for sequence numbers, milliseconds for expiry.
 local time = call('TIME')
-stampText = time[1] .. sub('00000' .. time[2], -6)
-nowText = sub(stampText, 1, 13)
+local stamp = time[1] * 1000000 + time[2]
+local now = math.floor(stamp / 1000)

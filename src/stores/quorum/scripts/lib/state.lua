@@ -1,76 +1,108 @@
--- How the state of a key is written. The first letter is the format, the second the form:
---   2f<seq 16>                                                        nobody has the vote or waits for it
---   2x<seq 16><ballot 16><since 13><renewed 13><ttl 10><tail>         one exclusive claim without an owner has it, for ttl from
---                                                                     when it was renewed, and nobody waits
---   2s<msgpack of { seq, closed, holds, line }>                       everything else
--- A tail says who it is: id, inbox, label, actor, meta, lock delay, each ended by a zero byte; empty means none.
--- A voter is { expires, since, ballot, tail }, a hold { owner, kind, limit, weight, seq, voters },
--- a watcher { expires, joined, ticket, calledUntil, argument }, where the argument is the claim as it was sent.
-local stamp, now = tonumber(stampText), tonumber(nowText)
-local TAIL = '^([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z()'
-local MORE = '([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z'
+-- What lies in the server for a key, here `order:42`:
+--   holdfast:quorum:order:42            hash: format 2, seq (the last sequence number), mode and limit of those who are there, used
+--                                       and reserved (how much of the limit is held, and kept for those that were called; a
+--                                       writer takes all 1000000000 of a lock, a reader 1), waiting (how many), closed (until
+--                                       when, after an expiry), and what is known of each claim, as JSON: `holder:<id>`,
+--                                       `waiter:<id>`, and `owner:<name>` for a hold that several claims of an owner share
+--   holdfast:quorum-holders:order:42    sorted set: who has this node's vote, by expiry
+--   holdfast:quorum-queue:order:42      sorted set: who waits, by ticket
+--   holdfast:quorum-called:order:42     sorted set: who waited and was told that the key is free, by ticket
+--   holdfast:quorum-deadlines:order:42  sorted set: when each of those who wait or were called is given up
+--   holdfast:quorum-owned:order:42      sorted set: those of them with a named owner, as owner, zero byte, id
+-- Times are milliseconds. A number of more than 14 digits is text in JSON, because cjson rounds.
+local LOCK = 1000000000
+local COUNTS = { 'seq', 'limit', 'used', 'reserved', 'waiting', 'closed' }
 
-local function isOf(id, text, from)
-  return sub(text, from, from + #id) == id .. '\0'
-end
-
-local function load(value)
-  if not value then return { seq = 0, closed = 0, holds = {}, line = {} } end
-  local form = sub(value, 1, 2)
-  if form == '2f' then return { seq = tonumber(sub(value, 3)), closed = 0, holds = {}, line = {} } end
-  if form == '2x' then
-    local seq, expires = tonumber(sub(value, 3, 18)), sub(value, 48, 60) + sub(value, 61, 70)
-    local voter = { expires, tonumber(sub(value, 35, 47)), tonumber(sub(value, 19, 34)), sub(value, 71) }
-    return { seq = seq, closed = 0, holds = { { false, 'e', 0, 1, seq, { voter } } }, line = {} }
+local function part(state, what)
+  if not state[what] then
+    local _, stop = find(state.name, 'holdfast:quorum', 1, true)
+    state[what] = sub(state.name, 1, stop) .. '-' .. what .. sub(state.name, stop + 1)
   end
-  if form ~= '2s' then return nil end
-  local all = cmsgpack.unpack(sub(value, 3))
-  return { seq = all[1], closed = all[2], holds = all[3], line = all[4] }
+  return state[what]
 end
 
-local function write(state)
-  local seq, holds = state.seq, state.holds
-  if #state.line == 0 and state.closed <= now then
-    if #holds == 0 then return format('2f%016.0f', seq) end
-    local hold = holds[1]
-    if #holds == 1 and hold[2] == 'e' and not hold[1] and #hold[6] == 1 and hold[5] == seq then
-      local voter = hold[6][1]
-      local ttl = voter[1] - now
-      local _, _, _, _, _, delay = string.match(voter[4], TAIL)
-      -- A release takes a key that lives for more than a day for one with a living vote.
-      if tonumber(delay) <= KEEP then return format('2x%016.0f%016.0f%013.0f%013.0f%010.0f', seq, voter[3], voter[2], now, ttl) .. voter[4] end
+-- Nil for a key in another format. `id` is the claim that is asked about.
+local function load(name, id)
+  local holder, waiter = 'holder:' .. id, 'waiter:' .. id
+  local raw = redis.pcall('HMGET', name, 'format', 'mode', holder, waiter, unpack(COUNTS))
+  if raw.err then
+    if find(raw.err, 'WRONGTYPE', 1, true) then return nil end
+    error(raw.err)
+  end
+  if raw[1] ~= '2' and (raw[1] or call('EXISTS', name) == 1) then return nil end
+  local state = { name = name, mode = raw[2] or '', known = { [holder] = raw[3], [waiter] = raw[4] }, changed = {}, life = 0 }
+  local was = { mode = state.mode, isNew = not raw[1] }
+  for at, count in ipairs(COUNTS) do
+    was[count] = tonumber(raw[at + 4] or 0)
+    state[count] = was[count]
+  end
+  state.was = was
+  return state
+end
+
+-- What is known of a claim or an owner, as a table; nil when nothing is.
+local function record(state, kind, id)
+  local field = kind .. ':' .. id
+  if state.known[field] == nil then state.known[field] = call('HGET', state.name, field) end
+  local text = state.known[field]
+  return text and cjson.decode(text) or nil
+end
+
+-- `text` false takes the field away.
+local function put(state, kind, id, text)
+  local field = kind .. ':' .. id
+  state.known[field] = text
+  state.changed[field] = true
+end
+
+local function expireSet(name, life, isNew)
+  if isNew then call('PEXPIRE', name, life) else call('PEXPIRE', name, life, 'GT') end
+end
+
+local function countText(count)
+  return format('%.0f', count)
+end
+
+local function save(state)
+  local puts, drops, was = {}, {}, state.was
+  if state.used == 0 and state.waiting == 0 then
+    state.mode, state.limit, state.reserved = '', 0, 0
+    if state.closed <= now then state.closed = 0 end
+  end
+  for field in pairs(state.changed) do
+    local text = state.known[field]
+    if text then
+      puts[#puts + 1] = field
+      puts[#puts + 1] = text
+    else
+      drops[#drops + 1] = field
     end
   end
-  return '2s' .. cmsgpack.pack({ seq, state.closed, holds, state.line })
-end
-
--- Kept for as long as anything in it matters, and the sequence number for a day.
-local function lifeOf(state)
-  local until_ = math.max(now + KEEP, state.closed)
-  for _, hold in ipairs(state.holds) do
-    for _, voter in ipairs(hold[6]) do
-      local _, _, _, _, _, delay = string.match(voter[4], TAIL)
-      until_ = math.max(until_, voter[1] + delay)
+  for _, count in ipairs(COUNTS) do
+    if state[count] == 0 then
+      if was[count] ~= 0 then drops[#drops + 1] = count end
+    elseif state[count] ~= was[count] then
+      puts[#puts + 1] = count
+      puts[#puts + 1] = countText(state[count])
     end
   end
-  for _, watcher in ipairs(state.line) do until_ = math.max(until_, watcher[1]) end
-  return format('%.0f', until_ - now)
-end
-
-local function save(key, state)
-  call('SET', key, write(state), 'PX', lifeOf(state))
-end
-
-local function claimOf(argument)
-  local id, inbox, label, actor, meta, delay, after = string.match(argument, TAIL, 44)
-  local claim = { id = id, inbox = inbox, ttl = tonumber(sub(argument, 34, 43)), ballot = tonumber(sub(argument, 2, 17)),
-    ticket = tonumber(sub(argument, 18, 33)), tail = sub(argument, 44, after - 1),
-    kind = 'e', limit = 0, weight = 1, queue = sub(argument, 1, 1) == 'x', argument = argument }
-  if sub(argument, 1, 1) == 'f' then
-    local queue, kind, limit, weight, owner, replaces = string.match(argument, MORE, after)
-    claim.queue, claim.kind, claim.limit, claim.weight = queue == '1', kind, tonumber(limit), tonumber(weight)
-    claim.replaces = replaces ~= ''
-    if owner ~= '' then claim.owner = owner end
+  if state.mode == '' then
+    if was.mode ~= '' then drops[#drops + 1] = 'mode' end
+  elseif state.mode ~= was.mode then
+    puts[#puts + 1] = 'mode'
+    puts[#puts + 1] = state.mode
   end
-  return claim
+  if #puts > 0 then
+    if was.isNew then
+      puts[#puts + 1] = 'format'
+      puts[#puts + 1] = '2'
+    end
+    call('HSET', state.name, unpack(puts))
+  end
+  if #drops > 0 then call('HDEL', state.name, unpack(drops)) end
+  if was.isNew and #puts > 0 then
+    call('PEXPIRE', state.name, countText(math.max(state.life, KEEP)))
+  elseif state.life > 0 then
+    call('PEXPIRE', state.name, countText(state.life), 'GT')
+  end
 end

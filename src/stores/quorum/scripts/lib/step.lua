@@ -1,16 +1,10 @@
--- What a node does: src/stores/quorum/meaning, line by line.
+-- How holds and the queue of a key change: src/stores/quorum/node-model/draft.ts.
 -- @include state.lua
 local CALL = 1000
 local letters = {}
-local keyName = nil
 
-local function tell(inbox, kind, id)
-  letters[#letters + 1] = { inbox, kind .. '\0' .. id .. '\0' .. keyName }
-end
-
-local function tellVoter(voter, kind)
-  local id, inbox = string.match(voter[4], TAIL)
-  tell(inbox, kind, id)
+local function tell(state, inbox, kind, id)
+  letters[#letters + 1] = { inbox, kind .. '\0' .. id .. '\0' .. state.name }
 end
 
 local function deliver()
@@ -18,105 +12,176 @@ local function deliver()
   letters = {}
 end
 
-local function fits(claim, holds)
-  if claim.kind == 'e' then return #holds == 0 end
-  local used = 0
-  for _, hold in ipairs(holds) do
-    if claim.kind == 's' and hold[2] ~= 's' then return false end
-    if hold[2] == 'p' then used = used + hold[4] end
-  end
-  return claim.kind == 's' or used + claim.weight <= claim.limit
+local function amountOf(mode, weight)
+  return mode == 'permits' and weight or mode == 'shared' and 1 or LOCK
 end
 
-local function covers(hold, claim)
-  if hold[2] == 'p' then return claim.kind == 'p' and claim.weight <= hold[4] end
-  return hold[2] == 'e' or claim.kind == 's'
+local function capacityOf(claim)
+  return claim.mode == 'permits' and claim.limit or LOCK
 end
 
-local function ownHold(state, claim)
-  if not claim.owner then return nil end
-  for _, hold in ipairs(state.holds) do
-    if hold[1] == claim.owner then return hold end
-  end
+-- The hold that claims of a named owner share.
+local function ownHold(state, owner)
+  if not owner or owner == '' or state.used == 0 then return nil end
+  return record(state, 'owner', owner)
 end
 
--- Calls those at the head of the line that could come in together, and those who would join their own hold.
-local function callLine(state)
-  if #state.line == 0 or state.closed > now then return end
-  local beside, open = {}, true
-  for at, hold in ipairs(state.holds) do beside[at] = hold end
-  for _, watcher in ipairs(state.line) do
-    local claim = claimOf(watcher[5])
-    local own = ownHold(state, claim)
-    local comes = own and covers(own, claim)
-    if not comes then
-      open = open and not own and fits(claim, beside)
-      if open then beside[#beside + 1] = { false, claim.kind, claim.limit, claim.weight } end
-      comes = open
-    end
-    if comes and watcher[4] == 0 then
-      watcher[4] = now + CALL
-      state.changed = true
-      tell(claim.inbox, 'free', claim.id)
-    end
-  end
+-- Whether a hold of that weight gives what the claim asks for.
+local function covers(state, weight, claim)
+  if state.mode == 'permits' then return claim.mode == 'permits' and claim.weight <= weight end
+  return state.mode == 'exclusive' or claim.mode == 'shared'
 end
 
-local function expire(state)
-  local alive = {}
-  for _, hold in ipairs(state.holds) do
-    local voters = {}
-    for _, voter in ipairs(hold[6]) do
-      if voter[1] > now then
-        voters[#voters + 1] = voter
-      else
-        state.changed = true
-        local _, _, _, _, _, delay = string.match(voter[4], TAIL)
-        if tonumber(delay) > 0 then state.closed = math.max(state.closed, voter[1] + delay) end
-      end
-    end
-    hold[6] = voters
-    if #voters > 0 then alive[#alive + 1] = hold end
-  end
-  state.holds = alive
-end
-
--- Drops what is dead and who did not come when called, then calls whom that lets in.
-local function sweep(state)
-  local line = {}
-  for _, watcher in ipairs(state.line) do
-    if watcher[1] > now and (watcher[4] == 0 or watcher[4] > now) then line[#line + 1] = watcher end
-  end
-  if #line < #state.line then state.changed = true end
-  state.line = line
-  expire(state)
-  callLine(state)
-end
-
-local function voterOf(state, id)
-  for at, hold in ipairs(state.holds) do
-    for index, voter in ipairs(hold[6]) do
-      if isOf(id, voter[4], 1) then return hold, index, at end
-    end
-  end
-end
-
-local function remove(state, hold, index, at)
-  table.remove(hold[6], index)
-  if #hold[6] == 0 then table.remove(state.holds, at) end
-  state.changed = true
-end
-
-local function placeOf(state, id)
-  for place, watcher in ipairs(state.line) do
-    if isOf(id, watcher[5], 44) then return place end
-  end
+-- A key lives for a day after everything in it is over, so that its sequence numbers rise.
+local function liveFor(state, what, life, isNew)
+  life = life + KEEP
+  state.life = math.max(state.life, life)
+  expireSet(part(state, what), countText(life), isNew)
 end
 
 local function leave(state, id)
-  local place = placeOf(state, id)
-  if not place then return false end
-  table.remove(state.line, place)
-  state.changed = true
+  local waiter = record(state, 'waiter', id)
+  if not waiter then return false end
+  if call('ZREM', part(state, 'queue'), id) == 0 and call('ZREM', part(state, 'called'), id) == 1 then
+    state.reserved = state.reserved - amountOf(waiter.mode, waiter.weight)
+  end
+  call('ZREM', part(state, 'deadlines'), id)
+  if waiter.owner then call('ZREM', part(state, 'owned'), waiter.owner .. '\0' .. id) end
+  put(state, 'waiter', id, false)
+  state.waiting = state.waiting - 1
   return true
+end
+
+local function tellHolders(state)
+  if state.used == 0 then return end
+  for _, id in ipairs(call('ZRANGE', part(state, 'holders'), 0, 31)) do
+    local voter = record(state, 'holder', id)
+    if voter then tell(state, voter.inbox, 'contended', id) end
+  end
+end
+
+-- `text` is the JSON of the claim without `ticket` and `joined`.
+local function enqueue(state, claim, ticket, text)
+  local id = claim.id
+  local before = record(state, 'waiter', id)
+  if not before then
+    if state.waiting == 0 then tellHolders(state) end
+  elseif call('ZREM', part(state, 'called'), id) == 1 then
+    state.reserved = state.reserved - amountOf(before.mode, before.weight)
+  end
+  local isNew = state.waiting == 0
+  local joined = before and before.joined or now
+  put(state, 'waiter', id, format('{"ticket":"%s","joined":%.0f,', ticket, joined) .. sub(text, 2))
+  call('ZADD', part(state, 'queue'), ticket, id)
+  call('ZADD', part(state, 'deadlines'), 'GT', countText(now + claim.ttl), id)
+  liveFor(state, 'queue', claim.ttl, isNew)
+  liveFor(state, 'deadlines', claim.ttl, isNew)
+  if claim.owner and claim.owner ~= '' then
+    call('ZADD', part(state, 'owned'), 0, claim.owner .. '\0' .. id)
+    liveFor(state, 'owned', claim.ttl, call('PTTL', part(state, 'owned')) < 0)
+  end
+  if before then return end
+  state.waiting = state.waiting + 1
+  if state.waiting == 1 and state.used == 0 then
+    state.mode, state.limit = claim.mode, claim.mode == 'permits' and claim.limit or 0
+  end
+end
+
+local function callOne(state, id, waiter)
+  call('ZREM', part(state, 'queue'), id)
+  call('ZADD', part(state, 'called'), waiter.ticket, id)
+  expireSet(part(state, 'called'), countText(KEEP), state.reserved == 0)
+  call('ZADD', part(state, 'deadlines'), 'LT', countText(now + CALL), id)
+  state.reserved = state.reserved + amountOf(waiter.mode, waiter.weight)
+  tell(state, waiter.inbox, 'free', id)
+end
+
+-- Calls those at the head of the queue that fit beside the holders and beside those called before.
+local function callQueue(state)
+  if state.waiting == 0 or state.closed > now then return end
+  for _ = 1, MOST do
+    local id = call('ZRANGE', part(state, 'queue'), 0, 0)[1]
+    if not id then return end
+    local waiter = record(state, 'waiter', id)
+    local own = ownHold(state, waiter.owner)
+    local comes
+    if own then
+      comes = covers(state, own.weight, waiter)
+    else
+      comes = state.used + state.reserved + amountOf(waiter.mode, waiter.weight) <= capacityOf(waiter)
+    end
+    if not comes then return end
+    callOne(state, id, waiter)
+  end
+end
+
+-- Calls those that would join a new hold of their own owner, wherever they stand.
+local function callJoiners(state, owner, weight)
+  if state.waiting == 0 or state.closed > now then return end
+  local range = call('ZRANGEBYLEX', part(state, 'owned'), '[' .. owner .. '\0', '(' .. owner .. '\1', 'LIMIT', 0, MOST)
+  for _, member in ipairs(range) do
+    local id = sub(member, #owner + 2)
+    local waiter = record(state, 'waiter', id)
+    if waiter and covers(state, weight, waiter) and call('ZSCORE', part(state, 'queue'), id) then callOne(state, id, waiter) end
+  end
+end
+
+local function removeVoter(state, id, voter)
+  call('ZREM', part(state, 'holders'), id)
+  put(state, 'holder', id, false)
+  local weight = voter.weight
+  if voter.owner then
+    local own = record(state, 'owner', voter.owner)
+    own.members = own.members - 1
+    weight = own.weight
+    put(state, 'owner', voter.owner, own.members > 0 and cjson.encode(own) or false)
+    if own.members > 0 then return end
+  end
+  state.used = state.used - amountOf(state.mode, weight)
+end
+
+local function expireVoter(state, id, expires)
+  local voter = record(state, 'holder', id)
+  if not voter then return call('ZREM', part(state, 'holders'), id) end
+  removeVoter(state, id, voter)
+  if voter.delay then state.closed = math.max(state.closed, expires + voter.delay) end
+end
+
+-- What ends first, or nil.
+local function firstOf(name)
+  local first = call('ZRANGE', name, 0, 0, 'WITHSCORES')
+  return first[1], tonumber(first[2])
+end
+
+-- Drops what has expired and those that were called and did not come, then calls the next. `own` is the claim that is
+-- asked about: if it has expired it goes, too, however many have.
+local function sweep(state, own)
+  if state.waiting > 0 then
+    local deadlines = part(state, 'deadlines')
+    local id, at = firstOf(deadlines)
+    if not id then
+      state.waiting, state.reserved = 0, 0
+    elseif at <= now then
+      for _, gone in ipairs(call('ZRANGEBYSCORE', deadlines, '-inf', now, 'LIMIT', 0, MOST)) do leave(state, gone) end
+    end
+  end
+  if state.used > 0 then
+    local holders = part(state, 'holders')
+    local id, at = firstOf(holders)
+    if not id then
+      state.used = 0
+    elseif at <= now then
+      local gone = call('ZRANGEBYSCORE', holders, '-inf', now, 'WITHSCORES', 'LIMIT', 0, MOST)
+      for place = 1, #gone, 2 do expireVoter(state, gone[place], tonumber(gone[place + 1])) end
+    end
+  end
+  callQueue(state)
+  if state.used > 0 then
+    local at = state.known['holder:' .. own] and tonumber(call('ZSCORE', part(state, 'holders'), own) or 0)
+    if at and at <= now then expireVoter(state, own, at) end
+  end
+  if state.waiting > 0 then
+    local at = state.known['waiter:' .. own] and tonumber(call('ZSCORE', part(state, 'deadlines'), own) or 0)
+    if at and at <= now then leave(state, own) end
+  end
 end

@@ -1,34 +1,27 @@
--- What a claim does to a key, and what it is answered.
-local function granted(state, hold)
-  local contended = #state.line > 0
-  -- The usual answer is one number: the sequence number, negative when others wait.
-  if not hold[1] then return contended and -hold[5] or hold[5] end
-  return { 'granted', hold[5], flag(contended) }
+-- What a claim does to a lock, and what it is answered.
+local function granted(lock, seq, owner)
+  local contended = lock.fields.waiting
+  -- The usual answer is the sequence number, negative when others wait.
+  if not owner then return contended and -seq or seq end
+  return { 'granted', seq, contended and 1 or 0 }
 end
 
 local function refused(reason, message)
   return { 'refused', reason, message }
 end
 
-local function nameOf(kind)
-  return kind == 'p' and 'a semaphore' or 'a lock'
+local function wordFor(mode)
+  return mode == 'permits' and 'a semaphore' or 'a lock'
 end
 
-local function mismatch(state, claim)
-  if claim.kind == 'p' and claim.weight > claim.limit then
+local function mismatch(lock, claim)
+  local mode, limit = lock.fields.mode, tonumber(lock.fields.limit)
+  if claim.mode == 'permits' and claim.weight > claim.limit then
     return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, claim.limit))
   end
-  local hold = state.holds[1]
-  local kind, limit
-  if hold then
-    kind, limit = hold[2], hold[3]
-  elseif #state.line > 0 then
-    local head = claimOf(state.line[1][3])
-    kind, limit = head.kind, head.limit
-  end
-  if not kind or (kind ~= 'p' and claim.kind ~= 'p') then return nil end
-  if kind ~= claim.kind then
-    return refused('mode', 'the key is in use as ' .. nameOf(kind) .. ' and cannot be claimed as ' .. nameOf(claim.kind))
+  if not mode or (mode ~= 'permits' and claim.mode ~= 'permits') then return nil end
+  if mode ~= claim.mode then
+    return refused('mode', 'the key is in use as ' .. wordFor(mode) .. ' and cannot be claimed as ' .. wordFor(claim.mode))
   end
   if limit ~= claim.limit then
     return refused('limit',
@@ -36,96 +29,183 @@ local function mismatch(state, claim)
   end
 end
 
-local function upgrade(state, claim)
-  local own = ownHold(state, claim)
-  if own and not covers(own, claim) then
+local function upgrade(lock, claim)
+  local own = ownHold(lock, claim)
+  if own and not covers(lock, own, claim) then
     return refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
   end
 end
 
+-- The only claim of an exclusive hold asks for a shared one: readers may come in beside it.
+local function downgrade(lock, holder, own)
+  if lock.fields.id then
+    drop(lock, holder)
+    holder.mode, holder.text = 'shared', nil
+    local since, expires, seq = holder.since, holder.expires, holder.seq
+    holder.since, holder.expires, holder.seq = nil, nil, nil
+    holder.text = cjson.encode(holder)
+    addHolder(lock, holder, since, expires, seq)
+  end
+  set(lock, 'mode', 'shared')
+  promote(lock, own and holder.owner)
+end
+
 -- A claim that holds the key already is the same claim: it is granted again, for its full ttl.
-local function reclaim(state, claim, hold, index)
-  if not covers(hold, claim) then
+local function reclaim(lock, claim, holder)
+  local own = ownHold(lock, holder)
+  if not covers(lock, own or holder, claim) then
     return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
   end
-  local member = hold[6][index]
-  member[1] = math.max(member[1], now + claim.ttl)
-  state.changed = true
-  if hold[2] == 'e' and claim.kind == 's' and #hold[6] == 1 then
-    hold[2] = 's'
-    promote(state)
+  local expires, seq = math.max(holder.expires, now + claim.ttl), own and own.seq or holder.seq
+  holder.expires = expires
+  keep(lock, expires + (holder.delay or 0))
+  if lock.fields.mode == 'exclusive' and claim.mode == 'shared' and (not own or own.members == 1) then
+    if not lock.fields.id then write(lock, 'ZADD', 'holders', expires, holder.id) end
+    downgrade(lock, holder, own)
+  elseif lock.fields.id then
+    set(lock, 'expires', expires)
+  else
+    lock.known[holder.id] = holder
+    write(lock, 'ZADD', 'holders', expires, holder.id)
   end
-  return granted(state, hold)
+  return granted(lock, seq, holder.owner)
 end
 
-local function adopt(state, claim)
-  local hold, index = memberOf(state, claim.replaces)
-  if not hold then return refused('absent', 'the lease to adopt is no longer held') end
-  if not covers(hold, claim) then
+local function adopt(lock, claim)
+  local given = holderOf(lock, claim.replaces)
+  if not given then return refused('absent', 'the lease to adopt is no longer held') end
+  local own, expires = ownHold(lock, given), now + claim.ttl
+  if not covers(lock, own or given, claim) then
     return refused('upgrade', 'the lease to adopt gives less than its adopter asks for')
   end
+  local seq = own and own.seq or given.seq
   -- Claims that share a hold share its token, so only a hold of one claim can move the fence.
-  if #hold[6] == 1 then hold[5] = takeSeq(state) end
-  tell(hold[6][index], 'lost', 'adopted')
-  hold[6][index] = { now + claim.ttl, now, claim.tail }
-  state.changed = true
-  return granted(state, hold)
-end
-
--- Those before a claim stand in its way as the holders do: one of them may be dead.
-local function retryAfter(state, before)
-  local at = state.closed > now and state.closed or math.huge
-  for _, hold in ipairs(state.holds) do
-    for _, member in ipairs(hold[6]) do at = math.min(at, member[1]) end
-  end
-  for place = 1, before do at = math.min(at, state.line[place][1]) end
-  return at == math.huge and -1 or at - now
-end
-
--- Only an exclusive holder hands its claim over locally, so only that one needs to know that others wait.
-local function tellHolders(state)
-  for _, hold in ipairs(state.holds) do
-    if hold[2] == 'e' then
-      for _, member in ipairs(hold[6]) do tell(member, 'contended', '') end
+  if not own or own.members == 1 then seq = takeSeq(lock) end
+  tell(lock, given, 'lost', 'adopted')
+  keep(lock, expires + (claim.delay or 0))
+  if lock.fields.id then
+    dropSole(lock)
+    grantSole(lock, claim, expires, seq)
+  else
+    -- The hold stays what it is, and its owner's.
+    local fields = cjson.decode(claim.text)
+    fields.owner, fields.weight = given.owner, given.weight
+    fields.id, fields.replaces = claim.id, nil
+    claim.owner, claim.weight, claim.text = given.owner, given.weight, cjson.encode(fields)
+    write(lock, 'ZREM', 'holders', given.id)
+    write(lock, 'HDEL', 'claims', given.id)
+    lock.known[given.id] = false
+    if claim.delay then set(lock, 'delay', math.max(count(lock, 'delay'), claim.delay)) end
+    writeHolder(lock, claim, now, expires, seq)
+    if own then
+      own.seq = seq
+      saveOwn(lock, given.owner, own)
     end
   end
+  return granted(lock, seq, given.owner)
 end
 
-local function block(state, claim, waiting)
-  local line, place = state.line, waiting
+-- At most 32 holders hear that others wait; the next renewal tells the rest.
+local function tellHolders(lock)
+  if lock.fields.id then return tell(lock, soleOf(lock), 'contended', '') end
+  if not lock.fields.holders then return end
+  local key = partOf(lock, 'holders')
+  for _, id in ipairs(call('ZRANGE', key, 0, TOLD - 1)) do
+    tell(lock, claimOf(textOf(lock, id)), 'contended', '')
+  end
+end
+
+local function enqueue(lock, claim)
+  if not lock.fields.waiting then
+    begin(lock, 'queue', 'alive')
+    open(lock, 'alive')
+    tellHolders(lock)
+  end
+  local ticket = count(lock, 'ticket') + 1
+  set(lock, 'ticket', ticket)
+  set(lock, 'waiting', count(lock, 'waiting') + 1)
+  if not lock.fields.mode then
+    set(lock, 'mode', claim.mode)
+    if claim.limit then set(lock, 'limit', claim.limit) end
+  end
+  write(lock, 'ZADD', 'queue', ticket, claim.id)
+  write(lock, 'HSET', 'claims', claim.id, format('{"joined":%.0f,', now) .. sub(claim.text, 2))
+  if claim.owner then
+    write(lock, 'ZADD', 'named', 0, nameOf(claim, ticket))
+    set(lock, 'named', count(lock, 'named') + 1)
+    open(lock, 'named')
+  end
+end
+
+-- The holder whose hold ends first, and when that is.
+local function firstHolder(lock)
+  if lock.fields.id then return soleOf(lock), tonumber(lock.fields.expires) end
+  if not lock.fields.holders then return nil, math.huge end
+  local key, first = partOf(lock, 'holders'), nil
+  local id, expires = unpack(call('ZRANGE', key, 0, 0, 'WITHSCORES'))
+  expires = tonumber(expires) or math.huge
+  if id then
+    first = lock.known[id] or claimOf(textOf(lock, id))
+  end
+  -- A group that is given up here may have granted claims of its own, which are not written.
+  if lock.writes then
+    for _, holder in pairs(lock.known) do
+      if holder and holder.expires < expires then first, expires = holder, holder.expires end
+    end
+  end
+  return first, expires
+end
+
+-- When the first position of another waiter ends.
+local function endOfOther(lock, claim)
+  local key = partOf(lock, 'alive')
+  local soonest = call('ZRANGE', key, 0, 1, 'WITHSCORES')
+  return tonumber(soonest[soonest[1] == claim.id and 4 or 2]) or math.huge
+end
+
+-- When the answer may change although nobody tells: never later than that, and earlier if a position far behind may end.
+local function block(lock, claim, waiting)
+  local at = isClosed(lock) and count(lock, 'closed') or math.huge
+  if not claim.group then
+    if not waiting and claim.queue then
+      enqueue(lock, claim)
+      waiting = true
+    end
+    if waiting then
+      keep(lock, now + claim.ttl)
+      write(lock, 'ZADD', 'alive', 'GT', now + claim.ttl, claim.id)
+    end
+    save(lock)
+  end
+  local holder, expires = firstHolder(lock)
+  local position = 0
+  at = math.min(at, expires)
   if waiting then
-    line[waiting][1] = math.max(line[waiting][1], now + claim.ttl)
-    state.changed = true
-  elseif claim.queue and not claim.group then
-    if #line == 0 then tellHolders(state) end
-    line[#line + 1] = { now + claim.ttl, now, claim.argument }
-    place = #line
-    state.changed = true
+    local key = partOf(lock, 'queue')
+    position = call('ZRANK', key, claim.id) + 1
   end
-  local answer = { 'blocked', place or 0, retryAfter(state, place and place - 1 or #line), now }
-  local first = state.holds[1]
-  if first then
-    local member = first[6][1]
-    local _, _, label = string.match(member[3], TAIL)
-    answer[5], answer[6] = label, now - member[2]
-  end
-  return answer
+  if lock.fields.waiting and position ~= 1 then at = math.min(at, endOfOther(lock, claim)) end
+  local after = at == math.huge and -1 or math.max(1, at - now)
+  if not holder then return { 'blocked', position, after, now } end
+  return { 'blocked', position, after, now, holder.label, now - holder.since }
 end
 
-local function applyClaim(state, claim)
-  local hold, index = memberOf(state, claim.id)
-  if hold then return reclaim(state, claim, hold, index) end
-  if claim.replaces then return adopt(state, claim) end
-  local refusal = mismatch(state, claim) or upgrade(state, claim)
+local function applyClaim(lock, claim)
+  local holder = holderOf(lock, claim.id)
+  if holder then return reclaim(lock, claim, holder) end
+  if claim.replaces then return adopt(lock, claim) end
+  local refusal, waiting = mismatch(lock, claim) or upgrade(lock, claim), waits(lock, claim.id)
   if refusal then
-    -- Whoever is refused goes away, so it must not keep a place that others wait behind.
-    if leave(state, claim.id) then promote(state) end
+    -- A claim that is refused goes away, so it must not keep a position that others wait behind.
+    if waiting then
+      leave(lock, claim.id)
+      promote(lock)
+    end
     return refusal
   end
-  local waiting = placeOf(state, claim.id)
-  if joins(state, claim) or (not waiting and #state.line == 0 and admits(state, claim)) then
-    leave(state, claim.id)
-    return granted(state, grant(state, claim, claim.ttl))
+  if joins(lock, claim) or (not waiting and not lock.fields.waiting and admits(lock, claim)) then
+    if waiting then leave(lock, claim.id) end
+    return granted(lock, grant(lock, claim, claim.ttl), claim.owner)
   end
-  return block(state, claim, waiting)
+  return block(lock, claim, waiting)
 end

@@ -52,7 +52,7 @@ end
 -- Our own waiters are told that the key may be free now: whoever asks first has it.
 local function wake(state, key)
   for _, waiter in ipairs(state.waiters) do
-    post(waiter[3], 'lost\0' .. waiter[2] .. '\0expired\0' .. key)
+    post(waiter[3], 'retry\0' .. waiter[2] .. '\0' .. key)
   end
   state.waiters = {}
 end

@@ -1,24 +1,34 @@
--- A record is written as 1r<version 16><expires 13, zeros for never><units 10, or dashes if nobody counted them><value>.
--- What is left of a removed one is 1r<version 16> alone, for a day, so that an old version never comes back.
-local function readRecord(key)
-  local value = call('GET', key)
-  if not value then return nil, 0 end
-  if sub(value, 1, 2) ~= '1r' then return redis.error_reply('HOLDFAST_FORMAT the record has an unknown format') end
-  local version = tonumber(sub(value, 3, 18))
-  if #value == 18 then return nil, version end
-  local expires = tonumber(sub(value, 19, 31))
+-- A record is a hash: format = 2, value, version, expires (milliseconds, 0 for never), units where the value is a list that was
+-- counted. It ends with its ttl. Its last version is kept apart for a day longer, so that an old version never comes back, not
+-- even when the server's clock goes back; a record that stays has its version in itself alone.
+local UNKNOWN = 'HOLDFAST_FORMAT the record has an unknown format'
+
+-- The record, or nothing; and the highest version that its key ever had.
+local function readRecord()
+  local kind = call('TYPE', KEYS[1]).ok
+  if kind == 'none' then return nil, tonumber(call('GET', KEYS[2]) or 0) end
+  if kind ~= 'hash' then return redis.error_reply(UNKNOWN) end
+  local fields = call('HMGET', KEYS[1], 'format', 'version', 'expires', 'units', 'value')
+  if fields[1] ~= '2' then return redis.error_reply(UNKNOWN) end
+  local version, expires = tonumber(fields[2]), tonumber(fields[3])
   if expires > 0 and expires <= now then return nil, version end
-  return { version = version, expires = expires, units = tonumber(sub(value, 32, 41)), text = sub(value, 42) },
-    version
+  return { version = version, expires = expires, units = tonumber(fields[4]), text = fields[5] }, version
 end
 
-local function writeRecord(key, record)
-  local units = record.units and format('%010.0f', record.units) or '----------'
-  local value = format('1r%016.0f%013.0f', record.version, record.expires) .. units .. record.text
+local function keepVersion(version, forMs)
+  call('SET', KEYS[2], format('%.0f', version), 'PX', format('%.0f', forMs + KEEP))
+end
+
+local function writeRecord(record)
+  call('HSET', KEYS[1], 'format', 2, 'version', format('%.0f', record.version), 'expires', format('%.0f', record.expires),
+    'value', record.text)
+  if record.units then call('HSET', KEYS[1], 'units', record.units) else call('HDEL', KEYS[1], 'units') end
   if record.expires == 0 then
-    call('SET', key, value)
+    call('PERSIST', KEYS[1])
+    call('DEL', KEYS[2])
   else
-    call('SET', key, value, 'PX', format('%.0f', record.expires - now + KEEP))
+    call('PEXPIREAT', KEYS[1], format('%.0f', record.expires))
+    keepVersion(record.version, record.expires - now)
   end
 end
 

@@ -1,10 +1,14 @@
--- A stock is a hash: head = 2, c for counted goods or n for named units, and when all of it ends (0 for never); left (counted
+-- A stock is a hash: head = 3, c for counted goods or n for named units, and when all of it ends (0 for never); left (counted
 -- goods); held; total, all goods that ever came in and were not let go; opening; b:<buyer> = how many the buyer has;
--- o:<order> = the first letter of its state, the length of the buyer's name, a colon, that name, and the goods as JSON.
+-- o:<order> = the letter of its state, the length of the buyer's name, a colon, that name, and the goods as JSON. The states:
+-- h held, s sold, m on its way to another stock, a added; r returned and k kept for the same take have no goods, but how many
+-- they are for. An earlier build wrote 0 for that, and for what was added; its stocks have 2 in their head, and no k.
 -- What is neither left nor held nor on its way is sold. Named units are a list. A sorted set has the orders that are held, by
--- the time they end, and those on their way to another stock, at infinity.
+-- the time they end; those that are kept after it, by the time they are forgotten; and those on their way, at infinity.
 local call = redis.call
 local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
+-- An order whose hold ran out belongs to its buyer for so long: else a late confirmation would sell what another took by it.
+local REMEMBER_MS = 86400000
 
 local function whole(number) return string.format('%.0f', number) end
 
@@ -30,6 +34,17 @@ local function readOrder(order)
   return state, string.sub(text, from, from + length - 1), string.sub(text, from + length)
 end
 
+-- The first use of an order as JSON when that was not this one; nothing when it was, or when the order is new. What was added
+-- is compared as text, what is taken by its number.
+local function otherUse(order, kind, buyer, goods)
+  local state, firstBuyer, firstGoods = readOrder(order)
+  if not state then return nil end
+  local first = { kind = state == 'a' and 'add' or 'take', buyer = firstBuyer, count = amount(cjson.decode(firstGoods)) }
+  local same = firstGoods == '0' or kind == 'add' and firstGoods == goods or kind == 'take' and first.count == tonumber(goods)
+  if first.kind == kind and firstBuyer == buyer and same then return nil end
+  return cjson.encode(first)
+end
+
 local function putBack(stock, goods, buyer)
   if stock.named then
     for _, unit in ipairs(goods) do call('RPUSH', UNITS, unit) end
@@ -43,12 +58,17 @@ end
 
 local function returnExpired(stock)
   for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))) do
-    local _, buyer, text = readOrder(id)
-    local goods = cjson.decode(text)
-    putBack(stock, goods, buyer)
-    stock.held = stock.held - amount(goods)
-    call('HDEL', STOCK, 'o:' .. id)
-    call('ZREM', ENDS, id)
+    local state, buyer, text = readOrder(id)
+    if state == 'h' then
+      local goods = cjson.decode(text)
+      putBack(stock, goods, buyer)
+      stock.held = stock.held - amount(goods)
+      call('HSET', STOCK, 'o:' .. id, orderText('k', buyer, amount(goods)))
+      call('ZADD', ENDS, whole(nowMs() + REMEMBER_MS), id)
+    else
+      call('HDEL', STOCK, 'o:' .. id)
+      call('ZREM', ENDS, id)
+    end
   end
 end
 
@@ -56,7 +76,10 @@ end
 local function load()
   local fields = call('HMGET', STOCK, 'head', 'left', 'held')
   local head = fields[1] or ''
-  if string.byte(head) ~= 50 then
+  if string.byte(head) == 50 then
+    -- From here on, an earlier build refuses the stock: it would answer for a kept order as if goods had been taken.
+    call('HSET', STOCK, 'head', '3' .. string.sub(head, 2))
+  elseif string.byte(head) ~= 51 then
     if call('EXISTS', STOCK) == 0 then return nil end
     return { err = 'HOLDFAST_FORMAT the stock has an unknown format' }
   end

@@ -1,0 +1,184 @@
+import { type Clock, covers, ownHold } from '../../../model/index.ts'
+import type { Call } from '../protocol.ts'
+import {
+  CALL_MS,
+  capacityOf,
+  isBefore,
+  KEEP_SEQ_MS,
+  MOST_PER_STEP,
+  type NodeHold,
+  type NodeLetter,
+  type NodeState,
+  type NodeWaiter,
+  type Voter,
+  weightOf,
+} from './state.ts'
+
+/** The state of one key at a node while a question changes it. Its arrays are replaced, never mutated. */
+export class NodeDraft {
+  holds: readonly NodeHold[]
+  line: readonly NodeWaiter[]
+  seq: number
+  seqKeptUntilMs: number
+  closedUntilMs: number
+  readonly letters: NodeLetter[] = []
+  readonly nowMs: number
+  private readonly key: string
+
+  constructor(key: string, state: NodeState, clock: Clock) {
+    this.key = key
+    this.holds = state.holds
+    this.line = state.line
+    this.seq = state.seq
+    this.seqKeptUntilMs = state.seqKeptUntilMs
+    this.closedUntilMs = state.closedUntilMs
+    this.nowMs = clock.nowMs
+    this.sweep()
+  }
+
+  finish(): NodeState {
+    const { holds, line, seq, seqKeptUntilMs, closedUntilMs } = this
+    return { holds, line, seq, seqKeptUntilMs, closedUntilMs }
+  }
+
+  get closed(): boolean {
+    return this.closedUntilMs > this.nowMs
+  }
+
+  get used(): number {
+    return this.holds.reduce((sum, { mode }) => sum + weightOf(mode), 0)
+  }
+
+  /** Room that is kept for those that were called. */
+  get reserved(): number {
+    return this.line.reduce((sum, { called, claim }) => sum + (called ? weightOf(claim.mode) : 0), 0)
+  }
+
+  find(id: string): { hold: NodeHold; voter: Voter } | undefined {
+    for (const hold of this.holds) {
+      for (const voter of hold.members) if (voter.id === id) return { hold, voter }
+    }
+    return undefined
+  }
+
+  waiterOf(id: string): NodeWaiter | undefined {
+    return this.line.find(({ claim }) => claim.id === id)
+  }
+
+  /** Those called come first in the count: they are about to leave the queue. */
+  positionOf(id: string): number {
+    const called = this.line.filter((waiter) => waiter.called)
+    const among = called.findIndex(({ claim }) => claim.id === id)
+    if (among >= 0) return among + 1
+    const rest = this.line.filter((waiter) => !waiter.called)
+    const place = rest.findIndex(({ claim }) => claim.id === id)
+    return place < 0 ? 0 : called.length + place + 1
+  }
+
+  /** All holders, the one whose vote ends first in front. */
+  voters(): readonly Voter[] {
+    return this.holds
+      .flatMap(({ members }) => members)
+      .sort((a, b) => a.expiresAtMs - b.expiresAtMs || (a.id < b.id ? -1 : 1))
+  }
+
+  /** Replaces a voter of a hold, or takes it out; a hold without voters is over. */
+  change(hold: NodeHold, old: Voter, voter: Voter | null, mode = hold.mode, seq = hold.seq): void {
+    const members = hold.members.flatMap((each) => (each !== old ? [each] : voter === null ? [] : [voter]))
+    this.holds =
+      members.length === 0
+        ? this.holds.filter((each) => each !== hold)
+        : this.holds.map((each) => (each === hold ? { ...hold, mode, seq, members } : each))
+  }
+
+  add(hold: NodeHold): void {
+    this.holds = [...this.holds, hold]
+  }
+
+  join(hold: NodeHold, voter: Voter): void {
+    this.holds = this.holds.map((each) =>
+      each === hold ? { ...hold, members: [...hold.members, voter] } : each,
+    )
+  }
+
+  /** Remembers a sequence number; a lower one changes nothing. */
+  remember(seq: number): void {
+    this.seq = Math.max(this.seq, seq)
+    this.seqKeptUntilMs = this.nowMs + KEEP_SEQ_MS
+  }
+
+  leave(id: string): boolean {
+    const line = this.line.filter((waiter) => waiter.claim.id !== id)
+    if (line.length === this.line.length) return false
+    this.line = line
+    return true
+  }
+
+  /** Takes a position by ticket, or keeps it with what is new. */
+  queue(waiter: NodeWaiter): void {
+    const others = this.line.filter((each) => each.claim.id !== waiter.claim.id)
+    const behind = others.findIndex((each) => isBefore(rankOf(waiter), rankOf(each)))
+    const place = behind < 0 ? others.length : behind
+    this.line = [...others.slice(0, place), waiter, ...others.slice(place)]
+  }
+
+  /** Calls those at the head of the queue that fit beside the holders and beside those called before. */
+  call(): void {
+    for (let calls = 0; calls < MOST_PER_STEP && !this.closed; calls++) {
+      const head = this.line.find((waiter) => !waiter.called)
+      if (head === undefined) return
+      const { mode } = head.claim
+      const own = ownHold(this.holds, head.claim)
+      const comes =
+        own === undefined
+          ? this.used + this.reserved + weightOf(mode) <= capacityOf(mode)
+          : covers(own.mode, mode)
+      if (!comes) return
+      this.callOne(head)
+    }
+  }
+
+  /** Calls those that would join a new hold of their own owner, wherever they stand. */
+  callJoiners(hold: NodeHold): void {
+    if (hold.owner === null || this.closed) return
+    const joiners = this.line
+      .filter(({ called, claim }) => !called && claim.owner === hold.owner && covers(hold.mode, claim.mode))
+      .sort((a, b) => (a.claim.id < b.claim.id ? -1 : 1))
+    for (const waiter of joiners.slice(0, MOST_PER_STEP)) this.callOne(waiter)
+  }
+
+  tell(inbox: string | null, kind: Call['kind'], id: string): void {
+    this.letters.push({ inbox, call: { kind, id, key: this.key } })
+  }
+
+  private callOne(waiter: NodeWaiter): void {
+    const expiresAtMs = Math.min(waiter.expiresAtMs, this.nowMs + CALL_MS)
+    this.queue({ ...waiter, called: true, expiresAtMs })
+    this.tell(waiter.inbox, 'free', waiter.claim.id)
+  }
+
+  /** Drops what has expired and those that were called and did not come, then calls the next. */
+  private sweep(): void {
+    const { nowMs } = this
+    const gone = this.line
+      .filter(({ expiresAtMs }) => expiresAtMs <= nowMs)
+      .sort((a, b) => a.expiresAtMs - b.expiresAtMs || (a.claim.id < b.claim.id ? -1 : 1))
+    for (const { claim } of gone.slice(0, MOST_PER_STEP)) this.leave(claim.id)
+    for (const voter of this.voters().slice(0, MOST_PER_STEP))
+      if (voter.expiresAtMs <= nowMs) this.expire(voter)
+    this.call()
+  }
+
+  /** A vote that has run out; with a lock delay the key stays closed for a while. */
+  expire(voter: Voter): void {
+    const found = this.find(voter.id)
+    if (found === undefined) return
+    this.change(found.hold, found.voter, null)
+    const { expiresAtMs, lockDelayMs } = voter
+    if (lockDelayMs > 0) this.closedUntilMs = Math.max(this.closedUntilMs, expiresAtMs + lockDelayMs)
+  }
+}
+
+function rankOf({ ticket, claim }: NodeWaiter): { ticket: number; id: string } {
+  return { ticket, id: claim.id }
+}

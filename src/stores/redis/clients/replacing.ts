@@ -1,0 +1,108 @@
+import type { Runtime, Timer } from '../../../core/runtime.ts'
+import {
+  type Kept,
+  NotSentError,
+  type RedisClient,
+  SilentError,
+  type Subscription,
+  type Topology,
+} from './client.ts'
+
+/**
+ * A client whose connection is replaced once it has answered nothing for `silentMs` although it was asked: TCP itself
+ * gives up on a silent peer only after many minutes. A client that was brought stays open, for its owner may wait for
+ * something on it.
+ */
+export class ReplacingClient implements RedisClient {
+  readonly topology: Topology
+  readonly cluster = null
+  readonly keyPrefix: string
+  readonly sendKept?: (command: string, kept: Kept) => Promise<unknown>
+  private readonly runtime: Runtime
+  private readonly silentMs: number
+  private current: Watched
+  private timer: Timer | null = null
+  private closed = false
+
+  constructor(client: RedisClient, runtime: Runtime, silentMs: number) {
+    this.topology = client.topology
+    this.keyPrefix = client.keyPrefix
+    this.runtime = runtime
+    this.silentMs = silentMs
+    this.current = new Watched(client, runtime)
+    if (client.sendKept !== undefined)
+      this.sendKept = (command, kept) => this.watch(this.current.client.sendKept!(command, kept))
+  }
+
+  send(command: string, args: readonly string[]): Promise<unknown> {
+    return this.watch(this.current.client.send(command, args))
+  }
+
+  subscribe(
+    channel: string,
+    listener: (message: string) => void,
+    up: () => void,
+    down?: () => void,
+  ): Subscription {
+    return this.current.client.subscribe(channel, listener, up, down)
+  }
+
+  async close(): Promise<void> {
+    this.closed = true
+    this.timer?.clear()
+    await this.current.client.close()
+  }
+
+  private watch(answer: Promise<unknown>): Promise<unknown> {
+    this.current.asked(answer)
+    this.timer ??= this.runtime.setTimer(this.look, this.silentMs, true)
+    return answer
+  }
+
+  private readonly look = (): void => {
+    const { client, quietMs } = this.current
+    this.timer = null
+    if (quietMs === 0 || this.closed) return
+    if (quietMs >= this.silentMs && client.fresh !== undefined) {
+      void client.close()
+      this.current = new Watched(client.fresh(), this.runtime)
+    } else {
+      this.timer = this.runtime.setTimer(this.look, this.silentMs - quietMs, true)
+    }
+  }
+}
+
+/** A connection, and since when it is silent. */
+class Watched {
+  readonly client: RedisClient
+  private readonly runtime: Runtime
+  private unanswered = 0
+  private askedAtMs: number | null = null
+
+  constructor(client: RedisClient, runtime: Runtime) {
+    this.client = client
+    this.runtime = runtime
+  }
+
+  /** For how long something was asked and nothing was answered. */
+  get quietMs(): number {
+    return this.askedAtMs === null ? 0 : this.runtime.nowMs() - this.askedAtMs
+  }
+
+  asked(answer: Promise<unknown>): void {
+    this.unanswered++
+    this.askedAtMs ??= this.runtime.nowMs()
+    answer.then(this.heard, this.failed)
+  }
+
+  private readonly heard = (): void => {
+    this.unanswered--
+    this.askedAtMs = this.unanswered === 0 ? null : this.runtime.nowMs()
+  }
+
+  /** A connection that hangs before its first answer refuses what it is given, and some clients have time-outs: that is no answer. */
+  private readonly failed = (error: unknown): void => {
+    if (error instanceof NotSentError || error instanceof SilentError) this.unanswered--
+    else this.heard()
+  }
+}

@@ -1,0 +1,36 @@
+import type { Runtime } from '../../../core/runtime.ts'
+import { whyOf } from '../../../errors.ts'
+import type { Master, RedisClient } from '../clients/client.ts'
+import { answeredWithin } from '../clients/within.ts'
+
+/** A server that is alive answers a PING sooner. */
+const ANSWER_MS = 1000
+
+/** The servers that an operator's look goes to, and those that do not answer, each with its name and the reason. */
+export interface Present {
+  readonly servers: readonly RedisClient[]
+  readonly silent: readonly { readonly name: string; readonly why: string }[]
+}
+
+/** One server alone has the deadline of the call. A silent server of a cluster must not hide what the others have. */
+export async function presentServers(client: RedisClient, runtime: Runtime): Promise<Present> {
+  if (client.cluster === null) return { servers: [client], silent: [] }
+  const masters = await client.cluster.masters()
+  const outcomes = await Promise.all(masters.map((master) => whySilent(master, runtime)))
+  return {
+    servers: masters.filter((_, place) => outcomes[place] === null).map(({ client }) => client),
+    silent: masters.flatMap(({ name }, place) => {
+      const why = outcomes[place] ?? null
+      return why === null ? [] : [{ name, why }]
+    }),
+  }
+}
+
+async function whySilent({ client }: Master, runtime: Runtime): Promise<string | null> {
+  try {
+    await answeredWithin(client.send('PING', []), ANSWER_MS, runtime)
+    return null
+  } catch (error) {
+    return whyOf(error)
+  }
+}

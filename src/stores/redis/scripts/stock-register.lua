@@ -1,0 +1,15 @@
+-- Keeps an order for a take in another stock, or only asks whether it could.
+-- KEYS[1]: the stock
+-- KEYS[2]: its named units
+-- KEYS[3]: when its holds end
+-- ARGV[1]: the order
+-- ARGV[2]: the buyer
+-- ARGV[3]: how many
+-- ARGV[4]: 'register' or 'compare'
+-- Answers: 'fits', JSON of the order's first use when that was another, or nothing when there is no such stock
+-- @include lib/stock.lua
+local stock = load()
+if not stock or stock.err then return stock end
+save(stock)
+if ARGV[4] == 'register' then call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('k', ARGV[2], ARGV[3])) end
+return otherUse(ARGV[1], 'take', ARGV[2], ARGV[3]) or 'fits'

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import type { Redis } from 'ioredis'
+import type { Clock } from '../../../src/model/index.ts'
+
+interface Script {
+  readonly source: string
+  readonly sha: string
+}
+
+export interface Call {
+  readonly script: Script
+  readonly names: readonly string[]
+  readonly args: readonly string[]
+  readonly clock: Clock
+}
+
+/** What a call did: its reply, the letters that it wrote, and what stands in the server afterwards. */
+export interface Outcome<State> {
+  readonly reply: unknown
+  readonly letters: readonly { readonly inbox: string; readonly text: string }[]
+  readonly states: readonly State[]
+}
+
+/**
+ * A script of users with another clock and another post office: it takes the time as its last two arguments and puts its
+ * letters into a list. Everything else is what users run.
+ */
+export function staged(name: string, { source }: { readonly source: string }): Script {
+  let text = source
+  const replace = (real: string, test: string) => {
+    assert.equal(text.split(real).length, 2, `${name}.lua must contain once: ${real}`)
+    text = text.replace(real, () => test)
+  }
+  replace("local time = call('TIME')\n", '')
+  replace('local stamp = time[1] * 1000000 + time[2]\n', 'local stamp = tonumber(ARGV[#ARGV])\n')
+  replace('local now = math.floor(stamp / 1000)\n', 'local now = tonumber(ARGV[#ARGV - 1])\n')
+  if (text.includes('for at = 2, #ARGV do')) replace('for at = 2, #ARGV do', 'for at = 2, #ARGV - 2 do')
+  const publish = "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])"
+  replace(publish, "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])")
+  return { source: text, sha: createHash('sha1').update(text).digest('hex') }
+}
+
+export async function load(redis: Redis, scripts: readonly Script[]): Promise<void> {
+  for (const { source } of scripts) await redis.call('SCRIPT', ['LOAD', source])
+}
+
+/** The calls in one pipeline, each with what it did; `read` shows what stands under `names`. */
+export async function perform<State>(
+  redis: Redis,
+  calls: readonly Call[],
+  read: { readonly sha: string },
+  names: readonly string[],
+): Promise<Outcome<State>[]> {
+  const pipeline = redis.pipeline()
+  for (const { script, names: touched, args, clock } of calls) {
+    const time = [String(clock.nowMs), String(clock.stampUs)]
+    pipeline.call('EVALSHA', [script.sha, String(touched.length), ...touched, ...args, ...time])
+    pipeline.call('LRANGE', ['letters', '0', '-1'])
+    pipeline.call('DEL', ['letters'])
+    pipeline.call('EVALSHA', [read.sha, String(names.length), ...names])
+  }
+  const replies = (await pipeline.exec()) ?? []
+  for (const [error] of replies) if (error !== null) throw error
+  return calls.map((_, place) => {
+    const [reply, letters, , seen] = replies.slice(place * 4, place * 4 + 4).map(([, value]) => value)
+    const [, ...states] = seen as [number, ...State[]]
+    return { reply, letters: (letters as string[]).map(addressedOf), states }
+  })
+}
+
+function addressedOf(letter: string): { inbox: string; text: string } {
+  const end = letter.indexOf('\0')
+  return { inbox: letter.slice(0, end), text: letter.slice(end + 1) }
+}
