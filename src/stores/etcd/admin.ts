@@ -1,32 +1,34 @@
 import type { Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Admin } from '../../core/store.ts'
+import { UnsupportedError } from '../../errors.ts'
 import { type EvictAnswer, isInUse, type KeyView, seqOf, viewOf } from '../../model/index.ts'
-import type { Desk } from './desk.ts'
-import { whole } from './fresh.ts'
+import type { StoreContext } from './context.ts'
 import { unchanged } from './guards.ts'
-import { delayName, endOp } from './holding.ts'
-import { letterOp } from './inbox.ts'
+import { endOps } from './hold.ts'
+import { notificationOp } from './inbox.ts'
 import { Inspection } from './inspection.ts'
-import { type Entry, type Line, lineOf, stateOf } from './line.ts'
-import { LOCKS, lockPrefix, parseClaimName } from './names.ts'
+import { LOCKS, lockPrefix, parseClaimName, wholeOf } from './names.ts'
+import type { Entry } from './snapshot.ts'
+import { UNKNOWN_FORMAT } from './value.ts'
+import { stateOf, type WholeKey, wholeKeyOf } from './whole-key.ts'
 import type { KeyValue } from './wire/responses.ts'
 
 const CLAIMS_PER_PAGE = 500
 const EVICTIONS_TRIED = 32
-/** Two operations for each claim, of the 128 that a transaction may have. */
-const EVICTED_AT_ONCE = 60
+/** Three operations for each claim, of the 128 that a transaction may have. */
+const EVICTED_AT_ONCE = 40
 
 export class EtcdAdmin implements Admin {
-  private readonly desk: Desk
+  private readonly context: StoreContext
   private readonly inspection: Inspection
 
-  constructor(desk: Desk) {
-    this.desk = desk
-    this.inspection = new Inspection(desk.client, desk.runtime)
+  constructor(context: StoreContext) {
+    this.context = context
+    this.inspection = new Inspection(context.client, context.runtime)
   }
 
   async read(key: string): Promise<KeyView> {
-    return this.view(await this.line(key), new Map())
+    return this.view(await this.whole(key), new Map())
   }
 
   /** Page by page; a key that comes or goes meanwhile may be shown or not. */
@@ -35,18 +37,18 @@ export class EtcdAdmin implements Admin {
     let from = lockPrefix(prefix)
     let claims: KeyValue[] = []
     for (;;) {
-      const page = await this.desk.client.range({ key: from, end: LOCKS.end, limit: CLAIMS_PER_PAGE })
+      const page = await this.context.client.range({ key: from, end: LOCKS.end, limit: CLAIMS_PER_PAGE })
       const { kvs } = page
       const own = kvs.filter(({ key }) => key.startsWith(lockPrefix(prefix)))
       for (const kv of own) {
         if (claims[0] !== undefined && keyOf(claims[0]) !== keyOf(kv)) {
-          yield* this.shown(claims, page.header.revision, left)
+          yield* this.shown(claims, left)
           claims = []
         }
         claims.push(kv)
       }
       if (kvs.length < CLAIMS_PER_PAGE || own.length < kvs.length) {
-        yield* this.shown(claims, page.header.revision, left)
+        yield* this.shown(claims, left)
         return
       }
       from = `${kvs.at(-1)?.key}\0`
@@ -54,20 +56,15 @@ export class EtcdAdmin implements Admin {
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
-    let line = await this.line(key)
     const labels: string[] = []
     for (let tries = 0; tries < EVICTIONS_TRIED; tries++) {
-      const meant = line.holds.filter(({ seq }) => token === null || seq === seqOf(token))
-      const victims = meant.flatMap(({ members }) => members).slice(0, EVICTED_AT_ONCE)
+      const { holds } = await this.whole(key)
+      const members = holds.filter(([first]) => token === null || first?.seq === seqOf(token)).flat()
+      const victims = members.slice(0, EVICTED_AT_ONCE)
       if (victims.length === 0) break
-      const changed = await this.letGo(line, victims, ask)
-      if (changed === null) {
-        labels.push(...victims.map(({ value }) => value.label))
-        if (ask || victims.length < EVICTED_AT_ONCE) break
-        line = await this.line(key)
-      } else {
-        line = changed
-      }
+      if (!(await this.letGo(victims, ask))) continue
+      labels.push(...victims.map(({ value }) => value.label))
+      if (ask || victims.length === members.length) break
     }
     return { kind: labels.length === 0 ? 'absent' : 'evicted', labels }
   }
@@ -80,55 +77,56 @@ export class EtcdAdmin implements Admin {
     return this.inspection.reap(remains)
   }
 
-  /** Null when it was done; else the line as it is. The next grant has a later revision, so that the fence moves. */
-  private async letGo(line: Line, victims: readonly Entry[], ask: boolean): Promise<Line | null> {
+  /** False when they have changed. The next grant has a later revision, so that the fence moves. */
+  private async letGo(victims: readonly Entry[], ask: boolean): Promise<boolean> {
     const success = victims.flatMap((victim) => {
-      if (ask) return [letterOp('revoked', victim)]
-      const delay = victim.value.lockDelayMs === undefined ? null : delayName(victim)
-      return [endOp(victim.name, delay), letterOp('evicted', victim)]
+      if (ask) return [notificationOp('revoked', victim)]
+      const delayed = victim.value.lockDelayMs !== undefined
+      return [...endOps(victim, victim.name, delayed), notificationOp('evicted', victim)]
     })
-    const txn = { compare: victims.map(unchanged), success, failure: [whole(line.key)] }
-    const { succeeded, results, header } = await this.desk.client.txn(txn)
-    return succeeded ? null : lineOf(line.key, results[0]?.kvs ?? [], header.revision)
+    const txn = { compare: victims.map(unchanged), success, failure: [] }
+    return (await this.context.client.txn(txn)).succeeded
   }
 
-  private async line(key: string): Promise<Line> {
-    const { kvs, header } = await this.desk.client.range(whole(key))
-    return lineOf(key, kvs, header.revision)
+  private async whole(key: string): Promise<WholeKey> {
+    const { kvs } = await this.context.client.range(wholeOf(key))
+    return familiar(wholeKeyOf(key, kvs))
   }
 
-  private async *shown(
-    kvs: readonly KeyValue[],
-    revision: number,
-    left: Map<bigint, number>,
-  ): AsyncIterable<KeyView> {
+  private async *shown(kvs: readonly KeyValue[], left: Map<bigint, number>): AsyncIterable<KeyView> {
     const [first] = kvs
     if (first === undefined) return
-    const view = await this.view(lineOf(keyOf(first), kvs, revision), left)
+    const view = await this.view(familiar(wholeKeyOf(keyOf(first), kvs)), left)
     if (isInUse(view)) yield view
   }
 
   /** `left` remembers what was asked about leases, which claims share. */
-  private async view(line: Line, left: Map<bigint, number>): Promise<KeyView> {
-    const { client, runtime } = this.desk
-    const entries = [...line.holds.flatMap(({ members }) => members), ...line.offered, ...line.waiting]
+  private async view(whole: WholeKey, left: Map<bigint, number>): Promise<KeyView> {
+    const { client, runtime } = this.context
+    const entries = [...whole.holds.flat(), ...whole.waiting]
     const unknown = new Set(entries.map(({ lease }) => lease).filter((lease) => !left.has(lease)))
     await Promise.all([...unknown].map(async (id) => left.set(id, (await client.timeToLive(id)) * 1000)))
     const nowMs = runtime.wallMs()
     const expiresAtMs = ({ lease, value }: Entry): number =>
       nowMs + Math.max(1, Math.min(value.ttlMs, left.get(lease) ?? 0))
-    const view = viewOf(line.key, stateOf(line, expiresAtMs, nowMs), nowMs)
-    return { ...view, closedForMs: line.closedBy === null ? 0 : await this.closedForMs(line.closedBy.key) }
+    const view = viewOf(whole.key, stateOf(whole, expiresAtMs, nowMs), nowMs)
+    return { ...view, closedForMs: whole.closedBy === null ? 0 : await this.closedForMs(whole.closedBy.name) }
   }
 
   private async closedForMs(name: string): Promise<number> {
-    const { client } = this.desk
+    const { client } = this.context
     const { kvs } = await client.range({ key: name })
     const [delay] = kvs
     if (delay === undefined) return 0
     const { lockDelayMs } = JSON.parse(delay.value) as { lockDelayMs: number }
     return Math.max(0, Math.min(lockDelayMs, (await client.timeToLive(delay.lease)) * 1000))
   }
+}
+
+/** Nothing is shown or evicted that this version does not understand. */
+function familiar(line: WholeKey): WholeKey {
+  if (line.strange) throw new UnsupportedError(`${JSON.stringify(line.key)}: ${UNKNOWN_FORMAT}`)
+  return line
 }
 
 function keyOf({ key }: KeyValue): string {

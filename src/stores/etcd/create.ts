@@ -1,7 +1,8 @@
-import { nodeRuntime, type Runtime } from '../../core/runtime.ts'
+import { checkOptions, checkRuntime, checkText, type Known } from '../../core/check.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { checkTls, type TlsOptions } from '../../core/tls.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import { EtcdStore } from './store.ts'
-import type { TlsOptions } from './wire/channel.ts'
 
 export interface EtcdOptions {
   /** `host:port` of some or all members of the cluster. */
@@ -13,11 +14,18 @@ export interface EtcdOptions {
   runtime?: Runtime
 }
 
+const OPTIONS: Known<EtcdOptions> = {
+  endpoints: true,
+  tls: true,
+  user: true,
+  password: true,
+  runtime: true,
+}
 const ENDPOINT = /^(?:\[[0-9a-f:.]+\]|[^\s:/?#@[\]]+):(\d{1,5})$/i
 const LARGEST_PORT = 65_535
 
 export function createStore(options: EtcdOptions): EtcdStore {
-  const { endpoints, tls = null, user = null, password = null, runtime = nodeRuntime } = options
+  const { endpoints, tls, user, password, runtime } = checkOptions('options', options, OPTIONS)
   if (!Array.isArray(endpoints) || endpoints.length === 0)
     throw new InvalidArgumentError('endpoints', 'must be a list of at least one host:port')
   for (const endpoint of endpoints) {
@@ -25,5 +33,9 @@ export function createStore(options: EtcdOptions): EtcdStore {
     if (port < 1 || port > LARGEST_PORT)
       throw new InvalidArgumentError('endpoints', `must be like host:2379, not ${JSON.stringify(endpoint)}`)
   }
-  return new EtcdStore({ endpoints, tls, user, password }, runtime)
+  if (tls !== undefined) checkTls(tls)
+  if (user !== undefined) checkText('user', user)
+  if (password !== undefined) checkText('password', password)
+  const given = { endpoints, tls: tls ?? null, user: user ?? null, password: password ?? null }
+  return new EtcdStore(given, checkRuntime(runtime))
 }

@@ -1,71 +1,72 @@
 import type { Claim } from '../../model/index.ts'
-import { free, freeForReader, unknown } from './guards.ts'
-import { type Draft, holdOps } from './holding.ts'
+import type { StoreContext } from './context.ts'
+import { free, unknown, unqueuedNames } from './guards.ts'
+import { type Draft, draftHold, holdLeases, holdOps } from './hold.ts'
 import type { Lease } from './leases.ts'
-import { type Line, lineOf } from './line.ts'
-import { claimName, lineZone, wholeOf } from './names.ts'
-import type { ClaimValue } from './value.ts'
-import type { Op, PutOp, RangeOp, Txn } from './wire/requests.ts'
-import type { KeyValue, TxnResult } from './wire/responses.ts'
+import { claimName, pointerName } from './names.ts'
+import type { Queue } from './queue.ts'
+import { snapshotOps } from './snapshot.ts'
+import { type ClaimValue, claimValue } from './value.ts'
+import type { Op, RangeOp, Txn } from './wire/requests.ts'
 
-/** A claim that this store has not sent before, with what it becomes when it is granted and when it has to wait. */
+/** A claim that this store has not sent before. */
 export interface Fresh {
   readonly claim: Claim
+  /** What it becomes when it is granted. For permits it is written at once, and holds if the order says so. */
   readonly draft: Draft
-  readonly waiting: ClaimValue
   readonly waitingLease: Lease
 }
 
-/** `seen`: the transaction wrote nothing. `joined`: it is in the line now. `trying`: it is, and may hold already. */
-export type Outcome =
-  | { readonly kind: 'granted' }
-  | { readonly kind: 'seen' | 'joined' | 'trying'; readonly line: Line }
-
-/** Everything about the key. */
-export function whole(key: string): RangeOp {
-  return { kind: 'range', ...wholeOf(key) }
+export async function prepare(context: StoreContext, queue: Queue, claim: Claim): Promise<Fresh> {
+  const leases = await holdLeases(context, claim)
+  const waitingLease = claim.queue ? await queue.leaseFor(claim) : leases.lease
+  const draft = draftHold(context, claim, leases)
+  if (!isAddedUp(claim)) return { claim, draft, waitingLease }
+  const { inbox, runtime } = context
+  const name = claimName(claim.key, 'join', 'permits', claim.id)
+  const value = claimValue(claim, inbox.address, 'trying', runtime.wallMs())
+  return { claim, draft: { ...draft, name, value }, waitingLease }
 }
 
-/** Permits are not compared but added up, so such a claim enters the line and looks who came before it. */
-export function triesFirst({ mode, owner }: Claim): boolean {
-  return mode.kind === 'permits' && owner === null
-}
-
-/** One transaction: the key if nobody is in the way, else a place in the line for a claim that queues. */
-export function freshTxn(fresh: Fresh): Txn {
+/** One transaction: the key if nobody is in the way; else a claim that queues arrives, and gets its position in a second one. */
+export function freshTxn(context: StoreContext, fresh: Fresh): Txn {
   const { claim, draft } = fresh
-  const { key, mode, queue, owner } = claim
-  const look = whole(key)
-  if (triesFirst(claim)) {
+  const look = lookOps(claim)
+  if (isAddedUp(claim)) {
     // What closes the key after an expiry is written once it is known to hold.
     const [put] = holdOps(draft) as [Op]
-    return { compare: unknown(claim), success: [put, look], failure: [look] }
+    return { compare: unknown(claim), success: [put, ...look], failure: look }
   }
-  const compare = mode.kind === 'shared' ? [...freeForReader(key), ...unknown(claim)] : free(key)
-  // A named owner may have to join its own hold, past the line.
-  const failure: Op[] = queue && owner === null ? [joinOp(fresh)] : [look]
+  const compare = [...free(claim), ...(claim.mode.kind === 'shared' ? unknown(claim) : [])]
+  // A named owner may have to join its own hold, past the queue.
+  const failure = claim.queue && claim.owner === null ? [arrivalOp(context, fresh)] : look
   return { compare, success: holdOps(draft), failure }
 }
 
-/** A place at the end of the line, if the claim has none. */
-export function joinTxn({ claim, waiting, waitingLease }: Fresh): Txn {
+export function arrivalOp(context: StoreContext, { claim, waitingLease }: Fresh): Op & { kind: 'txn' } {
   const { key, id, mode } = claim
-  const name = claimName(key, lineZone(mode), id)
-  const put: PutOp = { kind: 'put', key: name, value: JSON.stringify(waiting), lease: waitingLease.id }
-  const look = whole(key)
-  return { compare: unknown(claim), success: [put, look], failure: [look] }
+  const put: Op = {
+    kind: 'put',
+    key: claimName(key, 'join', mode.kind, id),
+    value: JSON.stringify(waitingValue(context, claim)),
+    lease: waitingLease.id,
+  }
+  return { kind: 'txn', compare: unknown(claim), success: [put], failure: lookOps(claim) }
 }
 
-export function freshOutcome({ claim }: Fresh, { succeeded, results }: TxnResult, revision: number): Outcome {
-  const lineFrom = (kvs: readonly KeyValue[]): Line => lineOf(claim.key, kvs, revision)
-  const last = results.at(-1)
-  if (triesFirst(claim)) return { kind: succeeded ? 'trying' : 'seen', line: lineFrom(last?.kvs ?? []) }
-  if (succeeded) return { kind: 'granted' }
-  const inner = last?.txn
-  if (inner == null) return { kind: 'seen', line: lineFrom(last?.kvs ?? []) }
-  return { kind: inner.succeeded ? 'joined' : 'seen', line: lineFrom(inner.results.at(-1)?.kvs ?? []) }
+export function waitingValue({ inbox, runtime }: StoreContext, claim: Claim): ClaimValue {
+  return claimValue(claim, inbox.address, 'waiting', runtime.wallMs())
 }
 
-function joinOp(fresh: Fresh): Op {
-  return { kind: 'txn', ...joinTxn(fresh) }
+/** Permits are not compared but added up, so such a claim arrives and looks who came before it. */
+export function isAddedUp({ mode, owner }: Claim): boolean {
+  return mode.kind === 'permits' && owner === null
+}
+
+/** Whether the claim is there already, and what is before it. */
+function lookOps(claim: Claim): RangeOp[] {
+  const { key, id, mode, owner } = claim
+  const names = [...unqueuedNames(claim), pointerName(key, id)]
+  const own = names.map((name): RangeOp => ({ kind: 'range', key: name, countOnly: true }))
+  return [...own, ...snapshotOps(key, mode, Number.POSITIVE_INFINITY, owner !== null)]
 }

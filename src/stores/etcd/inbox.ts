@@ -1,30 +1,48 @@
-import type { Runtime } from '../../core/runtime.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
 
 import type { EtcdClient } from './client/client.ts'
-import { inboxRange, letterName } from './names.ts'
-import { type LetterValue, letterText, parseValue } from './value.ts'
+import { inboxRange, notificationName } from './names.ts'
+import { type NotificationValue, notificationText, parseValue } from './value.ts'
 import type { Op } from './wire/requests.ts'
 import type { KeyValue } from './wire/responses.ts'
 
-/** A letter as an operation of a transaction, bound to the lease of the claim that it is about: it cannot outlive that. */
-export function letterOp(
-  kind: LetterValue['kind'],
+/** A notification as an operation of a transaction, bound to the lease of the claim that it is about: it cannot outlive that. */
+export function notificationOp(
+  kind: NotificationValue['kind'],
   { key, id, lease, value }: { key: string; id: string; lease: bigint; value: { inbox: string } },
 ): Op {
-  return { kind: 'put', key: letterName(value.inbox, kind, id), value: letterText(kind, key, id), lease }
+  return {
+    kind: 'put',
+    key: notificationName(value.inbox, kind, id),
+    value: notificationText(kind, key, id),
+    lease,
+  }
 }
 
-/** Where other processes write what this one must know. A letter stays until it was read. */
+/** A transaction may have 128 operations. */
+const NOTIFICATIONS_PER_CALL = 100
+const LOOK_AGAIN_MS = 500
+/** A later version may know more of them. */
+const KINDS: ReadonlySet<string> = new Set<NotificationValue['kind']>([
+  'contended',
+  'revoked',
+  'evicted',
+  'adopted',
+])
+
+/** Where other processes write what this one must know. A notification stays until it was read. */
 export class Inbox {
   readonly address: string
   private readonly client: EtcdClient
   private readonly runtime: Runtime
-  private readonly receive: (letter: LetterValue) => void
+  private readonly receive: (notification: NotificationValue) => void
   private begun = false
+  private closed = false
+  private timer: Timer | null = null
   private read: string[] = []
 
-  constructor(client: EtcdClient, runtime: Runtime, receive: (letter: LetterValue) => void) {
+  constructor(client: EtcdClient, runtime: Runtime, receive: (notification: NotificationValue) => void) {
     this.client = client
     this.runtime = runtime
     this.receive = receive
@@ -39,34 +57,49 @@ export class Inbox {
       { ...inboxRange(this.address), fromRevision: revision, ignore: 'deletes' },
       {
         changed: (events) => this.open(events.map(({ kv }) => kv)),
-        missed: () => void this.lookThrough().catch(ignore),
+        missed: () => this.lookThrough(),
       },
     )
   }
 
-  private async lookThrough(): Promise<void> {
-    const { kvs, header } = await this.client.range(inboxRange(this.address))
-    this.begun = false
-    this.begin(header.revision + 1)
-    this.open(kvs)
+  close(): void {
+    this.closed = true
+    this.timer?.clear()
   }
 
-  private open(letters: readonly KeyValue[]): void {
-    for (const { key, value } of letters) {
-      if (this.read.length === 0) this.runtime.defer(() => void this.tidy().catch(ignore))
+  /** The watch is over: until a look tells from where to go on, nothing is heard. */
+  private lookThrough(): void {
+    this.client.range(inboxRange(this.address)).then(
+      ({ kvs, header }) => {
+        this.begun = false
+        this.begin(header.revision + 1)
+        this.open(kvs)
+      },
+      () => {
+        if (!this.closed) this.timer = this.runtime.setTimer(() => this.lookThrough(), LOOK_AGAIN_MS, true)
+      },
+    )
+  }
+
+  private open(notifications: readonly KeyValue[]): void {
+    for (const { key, value } of notifications) {
+      if (this.read.length === 0) this.runtime.defer(() => this.tidy())
       this.read.push(key)
-      this.receive(parseValue<LetterValue>(value))
+      const notification = parseValue<NotificationValue>(value)
+      if (notification !== null && KINDS.has(notification.kind)) this.receive(notification)
     }
   }
 
-  private async tidy(): Promise<void> {
-    const success = this.read.splice(0).map((key): Op => ({ kind: 'delete', key }))
-    await this.client.txn({ compare: [], success, failure: [] })
+  private tidy(): void {
+    while (this.read.length > 0) {
+      const success = this.read.splice(0, NOTIFICATIONS_PER_CALL).map((key): Op => ({ kind: 'delete', key }))
+      this.client.txn({ compare: [], success, failure: [] }).catch(ignore)
+    }
   }
 }
 
-/** What a letter tells the core; what it means for the claim itself is the store's business. */
-export function noticeOf({ kind, key, id }: LetterValue): StoreNotice {
+/** What a notification tells the core; what it means for the claim itself is the store's business. */
+export function noticeOf({ kind, key, id }: NotificationValue): StoreNotice {
   switch (kind) {
     case 'contended':
     case 'revoked':
@@ -77,5 +110,5 @@ export function noticeOf({ kind, key, id }: LetterValue): StoreNotice {
   }
 }
 
-/** A letter that stays is read again, or ends with its lease. */
+/** A notification that stays is read again, or ends with its lease. */
 function ignore(): void {}

@@ -1,6 +1,6 @@
 import type { Store } from '../../core/store.ts'
+import type { TlsOptions } from '../../core/tls.ts'
 import { createStore, type EtcdOptions } from './create.ts'
-import type { TlsOptions } from './wire/channel.ts'
 
 export type { EtcdOptions, TlsOptions }
 

@@ -1,7 +1,7 @@
 import type { ClockFact, Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { EtcdClient } from './client/client.ts'
-import { DELAY, LOCKS, OURS, parseClaimName } from './names.ts'
+import { LOCKS, OURS, parseClaimName } from './names.ts'
 import { type ClaimValue, parseValue } from './value.ts'
 import type { KeyValue } from './wire/responses.ts'
 
@@ -22,10 +22,10 @@ export class Inspection {
   async *facts({ foreign }: InspectOptions): AsyncIterable<Fact> {
     const claims: ClaimStamp[] = []
     for await (const kv of this.pages(LOCKS.key, LOCKS.end)) {
-      const { key, zone } = parseClaimName(kv.key)
+      const { key, place } = parseClaimName(kv.key)
       if (kv.lease === 0n)
         yield remains('orphan', kv, `a claim on ${JSON.stringify(key)} that is bound to no lease`)
-      else if (zone !== DELAY) claims.push(stampOf(kv))
+      else if (place !== 'shut' && place !== 'wait') claims.push(...stampOf(kv))
     }
     yield* clocksOf(claims, this.runtime.wallMs())
     for (const pattern of foreign) yield* this.foreign(pattern)
@@ -84,9 +84,10 @@ interface ClaimStamp {
   readonly wallMs: number
 }
 
-function stampOf(kv: KeyValue): ClaimStamp {
-  const { label, sinceMs } = parseValue<ClaimValue>(kv.value)
-  return { label, revision: kv.changed, wallMs: sinceMs }
+/** Nothing is told from a format of another version. */
+function stampOf(kv: KeyValue): ClaimStamp[] {
+  const value = parseValue<ClaimValue>(kv.value)
+  return value === null ? [] : [{ label: value.label, revision: kv.changed, wallMs: value.sinceMs }]
 }
 
 /**

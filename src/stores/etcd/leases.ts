@@ -29,6 +29,8 @@ export class Lease {
   retired = false
   /** Leases that outlive this one by a lock delay: kept alive with it, and after it. */
   readonly followers = new Map<number, Lease>()
+  /** Followers that etcd was asked for. */
+  readonly asked = new Map<number, Promise<Lease>>()
   keeping: Promise<void> | null = null
 
   constructor(id: bigint, seconds: number, ttlMs: number, sentAtMs: number) {
@@ -84,10 +86,12 @@ export class Leases {
     return null
   }
 
-  /** The lease of that id, if it is ours. */
-  find(id: bigint): Lease | null {
+  /** The lease that a key is bound to. One that is not ours, or is forgotten, is not kept alive: nothing can rely on it. */
+  bound(id: bigint): Lease {
     for (const lease of this.all) if (lease.id === id) return lease
-    return null
+    const lost = new Lease(id, 0, 0, Number.NEGATIVE_INFINITY)
+    lost.retired = true
+    return lost
   }
 
   /** Makes the lease for `ttlMs` if there is none; nobody waits for it. */
@@ -103,14 +107,12 @@ export class Leases {
   /** A lease that ends at least `delayMs` after `lease` does, if both are left alone. */
   async following(lease: Lease, delayMs: number): Promise<Lease> {
     const seconds = Math.ceil((lease.ttlMs + delayMs) / STEP_MS)
-    const known = lease.followers.get(seconds)
+    const known = lease.asked.get(seconds)
     if (known !== undefined) return known
-    const follower = await this.ask(seconds)
-    lease.followers.set(seconds, follower)
-    // A keep-alive that was under way did not know of it, and may have made the lease outlast it.
-    await lease.keeping?.catch(ignore)
-    await this.freshBy(lease, lease.aliveUntilMs + 1)
-    return follower
+    const promised = this.follow(lease, seconds)
+    lease.asked.set(seconds, promised)
+    promised.catch(() => lease.asked.delete(seconds))
+    return promised
   }
 
   /** Makes sure that the lease lasts for `ttlMs` from now. Rejects when that is not known. */
@@ -158,6 +160,15 @@ export class Leases {
     return promised
   }
 
+  private async follow(lease: Lease, seconds: number): Promise<Lease> {
+    const follower = await this.ask(seconds)
+    lease.followers.set(seconds, follower)
+    // A keep-alive that was under way did not know of it, and may have made the lease outlast it.
+    await lease.keeping?.catch(ignore)
+    await this.freshBy(lease, lease.aliveUntilMs + 1)
+    return follower
+  }
+
   private async ask(seconds: number): Promise<Lease> {
     const sentAtMs = this.runtime.nowMs()
     const id = newLeaseId(this.runtime)
@@ -193,6 +204,7 @@ export class Leases {
 
   private async keep(lease: Lease): Promise<void> {
     for (let tries = 1; ; tries++) {
+      if (lease.retired) throw new StoreError('the lease is over')
       const sentAtMs = this.runtime.nowMs()
       const asked = [lease, ...lease.followers.values()]
       // Sent after the keep-alives, on another stream: what it proves is told by `proof`.

@@ -7,79 +7,103 @@ const RECORD = 'holdfast/record/'
 const INBOX = 'holdfast/inbox/'
 
 /**
- * Where the claims of a key stand. Those in the line hold or wait by the order in which their keys were created. Those
- * beside the line hold whatever their order is: they joined, adopted or changed a hold. A delay keeps the key closed
- * when the claim of the same id is gone. The letters are in this order because comparisons are made over ranges of them.
+ * What a key of etcd says about a lock, by the word after the lock's name:
+ *
+ * - `hold/<mode>/<id>`: a hold that did not come through the queue.
+ * - `join/<mode>/<id>`: a claim that arrived. Its creation is its place in the order. A claim for permits that fits stays here.
+ * - `queue/<mode>/<order>/<id>`: a claim that waits, or holds since its turn came. The newest comes first, so that a range with
+ *   a limit gives the nearest predecessors of a claim.
+ * - `shut/<id>`: keeps the lock closed when the claim of that id ended without a release.
+ * - `wait/<id>`: the order of a claim in the queue, so that it can be found by its id.
+ *
+ * Version 1 has letters from a to f, and z. Version 1 takes every other letter for a claim of another version, and refuses.
  */
-export type Zone = 'a' | 'b' | 'c' | 'd' | 'e' | 'f' | 'z'
-export const SHARED: Zone = 'a'
-export const EXCLUSIVE: Zone = 'b'
-export const BESIDE_SHARED: Zone = 'c'
-export const BESIDE_EXCLUSIVE: Zone = 'd'
-export const PERMITS: Zone = 'e'
-const BESIDE_PERMITS: Zone = 'f'
-export const DELAY: Zone = 'z'
+export type Place = 'hold' | 'join' | 'queue' | 'shut' | 'wait'
 
-const LINE: Readonly<Record<Mode['kind'], Zone>> = { shared: 'a', exclusive: 'b', permits: 'e' }
-const BESIDE: Readonly<Record<Mode['kind'], Zone>> = { shared: 'c', exclusive: 'd', permits: 'f' }
-const MODES: Readonly<Record<string, Mode['kind']>> = {
-  a: 'shared',
-  b: 'exclusive',
-  c: 'shared',
-  d: 'exclusive',
-  e: 'permits',
-  f: 'permits',
-}
-
-/** A range of keys, without its end. */
+/** A range of keys, without its end; one key without an `end`. */
 export interface Range {
   readonly key: string
-  readonly end: string
+  readonly end?: string
 }
 
-export const LOCKS: Range = { key: LOCK, end: 'holdfast/lock0' }
+type Kind = Mode['kind']
 
-export function lineZone(mode: Mode): Zone {
-  return LINE[mode.kind]
-}
-
-export function besideZone(mode: Mode): Zone {
-  return BESIDE[mode.kind]
-}
-
-export function isBeside(zone: Zone): boolean {
-  return zone === BESIDE_SHARED || zone === BESIDE_EXCLUSIVE || zone === BESIDE_PERMITS
-}
-
-export function modeKind(zone: Zone): Mode['kind'] {
-  return MODES[zone] as Mode['kind']
-}
+export const KINDS: readonly Kind[] = ['exclusive', 'permits', 'shared']
+export const LOCKS = { key: LOCK, end: 'holdfast/lock0' }
+/** Above any revision, and exact as a number. */
+const LAST_ORDER = 10 ** 15 - 1
+const DIGITS = 15
 
 /** U+0000 is in no key, so that no key's claims are another's. */
-export function claimName(key: string, zone: Zone, id: string): string {
-  return `${LOCK}${key}\0${zone}${encodeURIComponent(id)}`
+export function claimName(key: string, place: 'hold' | 'join', kind: Kind, id: string): string {
+  return `${LOCK}${key}\0${place}/${kind}/${encodeURIComponent(id)}`
+}
+
+export function queueName(key: string, kind: Kind, order: number, id: string): string {
+  return `${LOCK}${key}\0queue/${kind}/${newestFirst(order)}/${encodeURIComponent(id)}`
+}
+
+export function pointerName(key: string, id: string): string {
+  return `${LOCK}${key}\0wait/${encodeURIComponent(id)}`
+}
+
+export function shutName({ key, id }: { readonly key: string; readonly id: string }): string {
+  return `${LOCK}${key}\0shut/${encodeURIComponent(id)}`
 }
 
 /** Everything about one key. */
-export function wholeOf(key: string): Range {
+export function wholeOf(key: string): Required<Range> {
   return { key: `${LOCK}${key}\0`, end: `${LOCK}${key}\u0001` }
 }
 
-/** The zones from `first` to the last one before `end`; to the last of all without an `end`. */
-export function zonesOf(key: string, first: Zone, end?: Zone): Range {
-  return {
-    key: `${LOCK}${key}\0${first}`,
-    end: end === undefined ? `${LOCK}${key}\u0001` : `${LOCK}${key}\0${end}`,
-  }
+/** What versions before this one have written about the key: two ranges. */
+export function formerOf(key: string): readonly Required<Range>[] {
+  return [
+    { key: `${LOCK}${key}\0`, end: `${LOCK}${key}\0g` },
+    { key: `${LOCK}${key}\0x`, end: `${LOCK}${key}\u0001` },
+  ]
 }
 
-export function parseClaimName(name: string): { key: string; zone: Zone; id: string } {
+export function placeOf(key: string, place: Place, kind?: Kind): Required<Range> {
+  const name = `${LOCK}${key}\0${place}${kind === undefined ? '' : `/${kind}`}`
+  return { key: `${name}/`, end: `${name}0` }
+}
+
+/** Everything between the first hold and the last claim in the queue. */
+export function claimsOf(key: string): Required<Range> {
+  return { key: placeOf(key, 'hold').key, end: placeOf(key, 'queue').end }
+}
+
+/** The claims in the queue that came before `order`, the nearest first. */
+export function queueBefore(key: string, kind: Kind, order: number): Required<Range> {
+  const { key: start, end } = placeOf(key, 'queue', kind)
+  return { key: order === Number.POSITIVE_INFINITY ? start : start + newestFirst(order - 1), end }
+}
+
+export interface ParsedName {
+  readonly key: string
+  readonly place: Place | null
+  readonly kind: Kind | null
+  /** Null where the key's creation says it. */
+  readonly order: number | null
+  readonly id: string
+}
+
+/** `place` is null for a name of another version. */
+export function parseClaimName(name: string): ParsedName {
   const at = name.lastIndexOf('\0')
-  return {
-    key: name.slice(LOCK.length, at),
-    zone: name[at + 1] as Zone,
-    id: decodeURIComponent(name.slice(at + 2)),
-  }
+  const key = name.slice(LOCK.length, at)
+  const parts = name.slice(at + 1).split('/')
+  const id = decoded(parts.at(-1) ?? '')
+  const [place, kind, order] = parts
+  if ((place === 'shut' || place === 'wait') && parts.length === 2)
+    return { key, place, kind: null, order: null, id }
+  const known = KINDS.find((each) => each === kind) ?? null
+  if (known !== null && (place === 'hold' || place === 'join') && parts.length === 3)
+    return { key, place, kind: known, order: null, id }
+  if (known !== null && place === 'queue' && parts.length === 4)
+    return { key, place, kind: known, order: LAST_ORDER - Number(order), id }
+  return { key, place: null, kind: known, order: null, id }
 }
 
 export function lockPrefix(prefix: string): string {
@@ -90,10 +114,22 @@ export function recordName(key: string): string {
   return RECORD + key
 }
 
-export function letterName(inbox: string, kind: string, id: string): string {
+export function notificationName(inbox: string, kind: string, id: string): string {
   return `${INBOX}${inbox}/${kind}/${encodeURIComponent(id)}`
 }
 
-export function inboxRange(inbox: string): Range {
+export function inboxRange(inbox: string): Required<Range> {
   return { key: `${INBOX}${inbox}/`, end: `${INBOX}${inbox}0` }
+}
+
+function newestFirst(order: number): string {
+  return String(LAST_ORDER - order).padStart(DIGITS, '0')
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }

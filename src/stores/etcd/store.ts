@@ -1,24 +1,31 @@
 import type { Runtime } from '../../core/runtime.ts'
-import type { Admin, Records, Store, StoreNotice, Traits } from '../../core/store.ts'
-import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../model/index.ts'
+import type {
+  Admin,
+  Records,
+  ReleaseReply,
+  RenewReply,
+  Store,
+  StoreNotice,
+  Traits,
+} from '../../core/store.ts'
+import type { Claim, ClaimAnswer } from '../../model/index.ts'
+import { Acquire } from './acquire.ts'
 import { EtcdAdmin } from './admin.ts'
-import { Arrivals } from './arrivals.ts'
-import { Attempts } from './attempts.ts'
-import { Book } from './book.ts'
-import { Changing } from './changing.ts'
 import { EtcdClient } from './client/client.ts'
 import type { ClusterOptions } from './client/cluster.ts'
-import type { Desk } from './desk.ts'
-import { Ending } from './ending.ts'
-import { Groups } from './groups.ts'
+import { tellHolders } from './contention.ts'
+import type { StoreContext } from './context.ts'
+import { Expiry } from './expiry.ts'
+import { Group } from './group.ts'
 import { Inbox, noticeOf } from './inbox.ts'
 import { Leases } from './leases.ts'
+import { type LocalClaim, LocalClaims } from './local-claims.ts'
 import { LOCKS } from './names.ts'
+import { Queue } from './queue.ts'
 import { EtcdRecords } from './records.ts'
-import { release } from './releases.ts'
-import { Renewals } from './renewals.ts'
-import type { LetterValue } from './value.ts'
-import { Waiting } from './waiting.ts'
+import { release } from './release.ts'
+import { Renew } from './renew.ts'
+import type { NotificationValue } from './value.ts'
 
 const TRAITS: Traits = {
   name: 'etcd',
@@ -44,33 +51,31 @@ export class EtcdStore implements Store {
   readonly admin: Admin
   readonly records: Records
   readonly client: EtcdClient
-  private readonly desk: Desk
-  private readonly attempts: Attempts
-  private readonly groups: Groups
-  private readonly renewals: Renewals
-  private readonly ending: Ending
+  private readonly context: StoreContext
+  private readonly acquire: Acquire
+  private readonly group: Group
+  private readonly renewals: Renew
+  private readonly expiry: Expiry
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
 
   constructor(options: ClusterOptions, runtime: Runtime) {
     this.client = new EtcdClient(options, runtime)
-    const desk: Desk = {
+    const context: StoreContext = {
       client: this.client,
       runtime,
       leases: new Leases(this.client, runtime),
-      book: new Book(runtime),
-      inbox: new Inbox(this.client, runtime, (letter) => this.receive(letter)),
+      claims: new LocalClaims(runtime, (local, what) => this.due(local, what)),
+      inbox: new Inbox(this.client, runtime, (notification) => this.receive(notification)),
       tell: (notice) => this.tell(notice),
     }
-    const waiting = new Waiting(desk)
-    this.desk = desk
-    const arrivals = new Arrivals(desk, waiting, new Changing(desk))
-    this.attempts = new Attempts(desk, waiting, arrivals)
-    this.groups = new Groups(desk)
-    this.renewals = new Renewals(desk, waiting, (claim) => arrivals.find(claim))
-    this.ending = new Ending(desk, waiting)
-    this.admin = new EtcdAdmin(desk)
-    this.records = new EtcdRecords(desk)
-    desk.book.keptBy(this.ending)
+    this.context = context
+    const queue = new Queue(context)
+    this.acquire = new Acquire(context, queue)
+    this.group = new Group(context)
+    this.renewals = new Renew(context, queue, this.acquire)
+    this.expiry = new Expiry(context)
+    this.admin = new EtcdAdmin(context)
+    this.records = new EtcdRecords(context)
   }
 
   /** Rejects unless a majority answers. */
@@ -79,7 +84,7 @@ export class EtcdStore implements Store {
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    if (claims.every(({ group }) => group === null)) return this.attempts.attempt(claims)
+    if (claims.every(({ group }) => group === null)) return this.acquire.attempt(claims)
     const alone = claims.filter(({ group }) => group === null)
     const groups = new Map<string, Claim[]>()
     for (const claim of claims) {
@@ -92,17 +97,17 @@ export class EtcdStore implements Store {
     const note = async (some: readonly Claim[], asked: Promise<readonly ClaimAnswer[]>): Promise<void> => {
       for (const [index, answer] of (await asked).entries()) answers.set(some[index] as Claim, answer)
     }
-    const parts = [...groups.values()].map((group) => note(group, this.groups.attempt(group)))
-    await Promise.all([note(alone, this.attempts.attempt(alone)), ...parts])
+    const parts = [...groups.values()].map((group) => note(group, this.group.attempt(group)))
+    await Promise.all([note(alone, this.acquire.attempt(alone)), ...parts])
     return claims.map((claim) => answers.get(claim) as ClaimAnswer)
   }
 
-  renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+  renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
     return this.renewals.renew(claims)
   }
 
-  async release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
-    return claims.length === 0 ? [] : release(this.desk, claims)
+  async release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
+    return claims.length === 0 ? [] : release(this.context, claims)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -111,22 +116,32 @@ export class EtcdStore implements Store {
   }
 
   async close(): Promise<void> {
-    const { book, leases } = this.desk
+    const { claims, inbox, leases } = this.context
     this.listeners.clear()
-    book.close()
-    this.ending.close()
-    await leases.close(this.ending.delaying)
+    claims.close()
+    inbox.close()
+    this.expiry.close()
+    await leases.close(this.expiry.delaying)
     this.client.close()
   }
 
-  private receive(letter: LetterValue): void {
-    const { book } = this.desk
-    const known = book.get(letter)
-    if (known !== undefined && (letter.kind === 'evicted' || letter.kind === 'adopted')) book.drop(known)
-    this.tell(noticeOf(letter))
+  private due(local: LocalClaim, what: 'expired' | 'contended'): void {
+    if (what === 'expired') this.expiry.expire(local)
+    // A holder that is not told hands over for longer than it should, and learns it when it renews.
+    else tellHolders(this.context, local).catch(ignore)
+  }
+
+  private receive(notification: NotificationValue): void {
+    const { claims } = this.context
+    const local = claims.get(notification)
+    const { kind } = notification
+    if (local !== undefined && (kind === 'evicted' || kind === 'adopted')) claims.drop(local)
+    this.tell(noticeOf(notification))
   }
 
   private tell(notice: StoreNotice): void {
     for (const listener of this.listeners) listener(notice)
   }
 }
+
+function ignore(): void {}

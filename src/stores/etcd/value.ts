@@ -1,13 +1,12 @@
-import { UnsupportedError } from '../../errors.ts'
 import type { Claim, Mode } from '../../model/index.ts'
 
 /** The version of everything that is written to etcd. Another one is refused, never guessed at. */
-const FORMAT = 1
+const FORMAT = 2
 
 /** What is written under a claim's name, as JSON: whoever looks at it with etcdctl can read it. */
 export interface ClaimValue {
   readonly format: typeof FORMAT
-  /** `trying`: whether it holds or waits depends on what stood before it when it came. */
+  /** `trying`: permits; whether the claim holds depends on what stood before it when it came. */
   readonly state: 'held' | 'waiting' | 'trying'
   readonly label: string
   readonly ttlMs: number
@@ -19,8 +18,6 @@ export interface ClaimValue {
   readonly granted?: true
   /** The revision of the grant, once it cannot be told from the key itself any more. */
   readonly seq?: number
-  /** The revision whose place in the order it has; its own creation without it. */
-  readonly order?: number
   readonly queue?: boolean
   readonly limit?: number
   readonly weight?: number
@@ -36,7 +33,7 @@ export function claimValue(
   inbox: string,
   state: ClaimValue['state'],
   sinceMs: number,
-  more: Pick<ClaimValue, 'granted' | 'seq' | 'order'> = {},
+  more: Pick<ClaimValue, 'granted' | 'seq'> = {},
 ): ClaimValue {
   const { label, ttlMs, mode, owner, actor, meta, lockDelayMs, queue } = claim
   return {
@@ -60,36 +57,59 @@ export function modeOf(kind: Mode['kind'], { limit, weight }: ClaimValue): Mode 
   return kind === 'permits' ? { kind, limit: limit ?? 1, weight: weight ?? 1 } : { kind }
 }
 
-export function parseValue<V extends { readonly format: number }>(text: string): V {
-  const value = JSON.parse(text) as V
-  if (value.format !== FORMAT) {
-    throw new UnsupportedError(
-      'the key is kept in etcd in a format that this version of holdfast does not know: upgrade it in this process',
-    )
+export const UNKNOWN_FORMAT =
+  'the key is kept in etcd in a format that this version of holdfast does not know: use one version in all processes'
+
+/** Null for a format that this version does not know. */
+export function parseValue<V extends { readonly format: number }>(text: string): V | null {
+  try {
+    const value = JSON.parse(text) as V
+    return value.format === FORMAT ? value : null
+  } catch {
+    return null
   }
-  return value
 }
 
-/** What keeps a key closed when the claim of the same id is gone without a release. */
-interface DelayValue {
+/** What counts as the value of a claim in another format: its name alone tells its mode, and its creation its place. */
+export function strangeValue(state: ClaimValue['state']): ClaimValue {
+  const most = Number.POSITIVE_INFINITY
+  const told = { label: 'another version of holdfast', ttlMs: 0, sinceMs: 0, inbox: '' }
+  return { format: FORMAT, state, ...told, limit: most, weight: most }
+}
+
+/** What keeps a key closed when the claim under that name is gone without a release. */
+export interface ShutValue {
   readonly format: typeof FORMAT
   readonly lockDelayMs: number
+  readonly claim: string
 }
 
-export function delayText(lockDelayMs: number): string {
-  const value: DelayValue = { format: FORMAT, lockDelayMs }
+export function shutText(lockDelayMs: number, claim: string): string {
+  const value: ShutValue = { format: FORMAT, lockDelayMs, claim }
+  return JSON.stringify(value)
+}
+
+/** Where in the queue the claim of an id is. */
+export interface PointerValue {
+  readonly format: typeof FORMAT
+  readonly mode: Mode['kind']
+  readonly order: number
+}
+
+export function pointerText(mode: Mode['kind'], order: number): string {
+  const value: PointerValue = { format: FORMAT, mode, order }
   return JSON.stringify(value)
 }
 
 /** What one process tells another about a claim of that other. */
-export interface LetterValue {
+export interface NotificationValue {
   readonly format: typeof FORMAT
   readonly kind: 'contended' | 'revoked' | 'evicted' | 'adopted'
   readonly key: string
   readonly id: string
 }
 
-export function letterText(kind: LetterValue['kind'], key: string, id: string): string {
-  const value: LetterValue = { format: FORMAT, kind, key, id }
+export function notificationText(kind: NotificationValue['kind'], key: string, id: string): string {
+  const value: NotificationValue = { format: FORMAT, kind, key, id }
   return JSON.stringify(value)
 }

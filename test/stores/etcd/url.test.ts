@@ -49,6 +49,12 @@ describe('a URL of etcd', () => {
     expect(() => etcd(etcdOptionsOf(url))).toThrow(InvalidArgumentError)
   })
 
+  it('must not come with certificates that cannot be used', () => {
+    expect(() => etcd({ endpoints: ['one:2379'], tls: { cert: 'none', key: 'none' } })).toThrow(
+      expect.objectContaining({ argument: 'tls' }),
+    )
+  })
+
   it('never shows its password in an error', () => {
     for (const url of ['etcd://ann:secret@one:99999', 'etcd://ann:secret@one?x=1', 'etcd://ann:secret%@one'])
       expect(() => etcd(etcdOptionsOf(url))).toThrow(

@@ -1,6 +1,7 @@
 import type { Runtime } from '../../../core/runtime.ts'
+import type { TlsOptions } from '../../../core/tls.ts'
 import { ClosedError, StoreError } from '../../../errors.ts'
-import { Channel, type Outlet, type Sink, type TlsOptions } from '../wire/channel.ts'
+import { Channel, type Outlet, type Sink } from '../wire/channel.ts'
 import { GrpcError, UNAUTHENTICATED, UNAVAILABLE } from '../wire/grpc.ts'
 import { authenticateRequest } from '../wire/requests.ts'
 import { authenticateResponse } from '../wire/responses.ts'
@@ -23,6 +24,7 @@ const LONGEST_CALL_MS = 4000
 const LIMITED = { 'grpc-timeout': `${LONGEST_CALL_MS}m` }
 /** The member ends the stream when it has lost sight of the leader, instead of being silent for good. */
 const LED = { hasleader: 'true' }
+const FULL = /database space exceeded/
 const STALE_TOKEN = /invalid auth token|revision of auth store is old/
 
 /** The members as one: a connection to one of them at a time, and to the next when that one fails. */
@@ -87,7 +89,7 @@ export class Cluster {
         return await this.bounded(channel, channel.call(path, message, headers))
       } catch (error) {
         if (isUnavailable(error)) this.leave(channel)
-        if (channel.connected || this.closed || left <= 1) throw error
+        if (channel.connected || this.closed || left <= 1) throw told(error)
       }
     }
   }
@@ -161,6 +163,14 @@ export function isRefusal(error: unknown): error is GrpcError {
 
 /** Invalid, not found, exists, denied, exhausted, precondition, unimplemented, not authenticated. */
 const REFUSALS = new Set([3, 5, 6, 7, 8, 9, 12, UNAUTHENTICATED])
+
+/** Etcd names the alarm, and not what to do about it. */
+function told(error: unknown): unknown {
+  if (!(error instanceof GrpcError) || !FULL.test(error.message)) return error
+  const message =
+    'etcd has reached its storage quota (alarm NOSPACE) and takes no new claims: compact, defragment and disarm the alarm, or raise --quota-backend-bytes'
+  return new GrpcError(error.status, message, { cause: error })
+}
 
 function isStaleToken(error: unknown): boolean {
   return error instanceof GrpcError && STALE_TOKEN.test(error.message)

@@ -1,14 +1,6 @@
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
+import type { TlsOptions } from '../../../core/tls.ts'
 import { errorOf, GrpcError, type Trailers, UNAVAILABLE, Unframer } from './grpc.ts'
-
-/** How a member is reached over TLS; null for a connection in clear text. */
-export interface TlsOptions {
-  /** Certificates that are trusted, in PEM; those of the system when left out. */
-  readonly ca?: string | Buffer
-  /** The client's own certificate and key, in PEM. */
-  readonly cert?: string | Buffer
-  readonly key?: string | Buffer
-}
 
 /** Who is told about a stream: its messages, then its end, once. */
 export interface Sink {
@@ -38,7 +30,7 @@ export class Channel {
   private calls = 0
   private broken: Error | null = null
 
-  /** `onClosed` is told once, when the connection is over, whoever ended it. */
+  /** Without `tls` the connection is in clear text. `onClosed` is told once, when the connection is over, whoever ended it. */
   constructor(endpoint: string, tls: TlsOptions | null, onClosed: () => void) {
     this.onClosed = onClosed
     const settings = { initialWindowSize: WINDOW_BYTES, enablePush: false }
@@ -74,11 +66,15 @@ export class Channel {
         trailers = tail
       })
       stream.on('data', (piece: Buffer) => pieces.push(piece))
-      stream.on('error', ignore)
+      let failure: Error | null = null
+      stream.on('error', (error) => {
+        failure = error
+      })
       stream.on('close', () => {
         if (--this.calls === 0) this.session.unref()
         if (trailers === null) {
-          reject(this.broken ?? new GrpcError(UNAVAILABLE, 'the connection broke'))
+          // Streams hear of a connection that fails before the connection itself tells.
+          reject(this.broken ?? new GrpcError(UNAVAILABLE, 'the connection broke', { cause: failure }))
           return
         }
         const error = errorOf(trailers)

@@ -7,8 +7,8 @@ export const UNAUTHENTICATED = 16
 export class GrpcError extends Error {
   readonly status: number
 
-  constructor(status: number, message: string) {
-    super(message)
+  constructor(status: number, message: string, options?: { cause?: unknown }) {
+    super(message, options)
     this.name = 'GrpcError'
     this.status = status
   }

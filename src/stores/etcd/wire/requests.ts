@@ -53,6 +53,8 @@ export interface WatchRequest {
   readonly fromRevision: number
   /** Which events are of no interest. */
   readonly ignore?: 'puts' | 'deletes'
+  /** Events tell what was there before. */
+  readonly previous?: boolean
 }
 
 const RESULTS = { '=': 0, '>': 1, '<': 2 } as const
@@ -92,12 +94,13 @@ export function authenticateRequest(user: string, password: string): Buffer {
   return writer.finish()
 }
 
-export function watchRequest({ id, key, end, fromRevision, ignore }: WatchRequest): Buffer {
+export function watchRequest({ id, key, end, fromRevision, ignore, previous }: WatchRequest): Buffer {
   writer.message(1, () => {
     writer.text(1, key)
     writer.text(2, end ?? '')
     writer.number(3, fromRevision)
     if (ignore !== undefined) writer.chosen(5, IGNORED[ignore])
+    writer.flag(6, previous ?? false)
     writer.number(7, id)
   })
   return writer.finish()

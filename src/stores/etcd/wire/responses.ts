@@ -50,6 +50,8 @@ export interface WatchAnswer {
 export interface WatchEvent {
   readonly kind: 'put' | 'delete'
   readonly kv: KeyValue
+  /** What was there before, if that was asked for. */
+  readonly previous: KeyValue | null
 }
 
 const NO_HEADER: Header = { revision: 0, term: 0 }
@@ -165,12 +167,14 @@ function readResult(
 function readEvent(reader: Reader): WatchEvent {
   let kind: WatchEvent['kind'] = 'put'
   let kv: KeyValue = { key: '', value: '', created: 0, changed: 0, lease: 0n }
+  let previous: KeyValue | null = null
   for (let field = reader.next(); field !== 0; field = reader.next()) {
     if (field === 1) kind = reader.number() === 1 ? 'delete' : 'put'
     else if (field === 2) kv = readKeyValue(reader.message())
+    else if (field === 3) previous = readKeyValue(reader.message())
     else reader.skip()
   }
-  return { kind, kv }
+  return { kind, kv, previous }
 }
 
 function readKeyValue(reader: Reader): KeyValue {

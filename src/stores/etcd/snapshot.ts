@@ -1,0 +1,252 @@
+import { type Claim, covers, EMPTY, type Mode, mismatch, type Refused, refused } from '../../model/index.ts'
+import { formerOf, KINDS, type Place, parseClaimName, placeOf, queueBefore, type Range } from './names.ts'
+import { type ClaimValue, modeOf, parseValue, type ShutValue, strangeValue, UNKNOWN_FORMAT } from './value.ts'
+import type { RangeOp } from './wire/requests.ts'
+import type { KeyValue, OpResult } from './wire/responses.ts'
+
+/** A claim as etcd keeps it. */
+export interface Entry {
+  readonly name: string
+  readonly key: string
+  readonly id: string
+  readonly place: Place | null
+  readonly value: ClaimValue
+  readonly mode: Mode
+  /** Lower ones come first. */
+  readonly order: number
+  /** The revision that made it a holder, if it is one. */
+  readonly seq: number
+  readonly created: number
+  readonly changed: number
+  readonly lease: bigint
+}
+
+/** What keeps the key closed if the claim under the name `claim` is gone. */
+export interface Shut {
+  readonly name: string
+  readonly id: string
+  readonly claim: string
+}
+
+/** The part of a key that one claim must know, at one revision: never the whole queue. */
+export interface Snapshot {
+  readonly key: string
+  readonly revision: number
+  readonly holds: readonly Entry[]
+  readonly joining: readonly Entry[]
+  /** The nearest claims before the own one in the queue of each mode, the nearest first. */
+  readonly queue: Readonly<Record<Mode['kind'], readonly Entry[]>>
+  /** How many there are of each, read or not. */
+  readonly counts: Readonly<Record<'hold' | 'join' | Mode['kind'], number>>
+  readonly shuts: readonly Shut[]
+  /** There are claims in another format. They stand in the way, and no more is known. */
+  readonly strange: boolean
+}
+
+/** More arrivals than that are not read: whoever is next looks again when they have found their places. */
+const ARRIVALS_READ = 16
+/** So many of the first in the queue of a semaphore watch every holder. The others wait until they are among them. */
+const [LEAST_FIRST, MOST_FIRST] = [8, 32]
+export const RANGES = 8
+
+/** Reads what a claim of that mode and order must know. With `everyHold` also every hold, to find that of a named owner. */
+export function snapshotOps(key: string, mode: Mode, order: number, everyHold = false): RangeOp[] {
+  const limit = mode.kind === 'permits' ? mode.limit : 0
+  const read = (range: Range, most: number): RangeOp => ({ kind: 'range', ...range, limit: most })
+  return [
+    read(placeOf(key, 'hold'), everyHold ? 0 : limit + 1),
+    read(placeOf(key, 'join'), limit + ARRIVALS_READ),
+    ...KINDS.map((kind) =>
+      read(queueBefore(key, kind, order), kind === mode.kind && limit > 0 ? limit + firstInQueue(limit) : 1),
+    ),
+    read(placeOf(key, 'shut'), 0),
+    ...formerOf(key).map((range) => read(range, 1)),
+  ]
+}
+
+type Results = [OpResult, OpResult, OpResult, OpResult, OpResult, OpResult, ...OpResult[]]
+
+/** What `snapshotOps` gave, without the claim itself. The results may stand behind others. */
+export function snapshotOf(
+  key: string,
+  results: readonly OpResult[],
+  revision: number,
+  ownId: string,
+): Snapshot {
+  const [hold, join, exclusive, permits, shared, shut, ...former] = results.slice(-RANGES) as Results
+  const entriesOf = ({ kvs }: OpResult): Entry[] => kvs.map(entryOf).filter(({ id }) => id !== ownId)
+  const countOf = ({ kvs, count }: OpResult, entries: readonly Entry[]): number =>
+    count - (kvs.length - entries.length)
+  const holds = entriesOf(hold)
+  const joining = entriesOf(join)
+  const queue = { exclusive: entriesOf(exclusive), permits: entriesOf(permits), shared: entriesOf(shared) }
+  const counts = {
+    hold: countOf(hold, holds),
+    join: countOf(join, joining),
+    exclusive: countOf(exclusive, queue.exclusive),
+    permits: countOf(permits, queue.permits),
+    shared: countOf(shared, queue.shared),
+  }
+  const shuts = shut.kvs.map(shutOf).filter(({ id }) => id !== ownId)
+  const known = [...holds, ...joining, ...queue.exclusive, ...queue.permits, ...queue.shared]
+  const strange = known.some(({ value }) => value.inbox === '') || former.some(({ count }) => count > 0)
+  return { key, revision, holds, joining, queue, counts, shuts, strange }
+}
+
+export function entryOf(kv: KeyValue): Entry {
+  const { key, place, kind, order, id } = parseClaimName(kv.key)
+  const value = (place === null ? null : parseValue<ClaimValue>(kv.value)) ?? strangeValue('held')
+  const { created, changed, lease } = kv
+  return {
+    name: kv.key,
+    key,
+    id,
+    place,
+    value,
+    mode: modeOf(kind ?? 'exclusive', value),
+    order: order ?? created,
+    seq: value.seq ?? (value.granted === true ? changed : created),
+    created,
+    changed,
+    lease,
+  }
+}
+
+export function shutOf(kv: KeyValue): Shut {
+  const claim = parseValue<ShutValue>(kv.value)?.claim ?? ''
+  return { name: kv.key, id: parseClaimName(kv.key).id, claim }
+}
+
+/** Why a claim cannot have the key now, and what to watch for it. */
+export type Obstacle =
+  /** Nothing can have changed for the claim until that key is gone. */
+  | { readonly kind: 'key'; readonly name: string }
+  /** Permits: nobody comes before that claim's turn has come, or it has left its place. */
+  | { readonly kind: 'turn'; readonly name: string }
+  /** Permits: enough of these, with their weights, must be gone. */
+  | { readonly kind: 'permits'; readonly weights: ReadonlyMap<string, number>; readonly spare: number }
+  /** More claims arrive than were read. */
+  | { readonly kind: 'rush' }
+
+/**
+ * What stands between a claim and its key; null when its turn has come. That stays true until the claim has gone, because whatever
+ * comes later comes behind it: so nothing but the claim itself has to be compared when it becomes a hold. `closedBy` is
+ * what keeps the key closed after an expiry.
+ */
+export function obstacleOf(
+  snapshot: Snapshot,
+  mode: Mode,
+  order: number,
+  closedBy: Shut | null,
+): Obstacle | null {
+  if (mode.kind === 'permits') return permitsObstacle(snapshot, mode, order, closedBy)
+  const { holds, queue, joining, counts } = snapshot
+  const reads = mode.kind === 'shared'
+  const blocks = (entry: Entry): boolean => !reads || entry.mode.kind !== 'shared'
+  const before = [...queue.exclusive, ...queue.permits, ...queue.shared].filter(blocks)
+  const [nearest] = before.sort((one, other) => other.order - one.order)
+  const blocker = nearest ?? holds.find(blocks)
+  if (blocker !== undefined) return { kind: 'key', name: blocker.name }
+  const arrived = joining.filter((entry) => blocks(entry) && entry.order < order)
+  const last = arrived.sort((one, other) => other.order - one.order)[0]
+  if (last !== undefined) return { kind: 'key', name: last.name }
+  if (closedBy !== null) return { kind: 'key', name: closedBy.name }
+  // Writers come first in what is read.
+  const all = counts.join === joining.length || (reads && joining.at(-1)?.mode.kind === 'shared')
+  return all ? null : { kind: 'rush' }
+}
+
+function permitsObstacle(
+  { holds, queue, joining, counts }: Snapshot,
+  { limit, weight }: Mode & { kind: 'permits' },
+  order: number,
+  closedBy: Shut | null,
+): Obstacle | null {
+  const { permits } = queue
+  const isWhole =
+    counts.permits === permits.length && counts.join === joining.length && counts.hold === holds.length
+  // What was not read makes none of these fit, so that those who wait do so in any case.
+  const { weights, used, waiting } = admission(holds, [...joining, ...permits], order)
+  const first = firstInQueue(limit)
+  const ahead = waiting[Math.max(0, waiting.length - first)]
+  if (ahead !== undefined && (!isWhole || waiting.length >= first)) return { kind: 'turn', name: ahead.name }
+  if (ahead === undefined && used + weight <= limit) {
+    if (!isWhole) return { kind: 'rush' }
+    return closedBy === null ? null : { kind: 'key', name: closedBy.name }
+  }
+  return { kind: 'permits', weights, spare: limit - weight }
+}
+
+/** Who holds or is due by the order, and who waits: permits are added up from the first claim to the one at `order`. */
+function admission(holds: readonly Entry[], others: readonly Entry[], order: number) {
+  const weights = new Map<string, number>()
+  const waiting: Entry[] = []
+  let used = 0
+  const add = (entry: Entry): void => {
+    const { mode } = entry
+    const own = mode.kind === 'permits' ? mode.weight : Number.POSITIVE_INFINITY
+    weights.set(entry.name, own)
+    used += own
+  }
+  for (const hold of new Map(holds.map((entry) => [holdKey(entry), entry])).values()) add(hold)
+  for (const entry of [...others].sort((one, other) => one.order - other.order)) {
+    const { mode, value } = entry
+    if (value.state === 'held') add(entry)
+    else if (entry.order >= order) continue
+    else if (waiting.length === 0 && (mode.kind !== 'permits' || used + mode.weight <= mode.limit)) add(entry)
+    else {
+      // Also one that only tried: it is on its way out, but were it asked for again it would be due by its order.
+      waiting.push(entry)
+      add(entry)
+    }
+  }
+  return { weights, used, waiting }
+}
+
+function firstInQueue(limit: number): number {
+  return Math.min(MOST_FIRST, Math.max(LEAST_FIRST, limit))
+}
+
+/** Claims of one owner share a hold, and its permits. */
+export function holdKey({ value, id, seq }: Entry): string {
+  return value.owner === undefined ? id : `${seq} ${value.owner}`
+}
+
+/** 1 is next. Exact for those near the front of a queue; claims in the queue that hold may be counted farther back. */
+export function positionOf(snapshot: Snapshot, mode: Mode, order: number): number {
+  const { counts, holds, joining, queue } = snapshot
+  if (mode.kind === 'permits') {
+    if (counts.permits > queue.permits.length)
+      return Math.max(1, counts.permits + counts.hold + 1 - mode.limit)
+    return admission(holds, [...joining, ...queue.permits], order).waiting.length + 1
+  }
+  const arrived = joining.filter((entry) => entry.order < order).length
+  const before = counts.exclusive + counts.shared + arrived
+  // The first of them is the holder when nobody holds outside of the queue.
+  return Math.max(1, before + (counts.hold > 0 ? 1 : 0))
+}
+
+/** Why the claim can never be beside those that are there. */
+export function refusalOf({ holds, joining, queue, strange }: Snapshot, claim: Claim): Refused | null {
+  if (strange) return refused('format', UNKNOWN_FORMAT)
+  const others = [holds[0], queue.exclusive[0], queue.permits[0], queue.shared[0], joining[0]]
+  const other = others.find((entry) => entry !== undefined)
+  if (other === undefined) return mismatch(EMPTY, claim)
+  const hold = { owner: null, mode: other.mode, seq: other.seq, members: [] }
+  return mismatch({ ...EMPTY, holds: [hold] }, claim)
+}
+
+/** Why a claim cannot join the hold of its owner. */
+export function upgradeOf(hold: Entry, claim: Claim): Refused | null {
+  if (covers(hold.mode, claim.mode)) return null
+  return refused(
+    'upgrade',
+    'the owner holds the key already, with less than it now asks for: release that first',
+  )
+}
+
+/** One that stands in the way and is known to hold, if there is one. */
+export function holderOf({ holds, joining, queue }: Snapshot): Entry | undefined {
+  const others = [...queue.exclusive, ...queue.permits, ...queue.shared, ...joining]
+  return holds[0] ?? others.find(({ value }) => value.state !== 'waiting')
+}

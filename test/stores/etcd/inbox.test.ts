@@ -1,0 +1,91 @@
+import { expect, it, onTestFinished } from 'vitest'
+import { startEtcd } from '../../../scripts/servers/etcd.ts'
+import { nodeRuntime } from '../../../src/core/runtime.ts'
+import type { EtcdClient } from '../../../src/stores/etcd/client/client.ts'
+import type { WatchListener } from '../../../src/stores/etcd/client/watcher.ts'
+import { createStore } from '../../../src/stores/etcd/create.ts'
+import { Inbox } from '../../../src/stores/etcd/inbox.ts'
+import { type NotificationValue, notificationText } from '../../../src/stores/etcd/value.ts'
+import type { Txn } from '../../../src/stores/etcd/wire/requests.ts'
+import type { WatchEvent } from '../../../src/stores/etcd/wire/responses.ts'
+import { claimOf } from '../sqlite/claims.ts'
+import { Operator } from './operator.ts'
+
+/** A client of which the inbox needs three calls. */
+class StubClient {
+  readonly txns: Txn[] = []
+  readonly listeners: WatchListener[] = []
+  failures = 0
+  readonly watcher = {
+    watch: (_: unknown, listener: WatchListener) => {
+      this.listeners.push(listener)
+      return () => {}
+    },
+  }
+
+  async txn(txn: Txn): Promise<void> {
+    this.txns.push(txn)
+  }
+
+  async range(): Promise<unknown> {
+    if (this.failures-- > 0) throw new Error('etcdserver: leader changed')
+    return { kvs: [], header: { revision: 7, term: 1 } }
+  }
+}
+
+function inboxOf(client: StubClient): { inbox: Inbox; heard: NotificationValue[] } {
+  const heard: NotificationValue[] = []
+  const inbox = new Inbox(client as unknown as EtcdClient, nodeRuntime, (notification) =>
+    heard.push(notification),
+  )
+  onTestFinished(() => inbox.close())
+  inbox.begin(1)
+  return { inbox, heard }
+}
+
+function event(index: number, value = notificationText('revoked', 'key', String(index))): WatchEvent {
+  return {
+    kind: 'put',
+    kv: { key: `notification ${index}`, value, created: 1, changed: 1, lease: 1n },
+    previous: null,
+  }
+}
+
+it('deletes many notifications in transactions that etcd takes', async () => {
+  const client = new StubClient()
+  const { heard } = inboxOf(client)
+  const events = Array.from({ length: 300 }, (_, index) => event(index))
+  client.listeners[0]?.changed(events)
+  expect(heard).toHaveLength(300)
+  await expect.poll(() => client.txns.flatMap(({ success }) => success).length).toBe(300)
+  for (const { success } of client.txns) expect(success.length).toBeLessThanOrEqual(128)
+})
+
+it('hears again after a compaction although the first look fails', async () => {
+  const client = new StubClient()
+  inboxOf(client)
+  client.failures = 2
+  client.listeners[0]?.missed()
+  await expect.poll(() => client.listeners.length, { timeout: 5000 }).toBe(2)
+})
+
+it('reads past a notification of a later version', () => {
+  const client = new StubClient()
+  const { heard } = inboxOf(client)
+  const later = ['{"format":1}', JSON.stringify({ format: 2, kind: 'new', key: 'key', id: '1' })]
+  client.listeners[0]?.changed([...later.map((text, index) => event(index, text)), event(9)])
+  expect(heard.map(({ id }) => id)).toEqual(['9'])
+})
+
+it('two claims with a lock delay at once share the lease that follows theirs', async () => {
+  const cluster = await startEtcd({ members: 1 })
+  const store = createStore({ endpoints: cluster.endpoints })
+  onTestFinished(async () => {
+    await store.close()
+    await cluster.stop()
+  })
+  const claims = ['one', 'two'].map((key) => claimOf(key, { lockDelayMs: 1000 }))
+  const answers = await Promise.all(claims.map((claim) => store.attempt([claim])))
+  expect(answers.flat().map(({ kind }) => kind)).toEqual(['granted', 'granted'])
+  expect(await new Operator(cluster.endpoints).countLeases()).toBe(2)
+})
