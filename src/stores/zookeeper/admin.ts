@@ -1,11 +1,11 @@
 import type { Admin } from '../../core/store.ts'
 import type { EvictAnswer, HolderView, KeyView, Mode, WaiterView } from '../../model/index.ts'
 import { isInUse, TOKENS_PER_SEQ } from '../../model/index.ts'
-import { tokenFrom } from './answers.ts'
 import { both, type Desk } from './desk.ts'
-import { encoded, keyDataOf, type NodeData, nodeDataOf } from './format.ts'
-import { type Line, lineOf, type Place } from './line.ts'
+import { encoded, keyDataOf, type NodeData, nodeDataOf, tokenFrom } from './format.ts'
 import { type NodeName, textOf } from './names.ts'
+import { founderOf } from './places.ts'
+import { type Place, Queue, requireKnown } from './queue.ts'
 import type { ZooKeeperClient } from './wire/client.ts'
 import { isWire } from './wire/errors.ts'
 import type { Stat } from './wire/protocol.ts'
@@ -13,6 +13,7 @@ import type { Stat } from './wire/protocol.ts'
 /** A node with what it tells about itself. */
 interface Seen {
   readonly place: Place
+  readonly holds: boolean
   readonly node: NodeName
   readonly path: string
   readonly data: NodeData
@@ -54,26 +55,27 @@ export class ZooKeeperAdmin implements Admin {
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
     const { client } = await this.desk.sessions.any()
     await client.sync(this.desk.paths.root)
-    const { line, seen } = await this.see(client, key)
+    const { queue, seen } = await this.see(client, key)
+    requireKnown(queue)
     const meant = seen.filter((each) => {
-      const fits = token === null || founderOf(each) === token / TOKENS_PER_SEQ
-      return each.place.holds && each.data.closedMs === undefined && fits
+      const fits = token === null || founderIn(each) === token / TOKENS_PER_SEQ
+      return each.holds && each.data.closedMs === undefined && fits
     })
     const done = ask
-      ? await askToLetGo(client, this.desk.paths.lock(key), line, meant)
+      ? await askToLetGo(client, this.desk.paths.lock(key), seen, meant)
       : await Promise.all(meant.map((each) => end(client, each)))
     const labels = meant.filter((_, index) => done[index]).map(({ data }) => data.label)
     return { kind: labels.length === 0 ? 'absent' : 'evicted', labels }
   }
 
   private async viewOf(client: ZooKeeperClient, key: string): Promise<KeyView> {
-    const { line, seen } = await this.see(client, key)
+    const { queue, seen } = await this.see(client, key)
     const nowMs = this.desk.clock.nowMs()
     const closed = seen.filter(({ data }) => data.closedMs !== undefined)
-    const holding = seen.filter(({ place, data }) => place.holds && data.closedMs === undefined)
-    const waiting = seen.filter(({ place, node }) => !place.holds && node.queued)
-    const tokens = holding.map((each) => tokenFrom(founderOf(each)))
-    const mode = line[0]?.mode
+    const holding = seen.filter(({ holds, data }) => holds && data.closedMs === undefined)
+    const waiting = seen.filter(({ holds, node }) => !holds && node.queued)
+    const tokens = holding.map((each) => tokenFrom(founderIn(each)))
+    const mode = queue.first?.mode
     return {
       key,
       holders: holding.map((each) => holderView(each, nowMs)),
@@ -91,18 +93,20 @@ export class ZooKeeperAdmin implements Admin {
   }
 
   /** Nodes that go while they are looked at are left out. */
-  private async see(client: ZooKeeperClient, key: string): Promise<{ line: Line; seen: Seen[] }> {
+  private async see(client: ZooKeeperClient, key: string): Promise<{ queue: Queue; seen: Seen[] }> {
     const keyPath = this.desk.paths.lock(key)
-    const names = await unlessGone(client.getChildren(keyPath))
-    const line = names === null ? [] : lineOf(names.names)
-    const looks = line.flatMap((place) =>
-      place.nodes.map(async (node): Promise<Seen | null> => {
-        const path = `${keyPath}/${node.name}`
-        const read = await unlessGone(client.getData(path))
-        return read === null ? null : { place, node, path, data: nodeDataOf(read.data), stat: read.stat }
-      }),
-    )
-    return { line, seen: (await Promise.all(looks)).filter((each) => each !== null) }
+    const names = await unlessGone(client.list(keyPath))
+    const queue = new Queue(names ?? [])
+    const look = async (place: Place, node: NodeName, holds: boolean): Promise<Seen | null> => {
+      const path = `${keyPath}/${node.name}`
+      const read = await unlessGone(client.getData(path))
+      return read === null ? null : { place, holds, node, path, data: nodeDataOf(read.data), stat: read.stat }
+    }
+    const looks = [
+      ...queue.holders.flatMap((place) => place.nodes.map((node) => look(place, node, true))),
+      ...queue.waiters.flatMap((place) => place.nodes.map((node) => look(place, node, false))),
+    ]
+    return { queue, seen: (await Promise.all(looks)).filter((each) => each !== null) }
   }
 }
 
@@ -114,7 +118,7 @@ async function end(client: ZooKeeperClient, { path }: Seen): Promise<boolean> {
 async function askToLetGo(
   client: ZooKeeperClient,
   keyPath: string,
-  line: Line,
+  seen: readonly Seen[],
   holders: readonly Seen[],
 ): Promise<readonly boolean[]> {
   for (;;) {
@@ -122,7 +126,7 @@ async function askToLetGo(
     if (read === null) return holders.map(() => false)
     const before = keyDataOf(read.data).asks
     const asks: Record<string, number> = {}
-    for (const { seq } of line) asks[seq] = before[seq] ?? 0
+    for (const { place } of seen) asks[place.seq] = before[place.seq] ?? 0
     for (const { place } of holders) asks[place.seq] = (before[place.seq] ?? 0) + 1
     try {
       const written = await unlessGone(client.setData(keyPath, encoded({ asks }), read.stat.version))
@@ -143,8 +147,8 @@ async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {
   }
 }
 
-function founderOf({ node, stat }: Seen): bigint {
-  return node.place?.founder ?? stat.czxid
+function founderIn({ node, data, stat }: Seen): bigint {
+  return founderOf(node, data, stat)
 }
 
 /** A session that lives renews what it holds, so that what is left is the ttl at most. */
@@ -152,7 +156,7 @@ function holderView(seen: Seen, nowMs: number): HolderView {
   const { place, data, stat } = seen
   return {
     ...aboutOf(seen),
-    token: tokenFrom(founderOf(seen)),
+    token: tokenFrom(founderIn(seen)),
     heldMs: Math.max(0, Math.round(nowMs - stat.ctimeMs - (data.waitedMs ?? 0))),
     mode: place.mode.kind,
     weight: weightOf(place.mode),
@@ -166,7 +170,7 @@ function waiterView(seen: Seen, nowMs: number): WaiterView {
 
 function aboutOf({ place, node, data }: Seen) {
   return {
-    label: data.label,
+    label: node.foreign ? `another version of Holdfast ${data.label}`.trimEnd() : data.label,
     owner: node.owner,
     actor: data.actor,
     mode: place.mode.kind,

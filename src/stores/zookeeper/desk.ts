@@ -2,51 +2,67 @@ import { Alarms } from '../../core/alarms.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
 import type { Claim, LossCause } from '../../model/index.ts'
-import { EnsembleClock } from './clock.ts'
-import { Crowds } from './crowds.ts'
+import type { EnsembleClock } from './clock.ts'
 import { Entry, type OwnNode } from './entry.ts'
-import { type Line, lineOf } from './line.ts'
+import type { LockSession } from './lock-session.ts'
 import type { Paths } from './names.ts'
-import { type EnsembleOptions, type LockSession, Sessions, type SessionsListener } from './sessions.ts'
+import { Queue } from './queue.ts'
+import type { Sessions } from './sessions.ts'
 import type { Created } from './wire/client.ts'
 import { isWire } from './wire/errors.ts'
 import type { Acl } from './wire/protocol.ts'
-import type { Watcher } from './wire/watches.ts'
 
 /** A hold that lasts is watched over from then on; one that is over sooner costs nothing more. */
 const GUARD_AFTER_MS = 50
 /** The same where nothing is left to be told but the wish of an operator; and who waits so long wants to know for whom. */
 const LASTS_MS = 250
 
+/** More keys than that are forgotten together: to be wrong costs one refused request. */
+const MOST_CONTENDED = 1000
+
 /** What happens to a claim by itself. */
-export interface DeskEvents extends SessionsListener {
+export interface DeskEvents {
   /** Its alarm. */
   ring(entry: Entry, nowMs: number): void
-  /** Somebody before it has left the line; `held` when it is sure to have held the key until then. */
-  left(entry: Entry, held: boolean): void
+  /** Something before it in the queue has changed, or may have. */
+  wake(entry: Entry): void
+  /** Somebody came to a key that it holds; who that is may be asked from `atMs` on. */
+  arrived(entry: Entry, atMs: number): void
 }
 
-/** What the operations of the store share: the claims of this process, their sessions, and who listens. */
+/** What the operations of one store share: its claims, the sessions, and who listens. */
 export class Desk {
   readonly runtime: Runtime
   readonly paths: Paths
   readonly acl: readonly Acl[]
   readonly sessions: Sessions
   readonly clock: EnsembleClock
-  readonly crowds = new Crowds()
   readonly events: DeskEvents
+  /** Keys that others waited for when we let go of them. */
+  private readonly contendedKeys = new Set<string>()
   private readonly entries = new Map<string, Entry>()
   private readonly alarms: Alarms
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
 
-  constructor(options: EnsembleOptions, paths: Paths, acl: readonly Acl[], events: DeskEvents) {
-    this.runtime = options.runtime
-    this.paths = paths
-    this.acl = acl
-    this.clock = new EnsembleClock(options.runtime)
-    this.sessions = new Sessions(options, paths.root, events)
-    this.alarms = new Alarms(options.runtime, true)
+  constructor(sessions: Sessions, events: DeskEvents) {
+    this.runtime = sessions.runtime
+    this.paths = sessions.paths
+    this.acl = sessions.acl
+    this.clock = sessions.clock
+    this.sessions = sessions
+    this.alarms = new Alarms(this.runtime, true)
     this.events = events
+  }
+
+  /** Others waited for the key when we let go of it. */
+  noteContended(keyPath: string): void {
+    if (this.contendedKeys.size >= MOST_CONTENDED) this.contendedKeys.clear()
+    this.contendedKeys.add(keyPath)
+  }
+
+  /** Whether others were there; who asks again has to meet them again. */
+  wasContended(keyPath: string): boolean {
+    return this.contendedKeys.delete(keyPath)
   }
 
   find({ key, id }: Pick<Claim, 'key' | 'id'>): Entry | undefined {
@@ -55,18 +71,26 @@ export class Desk {
 
   /** From now on the claim ends at its deadline, whatever becomes of the calls about it. */
   enter(claim: Claim, sentAtMs: number): Entry {
-    const entry = new Entry(claim, this.paths.lock(claim.key), sentAtMs, this.events.ring)
+    const entry = new Entry(this, claim, this.paths.lock(claim.key), sentAtMs)
     this.entries.set(claim.id + claim.key, entry)
     this.alarms.set(entry, entry.deadlineMs)
     return entry
   }
 
+  /** The session has counted the entry's bytes already; those of another that it had are free. */
   attach(entry: Entry, session: LockSession): void {
-    entry.session?.entries.delete(entry)
+    if (entry.session !== session) this.detach(entry)
     entry.session = session
     session.usedAtMs = this.runtime.nowMs()
     session.hasServed = true
     session.entries.add(entry)
+  }
+
+  private detach(entry: Entry): void {
+    const { session, bytes } = entry
+    if (session === null || !session.entries.has(entry)) return
+    session.leave(entry)
+    this.sessions.giveBack(session, bytes)
   }
 
   /** The claim has its whole ttl from now on. */
@@ -78,7 +102,7 @@ export class Desk {
   forget(entry: Entry): void {
     entry.phase = 'over'
     this.alarms.remove(entry)
-    entry.session?.entries.delete(entry)
+    this.detach(entry)
     const { key, id } = entry.claim
     if (this.entries.get(id + key) === entry) this.entries.delete(id + key)
   }
@@ -100,7 +124,7 @@ export class Desk {
     } else this.alarms.set(entry, Math.min(entry.dueMs, entry.deadlineMs))
   }
 
-  /** A place in the line is kept until then. */
+  /** A position in the queue is kept until then. */
   wait(entry: Entry, untilMs: number): void {
     const begins = entry.phase !== 'waiting'
     entry.phase = 'waiting'
@@ -116,12 +140,13 @@ export class Desk {
     this.alarms.set(entry, Math.min(entry.deadlineMs, this.runtime.nowMs() + delayMs))
   }
 
-  /** Ended by somebody else: an operator, or the ensemble together with the session. */
+  /** Ended by somebody else: an operator, or the ensemble together with the session. A waiter has to join the queue again. */
   lose(entry: Entry, cause: LossCause): void {
     const { key, id } = entry.claim
-    const told = entry.holds || entry.phase === 'waiting'
+    const { holds, phase } = entry
     this.forget(entry)
-    if (told) this.tell({ kind: 'lost', key, id, cause })
+    if (holds) this.tell({ kind: 'lost', key, id, cause })
+    else if (phase === 'waiting') this.tell({ kind: 'retry', key, id })
   }
 
   /** After the call that it is about has returned. */
@@ -135,18 +160,21 @@ export class Desk {
     return () => this.listeners.delete(own)
   }
 
-  /** The line of a key as the leader knows it now; null when the key is not in use. */
-  async look({ client }: LockSession, keyPath: string): Promise<Line | null> {
-    const synced = client.sync(this.paths.root)
-    const listed = this.lineAt(client, keyPath)
-    const [, line] = await both(synced, listed)
-    return line
+  /** The queue of a key as the leader knows it now; null when the key is not in use. */
+  look(session: LockSession, keyPath: string): Promise<Queue | null> {
+    return session.oncePerTurn(keyPath, async () => {
+      const [, queue] = await both(
+        session.client.sync(this.paths.root),
+        this.queueAt(session.client, keyPath),
+      )
+      return queue
+    })
   }
 
   /** The same as this session's server knows it: no older than what the session has seen or done. */
-  async lineAt(client: LockSession['client'], keyPath: string, watcher?: Watcher): Promise<Line | null> {
+  async queueAt(client: LockSession['client'], keyPath: string): Promise<Queue | null> {
     try {
-      return lineOf(await client.list(keyPath, watcher))
+      return new Queue(await client.list(keyPath))
     } catch (error) {
       if (isWire(error, 'NoNode')) return null
       throw error
@@ -157,11 +185,13 @@ export class Desk {
     this.clock.learn(stat.ctimeMs)
   }
 
-  async close(): Promise<void> {
+  /** What it has in ZooKeeper goes, at once or with the session; a key that is kept closed stays so. */
+  async close(end: (entry: Entry) => Promise<void>): Promise<void> {
     this.listeners.clear()
-    await this.sessions.close()
-    this.alarms.clear()
-    this.entries.clear()
+    const entries = [...this.entries.values()].filter(({ phase }) => phase !== 'closed')
+    await this.sessions.close(() => Promise.allSettled(entries.map(end)))
+    // Else they go on to end what could not be deleted yet, and what keeps a key closed.
+    if (this.sessions.isOver) this.alarms.clear()
   }
 }
 

@@ -1,10 +1,8 @@
-import { lookForHolder } from './answers.ts'
 import type { Desk } from './desk.ts'
 import type { Entry } from './entry.ts'
-import { guard } from './guard.ts'
-import { findId } from './line.ts'
-import { modeOfNode, move } from './places.ts'
-import type { LockSession } from './sessions.ts'
+import { guard } from './hold.ts'
+import type { LockSession } from './lock-session.ts'
+import { move } from './places.ts'
 import { isWire } from './wire/errors.ts'
 import type { Step } from './wire/operations.ts'
 
@@ -12,16 +10,14 @@ type Client = LockSession['client']
 
 const NOTHING = Buffer.alloc(0)
 
-/** A claim's alarm: its deadline, or the time from which a hold is watched over and a wait wants to know for whom. */
+/** A claim's alarm: its deadline, or the time from which a hold is watched over. */
 export function ring(desk: Desk, entry: Entry, nowMs: number): void {
-  if (nowMs >= entry.deadlineMs) {
+  if (nowMs >= entry.deadlineMs || entry.phase === 'over') {
     entry.inTurn(() => expire(desk, entry)).catch(() => {})
     return
   }
   desk.wakeAt(entry, entry.deadlineMs)
-  if (entry.holds) guard(desk, entry)
-  // To name the holder is a courtesy, which an outage may prevent.
-  else if (entry.phase === 'waiting' && entry.session?.isUsable) lookForHolder(desk, entry).catch(() => {})
+  guard(desk, entry)
 }
 
 /**
@@ -38,6 +34,12 @@ export async function expire(desk: Desk, entry: Entry): Promise<void> {
     await keepClosed(desk, entry)
     return
   }
+  await end(desk, entry)
+}
+
+/** Takes the claim out of ZooKeeper, whatever is left of it there. */
+export async function end(desk: Desk, entry: Entry): Promise<void> {
+  if (desk.find(entry.claim) !== entry) return
   entry.phase = 'over'
   if (entry.session === null) {
     desk.forget(entry)
@@ -55,13 +57,13 @@ async function keepClosed(desk: Desk, entry: Entry): Promise<void> {
   entry.phase = 'closed'
   entry.deadlineMs += claim.lockDelayMs
   desk.wakeAt(entry, entry.deadlineMs)
-  await move(desk, entry, entry.session as LockSession, modeOfNode(entry), { closedMs: claim.lockDelayMs })
+  await move(desk, entry, entry.session as LockSession, { closedMs: claim.lockDelayMs })
 }
 
 /** The node of a claim whose making was not answered, if there is one. */
 export async function findNode(desk: Desk, entry: Entry): Promise<void> {
-  const line = await desk.look(entry.session as LockSession, entry.keyPath)
-  const found = line === null ? undefined : findId(line, entry.claim.id)
+  const queue = await desk.look(entry.session as LockSession, entry.keyPath)
+  const found = queue?.findId(entry.claim.id)
   if (found === undefined) return
   const { name } = found.node
   desk.stand(entry, { name, path: `${entry.keyPath}/${name}`, place: { seq: 0, founder: 0n } }, false)
@@ -71,9 +73,10 @@ export async function findNode(desk: Desk, entry: Entry): Promise<void> {
 export async function removeNode(entry: Entry, held = false): Promise<boolean> {
   const { node, keyPath, claim } = entry
   if (node === null) return false
-  const { client } = entry.session as LockSession
+  const session = entry.session as LockSession
+  const { client } = session
   // Only where nobody can share the place with it does its end tell that the place is free.
-  const ends = held && claim.owner === null && claim.mode.kind === 'exclusive'
+  const ends = held && claim.owner === null
   const deleted =
     (entry.alone
       ? await deleteAll(client, [
@@ -84,6 +87,7 @@ export async function removeNode(entry: Entry, held = false): Promise<boolean> {
     (ends ? await deleteAll(client, farewell(node.path)) : null) ??
     (await deleteOne(client, node.path))
   entry.node = null
+  session.snapshotOf(keyPath)?.ended(node.name)
   return deleted
 }
 

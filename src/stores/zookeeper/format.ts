@@ -1,5 +1,5 @@
 import { UnsupportedError } from '../../errors.ts'
-import type { Claim } from '../../model/index.ts'
+import { type Claim, TOKENS_PER_SEQ } from '../../model/index.ts'
 
 const FORMAT = 1
 /** Says which version of Holdfast wrote everything below the root. */
@@ -21,8 +21,15 @@ export interface NodeData {
   readonly ttlMs: number
   /** How long after the making of the node it came to hold the key, once that is known; below zero for a node made later. */
   readonly waitedMs?: number
+  /** The token of a node that was made anew, whose own czxid tells nothing. */
+  readonly token?: string
   /** It expired, and keeps the key closed for that long. */
   readonly closedMs?: number
+}
+
+/** Transactions are numbered in one order for the whole ensemble, for ever; the sequence begins anew with its parent. */
+export function tokenFrom(czxid: bigint): bigint {
+  return czxid * TOKENS_PER_SEQ
 }
 
 export function nodeData({ label, actor, meta, ttlMs }: Claim, more: Partial<NodeData> = {}): Buffer {

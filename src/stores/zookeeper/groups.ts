@@ -1,14 +1,14 @@
 import { StoreError } from '../../errors.ts'
 import { type Claim, type ClaimAnswer, EMPTY, mismatch } from '../../model/index.ts'
-import { granted } from './answers.ts'
-import { attemptOne } from './attempt.ts'
+import { attemptOne } from './acquire.ts'
 import { both, type Desk } from './desk.ts'
 import type { Entry } from './entry.ts'
 import { nodeData } from './format.ts'
-import { findName, isContended, type Line, type Place, receptionOf } from './line.ts'
+import { granted } from './hold.ts'
+import type { LockSession } from './lock-session.ts'
 import { type NodeName, nodeStem, type PlaceName, parseName } from './names.ts'
-import { lifeOf } from './places.ts'
-import type { LockSession } from './sessions.ts'
+import { founderAt, lifeOf } from './places.ts'
+import { type Place, type Queue, requireKnown } from './queue.ts'
 import { isWire } from './wire/errors.ts'
 import type { Done, Step } from './wire/operations.ts'
 
@@ -44,46 +44,66 @@ export async function attemptGroup(
 async function ask(desk: Desk, entries: readonly Entry[], sentAtMs: number): Promise<readonly ClaimAnswer[]> {
   let session: LockSession
   try {
-    session = await desk.sessions.forLife(Math.max(...entries.map(({ claim }) => lifeOf(claim))))
+    const life = Math.max(...entries.map(({ claim }) => lifeOf(claim)))
+    const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0)
+    session = await desk.sessions.forLife(life, bytes)
   } catch (error) {
     for (const entry of entries) desk.forget(entry)
     throw error
   }
   for (const entry of entries) desk.attach(entry, session)
-  let lines: readonly (Line | null)[] = entries.map(() => null)
+  let queues: readonly (Queue | null)[] = entries.map(() => null)
   for (let round = 0; round < ROUNDS; round++) {
-    const plans = await planAll(desk, entries, lines)
+    const plans = await planAll(desk, entries, queues)
     if (!Array.isArray(plans)) return giveUp(desk, entries, plans.entry, plans.answer)
     if (await carryOut(session, entries, plans)) {
-      const after = await Promise.all(entries.map(({ keyPath }) => desk.lineAt(session.client, keyPath)))
+      const after = await Promise.all(entries.map(({ keyPath }) => desk.queueAt(session.client, keyPath)))
+      await joinKnown(desk, session, entries, after)
       const blocked = entries.findIndex((entry, index) => !holdsIn(after[index], entry))
       if (blocked < 0) return grantAll(desk, entries, after, sentAtMs)
       await removeAll(session, entries)
       return giveUp(desk, entries, entries[blocked] as Entry, null)
     }
     const synced = session.client.sync(desk.paths.root)
-    const listed = Promise.all(entries.map(({ keyPath }) => desk.lineAt(session.client, keyPath)))
-    lines = (await both(synced, listed))[1]
+    const listed = Promise.all(entries.map(({ keyPath }) => desk.queueAt(session.client, keyPath)))
+    queues = (await both(synced, listed))[1]
+    await joinKnown(desk, session, entries, queues)
   }
   throw new StoreError('the keys come and go too quickly to be claimed together')
+}
+
+/** Nothing is left of a group when one of its claims would have to stand among nodes of another version. */
+async function joinKnown(
+  desk: Desk,
+  session: LockSession,
+  entries: readonly Entry[],
+  queues: readonly (Queue | null)[],
+): Promise<void> {
+  try {
+    for (const queue of queues) if (queue !== null) requireKnown(queue)
+  } catch (error) {
+    await removeAll(session, entries)
+    for (const entry of entries) desk.forget(entry)
+    throw error
+  }
 }
 
 /** The steps of every claim, or the claim that cannot be granted; `answer` is null when it is only busy. */
 async function planAll(
   desk: Desk,
   entries: readonly Entry[],
-  lines: readonly (Line | null)[],
+  queues: readonly (Queue | null)[],
 ): Promise<Plan[] | { entry: Entry; answer: ClaimAnswer | null }> {
   const plans: Plan[] = []
   for (const [index, entry] of entries.entries()) {
-    const line = lines[index] ?? null
-    const reception = line === null ? FREE : receptionOf(line, entry.claim)
+    const queue = queues[index] ?? null
+    const reception = queue === null ? FREE : queue.receptionOf(entry.claim)
     if (reception.kind === 'refused') return { entry, answer: reception }
     if (reception.kind === 'busy') return { entry, answer: null }
     plans.push(
       reception.kind === 'join'
         ? await planJoin(desk, entry, reception.place)
-        : planNode(desk, entry, line === null),
+        : planNode(desk, entry, queue === null),
     )
   }
   return plans
@@ -100,8 +120,8 @@ function planNode(desk: Desk, { claim, keyPath }: Entry, fresh: boolean): Plan {
 async function planJoin(desk: Desk, { claim, keyPath, session }: Entry, hold: Place): Promise<Plan> {
   const member = hold.nodes[0] as NodeName
   const memberPath = `${keyPath}/${member.name}`
-  const stat = member.place === null ? await session?.client.exists(memberPath) : null
-  const place = member.place ?? { seq: hold.seq, founder: stat?.czxid ?? 0n }
+  const founder = await founderAt(session as LockSession, memberPath, member)
+  const place = { seq: hold.seq, founder: founder ?? 0n }
   const path = `${keyPath}/${nodeStem({ ...claim, mode: hold.mode }, place)}`
   const { acl } = desk
   const node: Step = { kind: 'create', path, data: nodeData(claim), node: 'ephemeral sequential', acl }
@@ -133,25 +153,29 @@ async function carryOut(
   return true
 }
 
-function holdsIn(line: Line | null | undefined, { node }: Entry): boolean {
-  return line != null && node !== null && findName(line, node.name)?.holds === true
+function holdsIn(queue: Queue | null | undefined, { node }: Entry): boolean {
+  const place = node === null ? undefined : queue?.find(node.name)
+  return place !== undefined && queue?.holds(place) === true
 }
 
 function grantAll(
   desk: Desk,
   entries: readonly Entry[],
-  lines: readonly (Line | null)[],
+  queues: readonly (Queue | null)[],
   sentAtMs: number,
 ): readonly ClaimAnswer[] {
   return entries.map((entry, index) => {
-    entry.contended = isContended(lines[index] as Line)
+    entry.contended = (queues[index] as Queue).isContended
     desk.hold(entry, 'held', sentAtMs + entry.claim.ttlMs)
     return granted(entry)
   })
 }
 
 async function removeAll(session: LockSession, entries: readonly Entry[]): Promise<void> {
-  const steps = entries.map(({ node }): Step => ({ kind: 'delete', path: node?.path ?? '' }))
+  const steps = entries.flatMap(({ node }): Step[] =>
+    node === null ? [] : [{ kind: 'delete', path: node.path }],
+  )
+  if (steps.length === 0) return
   const result = await session.client.multi(steps)
   if (!result.ok) {
     const deletes = steps.map(({ path }) => session.client.delete(path))

@@ -1,31 +1,32 @@
-import { UnsupportedError } from '../../errors.ts'
 import type { Claim, Mode } from '../../model/index.ts'
 
-/** The place in the line that a node stands at without having made it: a sequence number, and the founder's czxid. */
+/** The position of a node that did not found it: a sequence number, and the founder's czxid. */
 export interface PlaceName {
   readonly seq: number
   readonly founder: bigint
 }
 
-/** What the name of a node tells, so that one listing of a key's children is enough to decide. */
+/** All that decides about a claim, so that no node has to be read: one list of the names is the queue. */
 export interface NodeName {
   readonly name: string
   readonly id: string
   readonly mode: Mode
   readonly owner: string | null
-  /** Whether it stays in the line when it is blocked. */
+  /** Whether it stays in the queue when it is blocked. */
   readonly queued: boolean
   /** The sequence number that ZooKeeper gave it. */
   readonly seq: number
   /** Null for a node that stands at its own place. */
   readonly place: PlaceName | null
+  /** Whether another version of Holdfast made it, so that nothing else is known of it. */
+  readonly foreign: boolean
 }
 
 /**
  * A name that begins otherwise was written by a version that we do not understand. Version 1 wrote to the data of a holder's
- * node, which now means that it is released.
+ * node, which now means that it is released. Version 2 gave a node that was made anew another name.
  */
-const FORMAT = '2'
+const FORMAT = '3'
 
 /** Where everything is kept: `/holdfast`, or below the path that the user chose. */
 export class Paths {
@@ -68,9 +69,7 @@ export function nodeStem({ id, mode, owner, queue }: Claim, place: PlaceName | n
 
 export function parseName(name: string): NodeName {
   const [format, id, mode, queued, owner, at, seq] = name.split(',')
-  if (format !== FORMAT || seq === undefined) {
-    throw new UnsupportedError(`ZooKeeper holds a lock of another version of Holdfast: ${name.slice(0, 40)}`)
-  }
+  if (format !== FORMAT || seq === undefined) return { ...FOREIGN, name }
   return {
     name,
     id: textOf(id as string),
@@ -80,7 +79,18 @@ export function parseName(name: string): NodeName {
     // Above 2147483647 ZooKeeper goes on with -2147483648.
     seq: Number(seq) | 0,
     place: at === '' ? null : placeOf(at as string),
+    foreign: false,
   }
+}
+
+const FOREIGN: Omit<NodeName, 'name'> = {
+  id: '',
+  mode: { kind: 'exclusive' },
+  owner: null,
+  queued: true,
+  seq: 0,
+  place: null,
+  foreign: true,
 }
 
 function placeOf(text: string): PlaceName {

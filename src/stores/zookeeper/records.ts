@@ -4,18 +4,15 @@ import {
   alive,
   type Clock,
   conditionHolds,
-  type Deal,
-  type DealAnswer,
   type RecordCondition,
   type RecordState,
   type TakeAnswer,
   take,
-  trade,
   type WriteAnswer,
 } from '../../model/index.ts'
 import type { Desk } from './desk.ts'
 import { nodeDataOf } from './format.ts'
-import { findId } from './line.ts'
+import { requireKnown } from './queue.ts'
 import { type Found, type Next, Shelf } from './shelf.ts'
 import { Sweeper } from './sweeper.ts'
 import type { ZooKeeperClient } from './wire/client.ts'
@@ -51,7 +48,7 @@ export class ZooKeeperRecords implements Records {
   }
 
   write(key: string, value: string, ttlMs: number | null, condition: RecordCondition): Promise<WriteAnswer> {
-    if (ttlMs !== null) this.sweeper.consider()
+    if (ttlMs !== null) this.sweeper.consider(key, ttlMs)
     return this.change(key, async (client, current): Promise<Decision<WriteAnswer>> => {
       const guards = await this.guardsOf(client, condition)
       if (!conditionHolds(current, condition, () => guards !== null)) {
@@ -77,16 +74,6 @@ export class ZooKeeperRecords implements Records {
       const { next, answer } = take(current, count, this.clock())
       if (answer.kind !== 'taken') return { next: undefined, answer: () => answer }
       return { next, answer: (version) => ({ ...answer, version }) }
-    })
-  }
-
-  trade(key: string, deal: Deal): Promise<DealAnswer> {
-    if (deal.kind === 'open' && deal.ttlMs !== null) this.sweeper.consider()
-    return this.change(key, async (client, current): Promise<Decision<DealAnswer>> => {
-      await this.learnTime(client)
-      const clock = this.clock()
-      const { next, answer } = trade(current, deal, current?.version ?? 0, clock, clock.nowMs)
-      return { next: next === current ? undefined : next, answer: () => answer }
     })
   }
 
@@ -141,9 +128,10 @@ export class ZooKeeperRecords implements Records {
       return isHeld ? [{ kind: 'check', path: node.path }] : null
     }
     const keyPath = this.desk.paths.lock(condition.key)
-    const line = await this.desk.lineAt(client, keyPath)
-    const found = line === null ? undefined : findId(line, condition.id)
-    if (found === undefined || !found.place.holds) return null
+    const queue = await this.desk.queueAt(client, keyPath)
+    if (queue !== null) requireKnown(queue)
+    const found = queue?.findId(condition.id)
+    if (queue === null || found === undefined || !queue.holds(found.place)) return null
     const path = `${keyPath}/${found.node.name}`
     const { data, stat } = await client.getData(path)
     if (nodeDataOf(data).closedMs !== undefined) return null

@@ -3,7 +3,6 @@ import type { Desk } from './desk.ts'
 import type { Entry } from './entry.ts'
 import { expire, findNode, removeNode } from './expiry.ts'
 import { nodeDataOf } from './format.ts'
-import { findId } from './line.ts'
 import { isWire } from './wire/errors.ts'
 
 const RELEASED: ReleaseAnswer = { kind: 'released' }
@@ -20,13 +19,13 @@ export function releaseOne(desk: Desk, claim: Claim): Promise<ReleaseAnswer> {
 async function release(desk: Desk, entry: Entry): Promise<ReleaseAnswer> {
   if (desk.runtime.nowMs() >= entry.deadlineMs) await expire(desk, entry)
   const { session } = entry
-  if (session === null || entry.phase === 'closed' || entry.phase === 'over') return ABSENT
+  if (session === null || entry.isOver) return ABSENT
   const connecting = session.ready()
   if (connecting !== null) await connecting
   const held = entry.holds
   entry.phase = 'leaving'
   if (entry.node === null) await findNode(desk, entry)
-  if (entry.contended) desk.crowds.meet(entry.keyPath)
+  if (entry.contended) desk.noteContended(entry.keyPath)
   const removed = await removeNode(entry, held)
   desk.forget(entry)
   return removed ? RELEASED : ABSENT
@@ -36,8 +35,7 @@ async function release(desk: Desk, entry: Entry): Promise<ReleaseAnswer> {
 async function releaseStrange(desk: Desk, { key, id }: Claim): Promise<ReleaseAnswer> {
   const session = await desk.sessions.any()
   const keyPath = desk.paths.lock(key)
-  const line = await desk.look(session, keyPath)
-  const found = line === null ? undefined : findId(line, id)
+  const found = (await desk.look(session, keyPath))?.findId(id)
   if (found === undefined) return ABSENT
   const path = `${keyPath}/${found.node.name}`
   try {

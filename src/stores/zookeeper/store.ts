@@ -1,20 +1,28 @@
-import type { Admin, Records, Store, StoreNotice, Traits } from '../../core/store.ts'
+import type {
+  Admin,
+  ClaimReply,
+  Records,
+  ReleaseReply,
+  RenewReply,
+  Store,
+  StoreNotice,
+  Traits,
+  Unknown,
+} from '../../core/store.ts'
 import { UnsupportedError } from '../../errors.ts'
-import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../model/index.ts'
+import type { Claim } from '../../model/index.ts'
+import { attemptOne } from './acquire.ts'
 import { ZooKeeperAdmin } from './admin.ts'
-import { attemptOne } from './attempt.ts'
 import { Desk } from './desk.ts'
-import { expire, ring } from './expiry.ts'
+import { end, ring } from './expiry.ts'
 import { attemptGroup } from './groups.ts'
-import { Paths } from './names.ts'
-import { prepare } from './prepare.ts'
+import { arrived } from './hold.ts'
 import { ZooKeeperRecords } from './records.ts'
 import { releaseOne } from './release.ts'
 import { renewOne } from './renew.ts'
-import type { EnsembleOptions, LockSession } from './sessions.ts'
-import { advance } from './waiting.ts'
+import type { Sessions } from './sessions.ts'
+import { wake } from './waiting.ts'
 import { isWire } from './wire/errors.ts'
-import type { Acl } from './wire/protocol.ts'
 
 const TRAITS: Traits = {
   name: 'zookeeper',
@@ -34,27 +42,23 @@ const TRAITS: Traits = {
     'a new leader or a restart of all servers ends nothing and prolongs what a dead process left behind; a dead process costs its session, which is its longest ttl of that class and some ticks more; clocks of the servers do not count, except for the ttl of records',
 }
 
-const EVERYTHING = 31
-const ANYONE: readonly Acl[] = [{ permissions: EVERYTHING, scheme: 'world', id: 'anyone' }]
-/** Whoever made a node, by the credentials of its session. */
-const CREATOR: readonly Acl[] = [{ permissions: EVERYTHING, scheme: 'auth', id: '' }]
-
 /** Ephemeral sequential nodes: the ensemble numbers those who want a key, and a dead session takes its nodes with it. */
 export class ZooKeeperStore implements Store {
   readonly traits = TRAITS
   readonly admin: Admin
   readonly records: Records
+  /** Requests of one turn travel together in any case; so one key that is refused fails nobody else. */
+  readonly claimsPerCall = 1
   readonly desk: Desk
+  private closing: Promise<void> | null = null
 
-  constructor(options: EnsembleOptions, chroot: string) {
-    const paths = new Paths(chroot)
-    const acl = options.auth === null ? ANYONE : CREATOR
-    this.desk = new Desk(options, paths, acl, {
-      prepare: (client) => prepare(client, paths, acl),
-      connected: (session) => this.connected(session),
-      expired: (session) => this.expired(session),
+  /** Sessions may be shared with other stores of the process. */
+  constructor(sessions: Sessions) {
+    sessions.use()
+    this.desk = new Desk(sessions, {
       ring: (entry, nowMs) => ring(this.desk, entry, nowMs),
-      left: (entry, held) => advance(this.desk, entry, held),
+      wake: (entry) => wake(this.desk, entry),
+      arrived: (entry, atMs) => arrived(this.desk, entry, atMs),
     })
     this.admin = new ZooKeeperAdmin(this.desk)
     this.records = new ZooKeeperRecords(this.desk)
@@ -69,31 +73,34 @@ export class ZooKeeperStore implements Store {
     }
   }
 
-  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+  async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     const sentAtMs = this.desk.runtime.nowMs()
-    if (claims.every(isAlone)) return settled(claims.map((claim) => attemptOne(this.desk, claim, sentAtMs)))
-    const answers: Promise<readonly ClaimAnswer[]>[] = []
+    if (claims.every(isAlone)) return replies(claims.map((claim) => attemptOne(this.desk, claim, sentAtMs)))
+    const answers: Promise<readonly ClaimReply[]>[] = []
     for (let start = 0; start < claims.length; ) {
       const { group } = claims[start] as Claim
       let next = start + 1
       if (group === null) {
-        answers.push(attemptOne(this.desk, claims[start] as Claim, sentAtMs).then(only))
+        answers.push(replies([attemptOne(this.desk, claims[start] as Claim, sentAtMs)]))
       } else {
         while (claims[next]?.group === group) next++
-        answers.push(attemptGroup(this.desk, claims.slice(start, next), sentAtMs))
+        const members = claims.slice(start, next)
+        answers.push(
+          attemptGroup(this.desk, members, sentAtMs).catch((error) => members.map(() => unknown(error))),
+        )
       }
       start = next
     }
-    return (await settled(answers)).flat()
+    return (await Promise.all(answers)).flat()
   }
 
-  renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+  renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
     const sentAtMs = this.desk.runtime.nowMs()
-    return settled(claims.map((claim) => renewOne(this.desk, claim, sentAtMs)))
+    return replies(claims.map((claim) => renewOne(this.desk, claim, sentAtMs)))
   }
 
-  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
-    return settled(claims.map((claim) => releaseOne(this.desk, claim)))
+  release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
+    return replies(claims.map((claim) => releaseOne(this.desk, claim)))
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -101,48 +108,27 @@ export class ZooKeeperStore implements Store {
   }
 
   close(): Promise<void> {
-    return this.desk.close()
-  }
-
-  /** What happened while there was no connection is looked at again, and what had to go goes now. */
-  private connected({ entries }: LockSession): void {
-    for (const entry of entries) {
-      if (entry.phase === 'waiting') advance(this.desk, entry, false)
-      else if (entry.phase === 'over') entry.inTurn(() => expire(this.desk, entry)).catch(() => {})
-    }
-  }
-
-  private expired({ entries }: LockSession): void {
-    for (const entry of [...entries]) this.desk.lose(entry, 'expired')
+    this.closing ??= this.desk.close((entry) => entry.inTurn(() => end(this.desk, entry)))
+    return this.closing
   }
 }
 
-/** Every answer is awaited, so that nothing is left to reject on its own. */
-async function settled<T>(answers: readonly Promise<T>[]): Promise<T[]> {
-  // One alone is the usual case.
-  if (answers.length === 1) return answers[0]!.then(only, failed)
-  const outcomes = await Promise.allSettled(answers)
-  return outcomes.map((outcome) => {
-    if (outcome.status === 'fulfilled') return outcome.value
-    throw reasonOf(outcome.reason)
-  })
+/** A claim that fails spoils none of the others. */
+function replies<A>(answers: readonly Promise<A>[]): Promise<(A | Unknown)[]> {
+  return Promise.all(answers.map((answer) => answer.catch(unknown)))
+}
+
+function unknown(error: unknown): Unknown {
+  return { kind: 'unknown', error: reasonOf(error) as Error }
 }
 
 function isAlone({ group }: Claim): boolean {
   return group === null
 }
 
-function only<T>(answer: T): T[] {
-  return [answer]
-}
-
-function failed(error: unknown): never {
-  throw reasonOf(error)
-}
-
 /** What will not pass by waiting is not an outage. */
 function reasonOf(error: unknown): unknown {
-  if (!isWire(error, 'NoAuth', 'AuthFailed', 'InvalidAcl')) return error
+  if (!isWire(error, 'NoAuth', 'AuthFailed', 'InvalidAcl', 'RequiresSasl')) return error
   return new UnsupportedError(`these credentials do not suffice: ${(error as Error).message}`, {
     cause: error,
   })

@@ -1,26 +1,37 @@
+import { parametersOf } from '../../core/parameters.ts'
+import { TLS_PARAMETERS, type TlsOptions, tlsOf } from '../../core/tls.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import type { Server } from './wire/connection.ts'
+import type { Credentials } from './wire/login.ts'
 
 export interface ZooKeeperAddress {
   readonly servers: readonly Server[]
   /** Empty, or a path that begins with a slash and does not end with one. */
   readonly chroot: string
-  readonly auth: { readonly user: string; readonly password: string } | null
+  readonly user: Pick<Credentials, 'user' | 'password'> | null
+  /** Null when the URL does not say how to log in. */
+  readonly auth: Credentials['scheme'] | null
+  /** Null for connections in clear text. */
+  readonly tls: TlsOptions | null
 }
 
 const DEFAULT_PORT = 2181
 const LARGEST_PORT = 65_535
+const PARAMETERS = { ...TLS_PARAMETERS, auth: true } as const
 const FORM = 'must be like zookeeper://user:password@host1:2181,host2:2181/path'
 
-/** `zookeeper://[user:password@]host[:port],…[/path]`. The URL may hold a password, so errors do not repeat it. */
+/** `zookeeper[+tls]://[user:password@]host[:port],…[/path][?auth=…&ca=…&cert=…&key=…]`. The URL may hold a password, so errors do not repeat it. */
 export function addressOf(url: string): ZooKeeperAddress {
-  const parts = /^zookeeper:\/\/(?:([^/@]*)@)?([^/@?#]+)(\/[^?#]*)?$/i.exec(url)
+  const parts = /^zookeeper(\+tls)?:\/\/(?:([^/@]*)@)?([^/@?#]+)(\/[^?#]*)?(?:\?([^#]*))?$/i.exec(url)
   if (parts === null) throw new InvalidArgumentError('url', FORM)
-  const [, credentials, hosts = '', path = ''] = parts
+  const [, tls, credentials, hosts = '', path = '', query = ''] = parts
+  const { auth, ...files } = parametersOf(query, PARAMETERS)
   return {
     servers: hosts.split(',').map(serverOf),
     chroot: chrootOf(decoded(path)),
-    auth: credentials === undefined ? null : authOf(credentials),
+    user: credentials === undefined ? null : userOf(credentials),
+    auth: auth === undefined ? null : checkScheme(auth),
+    tls: tlsOf(files, 'zookeeper+tls://', tls !== undefined),
   }
 }
 
@@ -54,7 +65,13 @@ export function chrootOf(path: string): string {
   return chroot
 }
 
-function authOf(credentials: string): ZooKeeperAddress['auth'] {
+/** How the user logs in. */
+export function checkScheme(auth: string): Credentials['scheme'] {
+  if (auth === 'digest' || auth === 'sasl') return auth
+  throw new InvalidArgumentError('auth', 'must be digest or sasl')
+}
+
+function userOf(credentials: string): ZooKeeperAddress['user'] {
   const colon = credentials.indexOf(':')
   if (colon < 1) throw new InvalidArgumentError('url', FORM)
   return {

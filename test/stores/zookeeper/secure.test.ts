@@ -53,7 +53,7 @@ it('gives every node to its user alone', async () => {
   const [port = 0] = ensemble.ports
   const nothing = () => {}
   const stranger = new ZooKeeperClient(
-    { servers: [{ host: '127.0.0.1', port }], timeoutMs: 3000, auth: null, runtime: nodeRuntime },
+    { servers: [{ host: '127.0.0.1', port }], timeoutMs: 3000, auth: null, tls: null, runtime: nodeRuntime },
     { connected: nothing, disconnected: nothing, expired: nothing },
   )
   await stranger.session.ready(5000)

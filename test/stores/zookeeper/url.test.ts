@@ -12,13 +12,23 @@ describe('a URL of ZooKeeper', () => {
         { host: '::1', port: 2183 },
       ],
       chroot: '/services/locks',
-      auth: { user: 'ann', password: 'se@cret:2' },
+      user: { user: 'ann', password: 'se@cret:2' },
+      auth: null,
+      tls: null,
     })
     expect(addressOf('zookeeper://h1')).toEqual({
       servers: [{ host: 'h1', port: 2181 }],
       chroot: '',
+      user: null,
       auth: null,
+      tls: null,
     })
+  })
+
+  it('says how to log in, and asks for TLS by its scheme or by a parameter', () => {
+    expect(addressOf('zookeeper://ann:secret@h1/path?auth=sasl')).toMatchObject({ auth: 'sasl', tls: null })
+    expect(addressOf('ZooKeeper+TLS://h1')).toMatchObject({ auth: null, tls: {} })
+    expect(addressOf('zookeeper://h1?tls=1')).toMatchObject({ tls: {} })
   })
 
   it.each([
@@ -35,15 +45,34 @@ describe('a URL of ZooKeeper', () => {
     'zookeeper://h1/a%00b',
     'zookeeper://h1/%ff',
     'zookeeper://h1/path?timeout=5',
+    'zookeeper://h1?tls=perhaps',
+    'zookeeper://h1?ca=/nowhere/ca.pem',
+    'zookeeper+tls://h1?ca=/nowhere/ca.pem',
+    'zookeeper+ssl://h1',
+    'zookeeper://ann:secret@h1?auth=kerberos',
     'redis://h1',
   ])('is refused if it is %s', (url) => {
     expect(() => addressOf(url)).toThrow(InvalidArgumentError)
   })
 
   it('never shows its password in an error', () => {
-    expect(() => addressOf('zookeeper://ann:secret@h1:99999')).toThrow(
-      expect.objectContaining({ message: expect.not.stringContaining('secret') }),
-    )
+    for (const rest of ['h1:99999', 'h1?x=1', 'h1?auth=other', 'h1?ca=/nowhere/ca.pem', 'h1?tls=2'])
+      expect(() => addressOf(`zookeeper+tls://ann:secret@${rest}`)).toThrow(
+        expect.objectContaining({ message: expect.not.stringContaining('secret') }),
+      )
+  })
+
+  it.each([
+    ['auth', 'zookeeper://h1?auth=sasl', {}],
+    ['auth', 'zookeeper://h1', { auth: 'digest' }],
+    ['auth', 'zookeeper://ann:secret@h1', { auth: 'kerberos' as 'sasl' }],
+    ['user', 'zookeeper://ann:secret@h1', { user: 'bob', password: 'secret' }],
+    ['user', 'zookeeper://h1', { password: 'secret' }],
+    ['password', 'zookeeper://h1', { user: 'bob' }],
+    ['tls', 'zookeeper+tls://h1', { tls: { cert: 'none', key: 'none' } }],
+    ['tls', 'zookeeper+tls://h1', { tls: { crt: 'none' } as object }],
+  ] as const)('with options that do not fit names %s', (argument, url, options) => {
+    expect(() => zookeeper(url, options)).toThrow(expect.objectContaining({ argument }))
   })
 
   it('must be a text', () => {

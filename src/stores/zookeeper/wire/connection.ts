@@ -1,4 +1,7 @@
 import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { TlsOptions } from '../../../core/tls.ts'
+import { whyOf } from '../../../errors.ts'
 
 export interface Server {
   readonly host: string
@@ -16,6 +19,9 @@ export interface ConnectionListener {
 const LARGEST_PACKET = 64 * 1024 * 1024
 const LENGTH_BYTES = 4
 
+/** The same as Node's own types call it. */
+type TlsFiles = { [name in keyof TlsOptions]: Buffer }
+
 /** One connection to one server: bytes become packets. */
 export class Connection {
   private readonly socket: Socket
@@ -24,17 +30,18 @@ export class Connection {
   private buffered = 0
   private over = false
 
-  constructor({ host, port }: Server, listener: ConnectionListener) {
+  /** Over TLS when `tls` is there: then the certificate must be for this very host. */
+  constructor({ host, port }: Server, tls: TlsOptions | null, listener: ConnectionListener) {
     this.listener = listener
-    this.socket = connect(port, host)
+    this.socket = tls === null ? connect(port, host) : connectTls({ ...(tls as TlsFiles), host, port })
     this.socket.setNoDelay(true)
     // Whoever waits for an answer keeps the process alive, an idle session does not.
     this.socket.unref()
-    this.socket.on('connect', () => {
+    this.socket.on(tls === null ? 'connect' : 'secureConnect', () => {
       if (!this.over) listener.opened()
     })
     this.socket.on('data', (chunk) => this.receive(chunk))
-    this.socket.on('error', (error) => this.close(error.message))
+    this.socket.on('error', (error) => this.close(tls === null ? whyOf(error) : tlsFailure(error)))
     this.socket.on('close', () => this.close('the server closed it'))
   }
 
@@ -83,4 +90,16 @@ export class Connection {
     if (first.length >= LENGTH_BYTES) return LENGTH_BYTES + first.readInt32BE(0)
     return LENGTH_BYTES
   }
+}
+
+/** OpenSSL's own words say what it saw, and not what to do about it. */
+function tlsFailure(error: Error & { code?: string; reason?: string }): string {
+  const { code = '', reason = whyOf(error) } = error
+  if (/SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY)/.test(code))
+    return `its certificate is not trusted (${reason}): name the authority with ca`
+  if (/alert/i.test(reason))
+    return `the server ended the TLS handshake (${reason}): it may want a client certificate that it trusts, cert and key`
+  if (/wrong version number|packet length|before secure TLS/i.test(reason))
+    return `no TLS is spoken there (${reason}): check the port`
+  return reason
 }

@@ -12,6 +12,8 @@ export const CODES = {
   InvalidAcl: -114,
   AuthFailed: -115,
   SessionMoved: -118,
+  /** Every session of this server must log in by SASL. */
+  RequiresSasl: -124,
 } as const
 
 export type CodeName = keyof typeof CODES

@@ -17,6 +17,7 @@ export const OPERATIONS = {
   createContainer: 19,
   auth: 100,
   setWatches: 101,
+  sasl: 102,
   closeSession: -11,
   error: -1,
 } as const

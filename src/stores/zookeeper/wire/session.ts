@@ -1,7 +1,9 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
+import type { TlsOptions } from '../../../core/tls.ts'
 import { Connection, type ConnectionListener, type Server } from './connection.ts'
-import { answerError, connectionLost, sessionOver, type WireError } from './errors.ts'
+import { answerError, connectionLost, isWire, sessionOver, type WireError } from './errors.ts'
 import { JuteReader, JuteWriter } from './jute.ts'
+import { type Credentials, logIn } from './login.ts'
 import { Pipeline, type Request } from './pipeline.ts'
 import {
   type Handshake,
@@ -20,7 +22,9 @@ export interface SessionOptions {
   readonly servers: readonly Server[]
   /** Asked for; what the ensemble agrees to is `timeoutMs` of the session. */
   readonly timeoutMs: number
-  readonly auth: { readonly scheme: string; readonly text: string } | null
+  readonly auth: Credentials | null
+  /** Null for connections in clear text. */
+  readonly tls: TlsOptions | null
   readonly runtime: Runtime
 }
 
@@ -166,10 +170,18 @@ export class Session implements ConnectionListener {
   private connect(): void {
     const { server } = this.route
     this.shaken = false
-    const connection = new Connection(server, this)
+    const connection = new Connection(server, this.options.tls, this)
     this.connection = connection
     const giveUp = () => connection.close(`${server.host}:${server.port} did not answer`)
-    this.timer = this.runtime.setTimer(giveUp, this.route.connectMs(this.timeoutMs), true)
+    const halfMs = this.route.connectMs(this.timeoutMs) / 2
+    // In two steps: after a stall of this process, the second one lets it read an answer that is there.
+    this.timer = this.runtime.setTimer(
+      () => {
+        this.timer = this.runtime.setTimer(giveUp, halfMs, true)
+      },
+      halfMs,
+      true,
+    )
   }
 
   private shake(handshake: Handshake): void {
@@ -179,9 +191,20 @@ export class Session implements ConnectionListener {
     }
     this.shaken = true
     this.handshake = handshake
+    const { connection } = this
+    const login = logIn(this.pipeline, this.options.auth, this.runtime)
+    if (login === null) this.admitted()
+    else login.then(() => this.connection === connection && this.admitted(), this.refused)
+  }
+
+  private readonly refused = (error: WireError): void => {
+    if (!this.isOver && !isWire(error, 'ConnectionLoss')) this.over('closed', error)
+  }
+
+  private admitted(): void {
     this.route.arrive()
     this.state = 'connected'
-    this.introduce()
+    this.watchAgain()
     this.timer?.clear()
     this.beatDueMs = 0
     this.beat()
@@ -189,16 +212,7 @@ export class Session implements ConnectionListener {
     this.listener.connected()
   }
 
-  /** What a server has to know of us before anything else: who we are, and what we watch. */
-  private introduce(): void {
-    const { auth } = this.options
-    if (auth !== null) {
-      this.pipeline.post(XIDS.auth, OPERATIONS.auth, (writer) => {
-        writer.int(0)
-        writer.text(auth.scheme)
-        writer.bytes(Buffer.from(auth.text))
-      })
-    }
+  private watchAgain(): void {
     for (const { data, existence, children } of this.watches.portions()) {
       this.pipeline.post(XIDS.setWatches, OPERATIONS.setWatches, (writer) => {
         writer.long(this.seenZxid)

@@ -31,7 +31,15 @@ export class Waiters {
           reject(error)
         },
       }
-      const timer = this.runtime.setTimer(() => waiter.reject(errorOf()), patienceMs, false)
+      const giveUp = () => waiter.reject(errorOf())
+      // In two steps: after a stall of this process, the second one lets it read the answers that are there.
+      let timer = this.runtime.setTimer(
+        () => {
+          timer = this.runtime.setTimer(giveUp, patienceMs / 2, false)
+        },
+        patienceMs / 2,
+        false,
+      )
       this.waiting.add(waiter)
     })
   }

@@ -112,9 +112,9 @@ describe('requests', () => {
   })
 
   it('are made by whom they say', async () => {
-    const auth = { scheme: 'digest', text: 'ann:secret' }
+    const auth = { scheme: 'digest', user: 'ann', password: 'secret' } as const
     const { client: ann } = await open({ auth })
-    const { client: stranger } = await open({ auth: { scheme: 'digest', text: 'ann:guessed' } })
+    const { client: stranger } = await open({ auth: { ...auth, password: 'guessed' } })
     const path = newPath()
     await ann.create(path, Buffer.from('hers'), 'persistent', CREATOR)
     // Each session may be at another server, and only after a sync does that know the node.

@@ -42,7 +42,7 @@ export async function open(options: Partial<SessionOptions> = {}): Promise<Opene
   const told: string[] = []
   const servers = ensemble.ports.map((port): Server => ({ host: '127.0.0.1', port }))
   const client = new ZooKeeperClient(
-    { servers, timeoutMs: TIMEOUT_MS, auth: null, runtime: nodeRuntime, ...options },
+    { servers, timeoutMs: TIMEOUT_MS, auth: null, tls: null, runtime: nodeRuntime, ...options },
     {
       connected: () => told.push('connected'),
       disconnected: () => told.push('disconnected'),

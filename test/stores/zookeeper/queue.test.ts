@@ -2,29 +2,18 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Claim, EMPTY, type KeyState, type Mode, step } from '../../../src/model/index.ts'
 import {
-  compareSeq,
-  findId,
-  isContended,
-  type Line,
-  lineOf,
-  type Place,
-  positionOf,
-  receptionOf,
-  refusalOf,
-  watchedBy,
-} from '../../../src/stores/zookeeper/line.ts'
-import {
   elementOf,
   nodeStem,
   type PlaceName,
   parseName,
   textOf,
 } from '../../../src/stores/zookeeper/names.ts'
+import { compareSeq, type Place, Queue, requireKnown } from '../../../src/stores/zookeeper/queue.ts'
 
 const EXCLUSIVE: Mode = { kind: 'exclusive' }
 const SHARED: Mode = { kind: 'shared' }
 const permits = (limit: number, weight = 1): Mode => ({ kind: 'permits', limit, weight })
-const RULES = { offerMs: 1000, keepSeqMs: 0 }
+const RULES = { offerMs: 1000, keepSeqMs: 0, mostOffers: Number.POSITIVE_INFINITY }
 const CLOCK = { nowMs: 0, stampUs: 1 }
 
 function claim(id: string, changes: Partial<Claim> = {}): Claim {
@@ -63,16 +52,14 @@ function letter(index: number): string {
   return String.fromCharCode(97 + index)
 }
 
-function idsOf(line: Line, which: (place: Place) => boolean): string[] {
-  return line.filter(which).flatMap(({ nodes }) => nodes.map(({ id }) => id))
-}
+const idsOf = (places: readonly Place[]) => places.flatMap(({ nodes }) => nodes.map(({ id }) => id))
+const holding = (names: readonly string[]) => idsOf(new Queue(names).holders)
+const waiting = (names: readonly string[]) => idsOf(new Queue(names).waiters)
+const placeOf = (queue: Queue, id: string) => queue.findId(id)?.place as Place
 
-const holding = ({ holds }: Place) => holds
-const waiting = ({ holds }: Place) => !holds
-
-function watchedIds(line: Line, id: string): string[] {
-  const { place } = findId(line, id) as { place: Place }
-  return watchedBy(line, place).map((name) => parseName(name).id)
+function watchedIds(names: readonly string[], id: string): string[] {
+  const queue = new Queue(names)
+  return queue.watchedBy(placeOf(queue, id)).map((name) => parseName(name).id)
 }
 
 const lockModes = fc.array(fc.constantFrom(EXCLUSIVE, SHARED), { maxLength: 12 })
@@ -101,7 +88,16 @@ describe('names', () => {
         (id, owner, mode, queue, seq, place) => {
           const name = nameOf(claim(id, { owner, mode, queue }), seq, place)
           expect(name).not.toMatch(/[/\s]/)
-          expect(parseName(name)).toEqual({ name, id, owner, mode, queued: queue, seq, place })
+          expect(parseName(name)).toEqual({
+            name,
+            id,
+            owner,
+            mode,
+            queued: queue,
+            seq,
+            place,
+            foreign: false,
+          })
         },
       ),
     )
@@ -120,10 +116,20 @@ describe('names', () => {
     expect(['.', '..', '...'].map(elementOf)).toEqual(['%2E', '%2E%2E', '...'])
   })
 
-  it('of another format are refused', () => {
-    expect(() => parseName('1,id,x,q,,,0000000000')).toThrow(/another version/)
-    expect(() => parseName('lock-0000000000')).toThrow(/another version/)
-  })
+  it.each(['1,id,x,q,,,0000000000', '2,id,x,q,,,0000000001', '4,id,new', 'lock-0000000000'])(
+    'of another format stand last: %s',
+    (name) => {
+      const own = '3,ann,x,q,,,0000000007'
+      const queue = new Queue([name, own])
+      const namesOfPlaces = (places: readonly Place[]) => places.map(({ nodes }) => nodes[0]?.name)
+      expect(namesOfPlaces(queue.holders)).toEqual([own])
+      expect(namesOfPlaces(queue.waiters)).toEqual([name])
+      expect(queue.isContended).toBe(true)
+      expect(namesOfPlaces(new Queue([name]).holders)).toEqual([name])
+      expect(() => requireKnown(queue)).toThrow(/another version/)
+      expect(() => requireKnown(new Queue([own]))).not.toThrow()
+    },
+  )
 })
 
 describe('who holds', () => {
@@ -137,20 +143,24 @@ describe('who holds', () => {
           state = step(state, event, CLOCK, RULES).state
         }
         let names = namesOf(modes)
+        // One that learns what happens step by step, as a process does that never lists again.
+        const kept = new Queue(names)
         const same = () => {
-          const line = lineOf(names)
-          expect(idsOf(line, holding).sort()).toEqual(
-            state.holds.flatMap(({ members }) => members.map(({ id }) => id)).sort(),
-          )
-          expect(idsOf(line, waiting)).toEqual(state.line.map((waiter) => waiter.claim.id))
-          expect(isContended(line)).toBe(state.line.length > 0)
-          for (const [index, waiter] of state.line.entries()) {
-            expect(positionOf(line, findId(line, waiter.claim.id)?.place as Place)).toBe(index + 1)
+          for (const queue of [new Queue(names), kept]) {
+            expect(idsOf(queue.holders).sort()).toEqual(
+              state.holds.flatMap(({ members }) => members.map(({ id }) => id)).sort(),
+            )
+            expect(idsOf(queue.waiters)).toEqual(state.line.map((waiter) => waiter.claim.id))
+            expect(queue.isContended).toBe(state.line.length > 0)
+            for (const [index, waiter] of state.line.entries())
+              expect(queue.positionOf(placeOf(queue, waiter.claim.id))).toBe(index + 1)
           }
         }
         same()
         for (const index of leaving) {
           names = names.filter((name) => parseName(name).id !== letter(index))
+          const gone = kept.findId(letter(index))?.node.name
+          if (gone !== undefined) kept.remove(gone)
           state = step(state, { kind: 'release', id: letter(index) }, CLOCK, RULES).state
           same()
         }
@@ -161,13 +171,26 @@ describe('who holds', () => {
   it('stays so when others come and go', () => {
     fc.assert(
       fc.property(modesOfOneKey, modesOfOneKey, fc.nat(), (modes, more, gone) => {
-        const before = idsOf(lineOf(namesOf(modes)), holding)
+        const before = holding(namesOf(modes))
         const survivors = namesOf([...modes, ...more]).filter(
           (_, index) => index !== gone % (modes.length + 1),
         )
-        const after = idsOf(lineOf(survivors), holding)
         const left = before.filter((id) => survivors.some((name) => parseName(name).id === id))
-        expect(after).toEqual(expect.arrayContaining(left))
+        expect(holding(survivors)).toEqual(expect.arrayContaining(left))
+      }),
+    )
+  })
+
+  it('is never said too early by a queue that has places which are gone', () => {
+    const gone = fc.array(fc.boolean(), { minLength: 12, maxLength: 12 })
+    fc.assert(
+      fc.property(modesOfOneKey, gone, gone, (modes, gone, noticed) => {
+        const names = namesOf(modes)
+        const truth = names.filter((_, index) => !gone[index])
+        const stale = names.filter((_, index) => !gone[index] || !noticed[index])
+        const there = truth.map((name) => parseName(name).id)
+        const said = holding(stale).filter((id) => there.includes(id))
+        expect(holding(truth)).toEqual(expect.arrayContaining(said))
       }),
     )
   })
@@ -176,10 +199,10 @@ describe('who holds', () => {
     const first = fc.constantFrom(0, 2 ** 31 - 3, 2 ** 31 - 1, -(2 ** 31), -3)
     fc.assert(
       fc.property(modesOfOneKey, first, (modes, first) => {
-        const plain = lineOf(namesOf(modes))
-        const shifted = lineOf(namesOf(modes, first).reverse())
-        const shape = (line: Line) => line.map(({ nodes, holds }) => [nodes[0]?.id, holds])
-        expect(shape(shifted)).toEqual(shape(plain))
+        const plain = namesOf(modes)
+        const shifted = namesOf(modes, first).reverse()
+        expect(holding(shifted)).toEqual(holding(plain))
+        expect(waiting(shifted)).toEqual(waiting(plain))
       }),
     )
     expect(compareSeq(2 ** 31 - 1, -(2 ** 31))).toBeLessThan(0)
@@ -187,12 +210,20 @@ describe('who holds', () => {
   })
 
   it('is nobody beside one who uses the key in another way', () => {
-    const line = lineOf(namesOf([EXCLUSIVE, permits(3)]))
-    expect(idsOf(line, holding)).toEqual(['a'])
-    expect(refusalOf(line, claim('c', { mode: permits(3) }))).toMatchObject({ reason: 'mode' })
-    expect(refusalOf(lineOf(namesOf([permits(3)])), claim('c', { mode: permits(4) }))).toMatchObject({
+    const names = namesOf([EXCLUSIVE, permits(3)])
+    expect(holding(names)).toEqual(['a'])
+    expect(new Queue(names).refusalOf(claim('c', { mode: permits(3) }))).toMatchObject({ reason: 'mode' })
+    expect(new Queue(namesOf([permits(3)])).refusalOf(claim('c', { mode: permits(4) }))).toMatchObject({
       reason: 'limit',
     })
+    expect(holding(namesOf([permits(3), EXCLUSIVE, permits(3), permits(3)]))).toEqual(['a'])
+  })
+
+  it('is nobody any more behind an exclusive one that held until it went', () => {
+    const queue = new Queue(namesOf([SHARED, EXCLUSIVE, SHARED, EXCLUSIVE]))
+    queue.removeThrough(namesOf([SHARED, EXCLUSIVE])[1] as string)
+    expect(idsOf(queue.holders)).toEqual(['c'])
+    expect(idsOf(queue.waiters)).toEqual(['d'])
   })
 })
 
@@ -202,33 +233,33 @@ describe('whom to watch', () => {
     fc.assert(
       fc.property(modesOfOneKey, survivors, (modes, survivors) => {
         const names = namesOf(modes)
-        const line = lineOf(names)
-        for (const place of line.filter(waiting)) {
+        const queue = new Queue(names)
+        for (const place of queue.waiters) {
           const own = place.nodes[0]?.name as string
           const left = names.filter((name, index) => name === own || survivors[index])
-          const nowHolds = findId(lineOf(left), parseName(own).id)?.place.holds === true
-          if (nowHolds) expect(watchedBy(line, place).every((name) => left.includes(name))).toBe(false)
+          if (holding(left).includes(parseName(own).id))
+            expect(queue.watchedBy(place).every((name) => left.includes(name))).toBe(false)
         }
       }),
     )
   })
 
   it('is the one before an exclusive claim, and nobody else', () => {
-    const line = lineOf(namesOf([SHARED, SHARED, EXCLUSIVE, EXCLUSIVE]))
-    expect(watchedIds(line, 'c')).toEqual(['b'])
-    expect(watchedIds(line, 'd')).toEqual(['c'])
+    const names = namesOf([SHARED, SHARED, EXCLUSIVE, EXCLUSIVE])
+    expect(watchedIds(names, 'c')).toEqual(['b'])
+    expect(watchedIds(names, 'd')).toEqual(['c'])
   })
 
   it('is the last writer before a reader', () => {
-    const line = lineOf(namesOf([EXCLUSIVE, SHARED, EXCLUSIVE, SHARED, SHARED]))
-    expect(watchedIds(line, 'b')).toEqual(['a'])
-    expect(watchedIds(line, 'd')).toEqual(['c'])
-    expect(watchedIds(line, 'e')).toEqual(['c'])
+    const names = namesOf([EXCLUSIVE, SHARED, EXCLUSIVE, SHARED, SHARED])
+    expect(watchedIds(names, 'b')).toEqual(['a'])
+    expect(watchedIds(names, 'd')).toEqual(['c'])
+    expect(watchedIds(names, 'e')).toEqual(['c'])
   })
 
   it('are as many as there are permits, so that those who go in their order wake one each', () => {
-    const line = lineOf(namesOf([1, 2, 3, 4, 5, 6].map(() => permits(2))))
-    expect(['c', 'd', 'e', 'f'].map((id) => watchedIds(line, id))).toEqual([
+    const names = namesOf([1, 2, 3, 4, 5, 6].map(() => permits(2)))
+    expect(['c', 'd', 'e', 'f'].map((id) => watchedIds(names, id))).toEqual([
       ['a', 'b'],
       ['b', 'c'],
       ['c', 'd'],
@@ -237,9 +268,9 @@ describe('whom to watch', () => {
   })
 
   it('counts weights', () => {
-    const line = lineOf(namesOf([permits(4, 1), permits(4, 3), permits(4, 2)]))
+    const names = namesOf([permits(4, 1), permits(4, 3), permits(4, 2)])
     // 2 too many: the light one alone is not enough.
-    expect(watchedIds(line, 'c')).toEqual(['b'])
+    expect(watchedIds(names, 'c')).toEqual(['b'])
   })
 })
 
@@ -253,25 +284,26 @@ describe('named owners', () => {
       nameOf(claim('b'), 1),
       nameOf(claim('c', { owner }), 2, at),
     ]
-    const line = lineOf(names)
-    expect(line.map(({ nodes }) => nodes.map(({ id }) => id))).toEqual([['a', 'c'], ['b']])
-    expect(receptionOf(line, claim('d', { owner }))).toMatchObject({ kind: 'join', place: { seq: 0 } })
-    expect(idsOf(lineOf(names.slice(1)), holding), 'the hold outlives its founder').toEqual(['c'])
-    expect(watchedIds(lineOf(names.slice(1)), 'b')).toEqual(['c'])
-    expect(idsOf(lineOf(names.slice(1, 2)), holding)).toEqual(['b'])
+    const queue = new Queue(names)
+    expect(holding(names)).toEqual(['a', 'c'])
+    expect(waiting(names)).toEqual(['b'])
+    expect(queue.receptionOf(claim('d', { owner }))).toMatchObject({ kind: 'join', place: { seq: 0 } })
+    expect(holding(names.slice(1)), 'the hold outlives its founder').toEqual(['c'])
+    expect(watchedIds(names.slice(1), 'b')).toEqual(['c'])
+    expect(holding(names.slice(1, 2))).toEqual(['b'])
   })
 
   it('count their permits once', () => {
     const mode = permits(3, 2)
     const names = [nameOf(claim('a', { owner, mode }), 0), nameOf(claim('b', { owner, mode }), 1, at)]
-    expect(receptionOf(lineOf(names), claim('c', { mode: permits(3, 1) })).kind).toBe('free')
-    expect(receptionOf(lineOf(names), claim('c', { mode: permits(3, 2) })).kind).toBe('busy')
+    expect(new Queue(names).receptionOf(claim('c', { mode: permits(3, 1) })).kind).toBe('free')
+    expect(new Queue(names).receptionOf(claim('c', { mode: permits(3, 2) })).kind).toBe('busy')
   })
 
   it('are refused what they do not hold', () => {
-    const line = lineOf([nameOf(claim('a', { owner, mode: SHARED }), 0)])
-    expect(receptionOf(line, claim('b', { owner }))).toMatchObject({ kind: 'refused', reason: 'upgrade' })
-    expect(receptionOf(line, claim('b'))).toEqual({ kind: 'busy' })
+    const queue = new Queue([nameOf(claim('a', { owner, mode: SHARED }), 0)])
+    expect(queue.receptionOf(claim('b', { owner }))).toMatchObject({ kind: 'refused', reason: 'upgrade' })
+    expect(queue.receptionOf(claim('b'))).toEqual({ kind: 'busy' })
   })
 
   it('are woken when another claim of theirs comes to hold', () => {
@@ -281,19 +313,14 @@ describe('named owners', () => {
       nameOf(claim('c'), 2),
       nameOf(claim('d', { owner }), 3),
     ]
-    expect(watchedIds(lineOf(names), 'd').sort()).toEqual(['a', 'c'])
+    expect(watchedIds(names, 'd').sort()).toEqual(['a', 'c'])
   })
 })
 
 describe('those who do not stay', () => {
   it('are not in the line, but in the way', () => {
-    const line = lineOf([
-      nameOf(claim('a'), 0),
-      nameOf(claim('b', { queue: false }), 1),
-      nameOf(claim('c'), 2),
-    ])
-    expect(isContended(line.slice(0, 2))).toBe(false)
-    expect(positionOf(line, line[2] as Place)).toBe(1)
-    expect(watchedIds(line, 'c')).toEqual(['b'])
+    const names = [nameOf(claim('a'), 0), nameOf(claim('b', { queue: false }), 1), nameOf(claim('c'), 2)]
+    expect(new Queue(names.slice(0, 2)).isContended).toBe(false)
+    expect(watchedIds(names, 'c')).toEqual(['b'])
   })
 })

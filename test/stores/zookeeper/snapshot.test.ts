@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest'
+import type { Entry } from '../../../src/stores/zookeeper/entry.ts'
+import type { LockSession } from '../../../src/stores/zookeeper/lock-session.ts'
+import { Snapshot } from '../../../src/stores/zookeeper/snapshot.ts'
+import { answerError, CODES } from '../../../src/stores/zookeeper/wire/errors.ts'
+import type { WatchKind } from '../../../src/stores/zookeeper/wire/protocol.ts'
+import type { Watcher } from '../../../src/stores/zookeeper/wire/watches.ts'
+
+const node = (id: string, seq: number, mode = 'x') => `3,${id},${mode},q,,,${String(seq).padStart(10, '0')}`
+
+/** A key on a server of which the test says what is there. */
+class Server {
+  names: string[] = []
+  lists = 0
+  private readonly watchers = new Map<string, Watcher>()
+
+  readonly session = {
+    nowMs: () => 0,
+    client: {
+      list: async () => {
+        this.lists++
+        return [...this.names]
+      },
+      attend: async (path: string, watcher: Watcher) => {
+        const name = path.slice('/key/'.length)
+        if (!this.names.includes(name)) throw answerError(CODES.NoNode, path)
+        this.watchers.set(name, watcher)
+      },
+    },
+  } as unknown as LockSession
+
+  end(name: string, kind: WatchKind): void {
+    this.names = this.names.filter((other) => other !== name)
+    this.tell(name, kind)
+  }
+
+  tell(name: string, kind: WatchKind): void {
+    const watcher = this.watchers.get(name)
+    this.watchers.delete(name)
+    watcher?.({ kind, path: `/key/${name}` })
+  }
+}
+
+function scene(...names: string[]) {
+  const server = new Server()
+  server.names = names
+  const woken: string[] = []
+  const entry = { desk: { events: { wake: () => woken.push('woken') } } } as unknown as Entry
+  return { server, snapshot: new Snapshot(server.session, '/key'), entry, woken }
+}
+
+const [A, B, C, D] = [node('a', 0), node('b', 1), node('c', 2), node('d', 3)] as const
+
+describe('a snapshot of a queue', () => {
+  it('takes in a node that follows the last without a list, while a node is watched', async () => {
+    const { server, snapshot, entry } = scene(A, B)
+    expect(await snapshot.include(B)).toBe(true)
+    expect(await snapshot.follow(entry, [A])).toBe(true)
+    server.names.push(C)
+    expect(await snapshot.include(C)).toBe(true)
+    expect(server.lists).toBe(1)
+    expect(snapshot.queue.length).toBe(3)
+  })
+
+  it('is listed again when somebody has come between', async () => {
+    const { server, snapshot, entry } = scene(A, B)
+    await snapshot.include(B)
+    await snapshot.follow(entry, [A])
+    server.names.push(C, D)
+    expect(await snapshot.include(D)).toBe(true)
+    expect(server.lists).toBe(2)
+    expect(snapshot.queue.find(C)).toBeDefined()
+  })
+
+  it('does not trust a number when the container may be another', async () => {
+    const { server, snapshot } = scene(A)
+    await snapshot.include(A)
+    // All went, and others came to a new container, whose numbers begin anew.
+    const stranger = node('stranger', 0)
+    server.names = [stranger, B]
+    expect(await snapshot.include(B)).toBe(true)
+    expect(snapshot.queue.find(stranger)).toBeDefined()
+    expect(snapshot.queue.find(A)).toBeUndefined()
+  })
+
+  it('wakes those who follow a node when it goes, once', async () => {
+    const { server, snapshot, entry, woken } = scene(A, B)
+    await snapshot.include(B)
+    await snapshot.follow(entry, [A])
+    server.end(A, 'changed')
+    expect(woken).toEqual(['woken'])
+    expect(snapshot.queue.first?.nodes[0]?.name).toBe(B)
+    expect(snapshot.isDoubtful).toBe(false)
+  })
+
+  it('goes on watching a node that was made anew', async () => {
+    const { server, snapshot, entry, woken } = scene(A, B)
+    await snapshot.include(B)
+    await snapshot.follow(entry, [A])
+    server.tell(A, 'deleted')
+    await settled()
+    expect(woken).toEqual([])
+    expect(snapshot.isArmed(A)).toBe(true)
+    server.end(A, 'changed')
+    expect(woken).toEqual(['woken'])
+  })
+
+  it.each([
+    ['a writer', 'x', true],
+    ['a reader', 's', false],
+    ['a permit', 'p1-3', false],
+  ])('is in doubt or not when %s is gone without a word', async (_, mode, doubtful) => {
+    const first = node('a', 0, mode)
+    const { server, snapshot, entry, woken } = scene(first, B)
+    await snapshot.include(B)
+    await snapshot.follow(entry, [first])
+    server.end(first, 'deleted')
+    await settled()
+    expect(woken).toEqual(['woken'])
+    expect(snapshot.isDoubtful).toBe(doubtful)
+    await snapshot.list()
+    expect(snapshot.isDoubtful).toBe(false)
+  })
+
+  it('is in doubt when a claim of a named owner is gone, also by our own doing', async () => {
+    const owned = '3,a,x,q,~workflow,,0000000000'
+    const { snapshot } = scene(owned, B)
+    await snapshot.include(B)
+    snapshot.ended(owned)
+    expect(snapshot.isDoubtful).toBe(true)
+  })
+
+  it('says that a node which is to be followed is gone already', async () => {
+    const { server, snapshot, entry } = scene(A, B)
+    await snapshot.include(B)
+    server.names = [B]
+    expect(await snapshot.follow(entry, [A])).toBe(false)
+    expect(snapshot.queue.find(A)).toBeUndefined()
+  })
+})
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
