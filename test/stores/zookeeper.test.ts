@@ -2,13 +2,15 @@ import { conformanceCases } from 'holdfast/testing'
 import { zookeeper } from 'holdfast/zookeeper'
 import { afterAll, describe, test } from 'vitest'
 import { startZooKeeper } from '../../scripts/servers/zookeeper.ts'
+import { nodeRuntime } from '../../src/core/runtime.ts'
 import type { ZooKeeperStore } from '../../src/stores/zookeeper/store.ts'
 import { conform } from './conform.ts'
 
 const ensemble = await startZooKeeper()
 afterAll(() => ensemble.stop())
 
-const open = () => zookeeper(`zookeeper://${ensemble.hosts}`)
+// Stores with the same runtime share their sessions; here, each is a process of its own.
+const open = () => zookeeper(`zookeeper://${ensemble.hosts}`, { runtime: { ...nodeRuntime } })
 const DISTURBED = 'renewal and release survive what servers go through'
 
 conform({

@@ -1,17 +1,17 @@
-import { nodeRuntime, type Runtime } from '../../core/runtime.ts'
+import { checkOptions, checkRuntime, hasMethods, type Known } from '../../core/check.ts'
+import { show } from '../../core/durations.ts'
+import type { Runtime } from '../../core/runtime.ts'
 import type { Admin, Records, Store, Traits } from '../../core/store.ts'
+import { InvalidArgumentError } from '../../errors.ts'
 import {
   alive,
-  claimBatch,
   conditionHolds,
   isInUse,
   type RecordCondition,
   releaseOf,
   renewOf,
   step,
-  stepBatch,
   take,
-  trade,
   viewOf,
   written,
 } from '../../model/index.ts'
@@ -22,6 +22,8 @@ export interface MemoryOptions {
   world?: MemoryWorld
   runtime?: Runtime
 }
+
+const OPTIONS: Known<MemoryOptions> = { world: true, runtime: true }
 
 const TRAITS: Traits = {
   name: 'memory',
@@ -41,30 +43,24 @@ const TRAITS: Traits = {
 }
 
 /** A world that several memory stores can share, as several processes share a server. */
-export function memoryWorld(runtime: Runtime = nodeRuntime): MemoryWorld {
-  return new MemoryWorld(runtime)
+export function memoryWorld(runtime?: Runtime): MemoryWorld {
+  return new MemoryWorld(checkRuntime(runtime))
 }
 
 /** The shortest store and the reference: the model itself. */
 export function memory(options: MemoryOptions = {}): Store {
-  const world = options.world ?? new MemoryWorld(options.runtime ?? nodeRuntime)
+  const world = worldOf(options)
   const inbox = world.newInbox()
   return {
     traits: TRAITS,
-    attempt(claims) {
-      const batch = claimBatch(world, claims, inbox, world.clock(), world.rules)
-      world.deliver(batch.letters)
-      return batch.answers
-    },
+    attempt: (claims) => world.claim(claims, inbox),
     renew(claims) {
-      const batch = stepBatch(world, claims, renewOf, world.clock(), world.rules)
-      world.deliver(batch.letters)
-      return batch.answers
+      const clock = world.clock()
+      return claims.map((claim) => world.step(claim.key, renewOf(claim), clock))
     },
     release(claims) {
-      const batch = stepBatch(world, claims, releaseOf, world.clock(), world.rules)
-      world.deliver(batch.letters)
-      return batch.answers
+      const clock = world.clock()
+      return claims.map((claim) => world.step(claim.key, releaseOf(claim), clock))
     },
     notices(listener) {
       const listeners = world.listeners.get(inbox) ?? new Set()
@@ -78,6 +74,14 @@ export function memory(options: MemoryOptions = {}): Store {
       world.listeners.delete(inbox)
     },
   }
+}
+
+function worldOf(options: MemoryOptions): MemoryWorld {
+  const { world, runtime } = checkOptions('options', options, OPTIONS)
+  if (world === undefined) return new MemoryWorld(checkRuntime(runtime))
+  if (!hasMethods(world, ['newInbox', 'step']))
+    throw new InvalidArgumentError('world', `must be what memoryWorld() makes, not ${show(world)}`)
+  return world
 }
 
 function adminOf(world: MemoryWorld): Admin {
@@ -95,15 +99,7 @@ function adminOf(world: MemoryWorld): Admin {
       }
     },
     evict(key, token, ask) {
-      const outcome = step(
-        world.get(key),
-        { kind: ask ? 'revoke' : 'evict', token },
-        world.clock(),
-        world.rules,
-      )
-      world.put(key, outcome.state)
-      world.deliver(outcome.letters.map((letter) => ({ ...letter, key })))
-      return outcome.answer
+      return world.step(key, { kind: ask ? 'revoke' : 'evict', token })
     },
   }
 }
@@ -118,14 +114,14 @@ function recordsOf(world: MemoryWorld): Records {
     conditionHolds(
       read(key),
       condition,
-      () => condition.kind === 'held' && isHeld(world, condition.key, condition.id),
+      () => condition.kind === 'held' && world.holds(condition.key, condition.id),
     )
   return {
     read,
     write(key, value, ttlMs, condition) {
       if (!allowed(key, condition)) return { kind: 'refused', current: read(key) }
       const record = written(read(key)?.version ?? 0, value, ttlMs, world.clock())
-      world.records.set(key, record)
+      world.putRecord(key, record)
       return { kind: 'written', version: record.version }
     },
     remove(key, condition) {
@@ -133,20 +129,8 @@ function recordsOf(world: MemoryWorld): Records {
     },
     take(key, count) {
       const { next, answer } = take(read(key), count, world.clock())
-      if (next !== null) world.records.set(key, next)
-      return answer
-    },
-    trade(key, deal) {
-      const record = read(key)
-      const clock = world.clock()
-      const { next, answer } = trade(record, deal, record?.version ?? 0, clock, clock.nowMs)
-      if (next !== null) world.records.set(key, next)
+      if (next !== null) world.putRecord(key, next)
       return answer
     },
   }
-}
-
-function isHeld(world: MemoryWorld, key: string, id: string): boolean {
-  const { state } = step(world.get(key), { kind: 'tick' }, world.clock(), world.rules)
-  return state.holds.some((hold) => hold.members.some((member) => member.id === id))
 }

@@ -49,18 +49,6 @@ type Written = readonly [
   closedUntilMs: number,
 ]
 
-/** Null for a state that says nothing but the sequence number. */
-export function encodeState({ holds, line, closedUntilMs, seq }: KeyState, nowMs: number): string | null {
-  if (holds.length === 0 && line.length === 0 && closedUntilMs <= nowMs) return null
-  const written: Written = [
-    FORMAT,
-    holds.map((hold) => writeHold(hold, seq)),
-    line.map(writeWaiter),
-    closedUntilMs,
-  ]
-  return JSON.stringify(written)
-}
-
 export function decodeState(key: string, text: string | null, { seq, seqKeptUntilMs }: Remembered): KeyState {
   if (text === null) return { holds: [], line: [], seq, seqKeptUntilMs, closedUntilMs: 0 }
   const written = JSON.parse(text) as Written
@@ -81,18 +69,9 @@ export function refuseNewer(format: number, what: string): void {
   )
 }
 
-function writeMode(mode: Mode): WrittenMode {
-  if (mode.kind === 'permits') return [mode.limit, mode.weight]
-  return mode.kind === 'exclusive' ? 'x' : 's'
-}
-
 function readMode(written: WrittenMode): Mode {
   if (typeof written === 'object') return { kind: 'permits', limit: written[0], weight: written[1] }
   return { kind: written === 'x' ? 'exclusive' : 'shared' }
-}
-
-function writeHold({ owner, mode, seq, members }: Hold, rowSeq: number): WrittenHold {
-  return [owner, writeMode(mode), seq === rowSeq ? null : seq, members.map(writeMember)]
 }
 
 // By index: taking a list apart by a pattern goes through its iterator, which is most of the cost of a busy key.
@@ -106,19 +85,6 @@ function readHold(written: WrittenHold, rowSeq: number): Hold {
   }
 }
 
-function writeMember({
-  id,
-  expiresAtMs,
-  sinceMs,
-  label,
-  actor,
-  meta,
-  lockDelayMs,
-  inbox,
-}: Member): WrittenMember {
-  return [id, expiresAtMs, sinceMs, label, actor, meta, lockDelayMs, inbox]
-}
-
 function readMember(written: WrittenMember): Member {
   return {
     id: written[0],
@@ -130,11 +96,6 @@ function readMember(written: WrittenMember): Member {
     lockDelayMs: written[6],
     inbox: written[7],
   }
-}
-
-export function writeWaiter({ claim, inbox, joinedAtMs, expiresAtMs }: Waiter): WrittenWaiter {
-  const { id, mode, ttlMs, owner, actor, label, meta, lockDelayMs } = claim
-  return [id, writeMode(mode), ttlMs, owner, actor, label, meta, lockDelayMs, inbox, joinedAtMs, expiresAtMs]
 }
 
 /** Whoever is in the line asked for it, and neither groups nor adopters ever are. */

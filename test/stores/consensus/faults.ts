@@ -174,7 +174,10 @@ export function surviveFaults(start: () => Promise<World>): void {
       const events = (await world.watchEvents()) - before
       expect(visits).toBe(parties.length * VISITS)
       expect(events).toBeGreaterThan(0)
-      expect(events, 'a hand-off that wakes more than the next one').toBeLessThanOrEqual(visits)
+      // A queue that begins tells the holder that others wait, which is no hand-off: at most once for each party.
+      expect(events, 'a hand-off that wakes more than the next one').toBeLessThanOrEqual(
+        visits + parties.length,
+      )
       await Promise.all(parties.map((locks) => locks.close()))
     },
     LONG_MS,

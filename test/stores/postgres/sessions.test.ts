@@ -2,6 +2,9 @@ import pg from 'pg'
 import postgresJs from 'postgres'
 import { expect, it } from 'vitest'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
+import { nodeRuntime } from '../../../src/core/runtime.ts'
+import { Lending } from '../../../src/stores/sql/lending.ts'
+import { Patience } from '../../../src/stores/sql/patience.ts'
 import type { PostgresSession, SessionEvents } from '../../../src/stores/sql/postgres/clients/client.ts'
 import { openSession } from '../../../src/stores/sql/postgres/clients/postgres-session.ts'
 import { Sessions } from '../../../src/stores/sql/postgres/clients/sessions.ts'
@@ -28,13 +31,17 @@ class Doors {
   }
 }
 
+function lendingOf(open: Doors['open']): Lending<PostgresSession> {
+  return new Lending(new Sessions(open, 1), new Patience(nodeRuntime))
+}
+
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
 it('opens no more sessions than it may, also when one that broke is replaced while others come', async () => {
   const doors = new Doors()
-  const sessions = new Sessions(doors.open, 1)
+  const sessions = lendingOf(doors.open)
   let finish = (): void => {}
   const first = sessions.use(() => new Promise<void>((resolve) => (finish = resolve)))
   await doors.let()
@@ -53,11 +60,11 @@ it('opens no more sessions than it may, also when one that broke is replaced whi
 
 it('does not keep a session that broke before anybody knew it', async () => {
   const doors = new Doors()
-  const sessions = new Sessions(async (events) => {
+  const sessions = lendingOf(async (events) => {
     const session = await doors.open(events)
     if (doors.opened.length === 1) events.lost()
     return session
-  }, 1)
+  })
   const used: PostgresSession[] = []
   const use = () => sessions.use(async (session) => void used.push(session))
   const both = [use(), use()]

@@ -4,6 +4,7 @@ import { nodeRuntime } from '../../../src/core/runtime.ts'
 import type { SessionServer } from '../../../src/stores/sql/advisory/connection.ts'
 import { AdvisoryStore } from '../../../src/stores/sql/advisory/store.ts'
 import { ADVISORY_TRAITS } from '../../../src/stores/sql/mysql/advisory.ts'
+import { Patience } from '../../../src/stores/sql/patience.ts'
 
 /** A server that takes no lock, because it has found a circle of waits: none of those in these tests does so without a wait. */
 function circular(error: object): SessionServer {
@@ -27,7 +28,9 @@ describe('a circle of sessions that wait for each other', () => {
   it.each([{ code: '40P01' }, { code: 'ER_LOCK_DEADLOCK', errno: 1213 }, { errno: 3058 }])(
     'reported as %o is a ConflictError, at once',
     async (error) => {
-      const locks = createLocks({ store: new AdvisoryStore(circular(error), nodeRuntime) })
+      const locks = createLocks({
+        store: new AdvisoryStore(circular(error), nodeRuntime, new Patience(nodeRuntime)),
+      })
       await expect(locks.acquire('key', { wait: 20_000 })).rejects.toThrow(ConflictError)
       await locks.close()
     },

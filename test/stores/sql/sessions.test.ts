@@ -4,11 +4,15 @@ import pg from 'pg'
 import { describe, expect, it } from 'vitest'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
+import { nodeRuntime } from '../../../src/core/runtime.ts'
 import type { SessionServer, Step } from '../../../src/stores/sql/advisory/connection.ts'
 import { MysqlSessions } from '../../../src/stores/sql/mysql/advisory.ts'
 import { Mysql2Client, type Mysql2Pool } from '../../../src/stores/sql/mysql/clients/mysql2.ts'
+import { Patience } from '../../../src/stores/sql/patience.ts'
 import { PostgresSessions } from '../../../src/stores/sql/postgres/advisory.ts'
 import { PgClient, type PgPool } from '../../../src/stores/sql/postgres/clients/pg.ts'
+
+const PATIENCE = new Patience(nodeRuntime)
 
 /** A database whose session can be made to go on over another connection, as behind a pooler. */
 interface Moving {
@@ -21,7 +25,7 @@ const DATABASES: Record<string, () => Promise<Moving>> = {
   PostgreSQL: async () => {
     const server = await startPostgres()
     const pool = new pg.Pool({ connectionString: server.url })
-    const client = new PgClient(pool as unknown as PgPool, true)
+    const client = new PgClient(pool as unknown as PgPool, true, PATIENCE)
     let moved = false
     const session: PgClient['session'] = async (events) => {
       const [first, second] = [await client.session(events), await client.session({ lost: () => {} })]
@@ -32,7 +36,7 @@ const DATABASES: Record<string, () => Promise<Moving>> = {
       }
     }
     return {
-      server: new PostgresSessions(Object.assign(Object.create(client), { session })),
+      server: new PostgresSessions(Object.assign(Object.create(client), { session }), PATIENCE),
       move: () => {
         moved = true
       },
@@ -44,7 +48,7 @@ const DATABASES: Record<string, () => Promise<Moving>> = {
   },
   MariaDB: async () => {
     const server = await startMariadb()
-    const client = new Mysql2Client(mysql2.createPool(server.url) as unknown as Mysql2Pool, true)
+    const client = new Mysql2Client(mysql2.createPool(server.url) as unknown as Mysql2Pool, true, PATIENCE)
     let moved = false
     const session: Mysql2Client['session'] = async (lost) => {
       const [first, second] = [await client.session(lost), await client.session(() => {})]
@@ -57,7 +61,7 @@ const DATABASES: Record<string, () => Promise<Moving>> = {
       }
     }
     return {
-      server: new MysqlSessions(Object.assign(Object.create(client), { session })),
+      server: new MysqlSessions(Object.assign(Object.create(client), { session }), PATIENCE),
       move: () => {
         moved = true
       },

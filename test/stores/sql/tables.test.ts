@@ -6,6 +6,7 @@ import pg from 'pg'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
+import type { Records } from '../../../src/core/store.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 const [server, mariadb] = await Promise.all([startPostgres(), startMariadb()])
@@ -75,6 +76,67 @@ it.each(['PostgreSQL', 'MariaDB'])(
       expect(round, 'they must go').toBeLessThan(500)
       await locks.using('busy', () => {})
     }
+  },
+)
+
+it.each(['PostgreSQL', 'MariaDB'])(
+  '%s: clean-up keeps pace with the keys that come, however many travel in one call',
+  async (name) => {
+    const isPostgres = name === 'PostgreSQL'
+    const run = async (text: string): Promise<Record<string, unknown>[]> =>
+      isPostgres
+        ? (await pool.query(text)).rows
+        : ((await mysqlPool.query(text))[0] as Record<string, unknown>[])
+    const options = { table: 'pace' }
+    const store = isPostgres ? postgres(pool, options) : mysql(mysqlPool, options)
+    onTestFinished(() => store.close())
+    await store.admin.read('')
+    const key = isPostgres ? 'key' : '`key`'
+    await run(`INSERT INTO pace_keys (${key}, revision, seq, expires_at, forget_at) VALUES
+      ${Array.from({ length: 4000 }, (_, row) => `('old ${row}', 1, 1, 0, ${row})`).join(', ')}`)
+    const old = async () =>
+      Number((await run('SELECT count(*) AS count FROM pace_keys WHERE forget_at < 10000'))[0]?.count)
+    for (let call = 0; call < 10; call++) {
+      const claims = Array.from({ length: 200 }, (_, n) => claimOf(`new ${call} ${n}`))
+      await store.attempt(claims)
+      await store.release(claims)
+    }
+    await expect.poll(old, { timeout: 10_000 }).toBeLessThan(100)
+  },
+)
+
+it.each(['PostgreSQL', 'MariaDB'])(
+  '%s: a value goes when its ttl is over, its version a day later',
+  async (name) => {
+    const isPostgres = name === 'PostgreSQL'
+    const run = async (text: string): Promise<Record<string, unknown>[]> =>
+      isPostgres
+        ? (await pool.query(text)).rows
+        : ((await mysqlPool.query(text))[0] as Record<string, unknown>[])
+    const options = { table: 'ending' }
+    const store = isPostgres ? postgres(pool, options) : mysql(mysqlPool, options)
+    onTestFinished(() => store.close())
+    const records = store.records as Records
+    const always = { kind: 'always' } as const
+    await records.write('short', 'x'.repeat(50_000), 1000, always)
+    await records.write('stays', 'y', null, always)
+    const key = isPostgres ? 'key' : '`key`'
+    const rows = async () => {
+      const found = await run(
+        `SELECT ${key} AS name, value, forget_at FROM ending_records WHERE forget_at IS NOT NULL`,
+      )
+      return found.map(({ name, value, forget_at }) => [String(name), value, Number(forget_at)] as const)
+    }
+    const [[, , endsAtMs] = []] = await rows()
+    const tidied = async () => {
+      for (let call = 0; call < 50; call++) await records.read('stays')
+      return (await rows())[0]?.slice(0, 2)
+    }
+    await expect.poll(tidied, { timeout: 15_000, interval: 200 }).toEqual(['short', null])
+    expect((await rows())[0]?.[2]).toBe((endsAtMs as number) + 86_400_000)
+    await run(`UPDATE ending_records SET forget_at = 1 WHERE value IS NULL`)
+    await expect.poll(tidied, { timeout: 15_000, interval: 200 }).toBeUndefined()
+    expect(await records.read('stays')).toMatchObject({ value: 'y' })
   },
 )
 

@@ -14,6 +14,7 @@ afterAll(() => databases.close())
 for (const library of databases.libraries) {
   const { locks, begin, run, name } = library
   const table = `accounts_${name}`
+  const isPostgres = name.startsWith('p')
   await run(`CREATE TABLE ${table} (id INT PRIMARY KEY, amount INT NOT NULL)`)
   await run(`INSERT INTO ${table} VALUES (1, 100), (2, 0)`)
   const amountOf = async (id: number, ask: Pick<Library, 'run'> = library) =>
@@ -120,6 +121,45 @@ for (const library of databases.libraries) {
       })
       await tx.commit()
       expect(await amountOf(1)).toBe(70)
+    })
+
+    it('is taken again by the transaction that has it, also after a savepoint was released', async () => {
+      const tx = await begin()
+      await tx.run('SAVEPOINT part')
+      await locks.within(tx.handle, 'nested', async (outer) => {
+        const inner = await locks.within(tx.handle, 'nested', { wait: 1000 }, (hold) => hold.token)
+        expect(inner).toBeGreaterThan(outer.token)
+      })
+      await tx.run('RELEASE SAVEPOINT part')
+      expect(await locks.tryAcquire('nested')).toBeNull()
+      await locks.within(tx.handle, 'nested', { wait: 1000 }, () => {})
+      await tx.commit()
+      await locks.using('nested', { wait: 2000 }, () => {})
+    })
+
+    it.each([
+      ['goes with it', isPostgres ? 'after other work' : 'before any other work', true],
+      isPostgres
+        ? ['goes with it', 'before any other work', true]
+        : ['stays, as every lock of InnoDB', 'after other work', false],
+    ] as const)('taken inside a savepoint that is rolled back, %s: %s', async (_, when, isFree) => {
+      const key = `undone ${when} ${name}`
+      const tx = await begin()
+      if (when === 'after other work') await tx.run(`UPDATE ${table} SET amount = 1 WHERE id = 2`)
+      await tx.run('SAVEPOINT outer_part')
+      await tx.run('SAVEPOINT inner_part')
+      const { token } = await locks.within(tx.handle, key, (hold) => hold)
+      await tx.run('RELEASE SAVEPOINT inner_part')
+      await tx.run('ROLLBACK TO SAVEPOINT outer_part')
+      const lease = await locks.tryAcquire(key)
+      if (isFree) {
+        expect(lease?.token).toBeGreaterThan(token)
+        await lease?.release()
+      } else expect(lease).toBeNull()
+      const again = await locks.within(tx.handle, key, { wait: 2000 }, (hold) => hold.token)
+      expect(again).toBeGreaterThan(token)
+      await tx.commit()
+      await locks.using(key, { wait: 2000 }, () => {})
     })
 
     it('refuses a pool, and a connection without a transaction', async () => {

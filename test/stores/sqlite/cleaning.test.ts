@@ -2,11 +2,11 @@ import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { Store } from '../../../src/core/store.ts'
 import { claimOf } from './claims.ts'
-import { letGo, Machine, take } from './world.ts'
+import { FIRST_BOOT, letGo, Machine, take } from './world.ts'
 
 const HOUR_MS = 3_600_000
 
-function rows(machine: Machine, table = 'holdfast_keys'): number {
+function rows(machine: Machine, table = 'holdfast_locks'): number {
   const row = machine.database().prepare(`SELECT count(*) AS rows FROM ${table}`).get()
   return (row as { rows: number }).rows
 }
@@ -16,6 +16,17 @@ async function use(store: Store, key: string): Promise<bigint> {
   const token = await take(store, claim)
   await letGo(store, claim)
   return token
+}
+
+/** Takes and releases so many keys, hundreds of them in each call. */
+async function useMany(store: Store, name: string, count: number): Promise<void> {
+  for (let first = 0; first < count; first += 250) {
+    const claims = Array.from({ length: Math.min(250, count - first) }, (_, n) =>
+      claimOf(`${name}:${first + n}`),
+    )
+    await store.attempt(claims)
+    await store.release(claims)
+  }
 }
 
 test('the last token of a key is remembered for a day, and then its row goes', async () => {
@@ -72,7 +83,7 @@ test('rows of another boot are counted on the new clock, and then go too', async
     machine.restart(id)
     const after = machine.open()
     for (let n = 0; n < 200; n++) await use(after, 'busy')
-    const left = machine.database().prepare('SELECT DISTINCT boot FROM holdfast_keys').all()
+    const left = machine.database().prepare('SELECT DISTINCT boot FROM holdfast_locks').all()
     expect(left).toEqual([{ boot: id }])
   }
   expect(rows(machine)).toBe(121)
@@ -87,11 +98,87 @@ test('rows of another boot are counted on the new clock, and then go too', async
   expect(rows(machine, 'holdfast_records'), 'the one that stays').toBe(1)
 })
 
+test('clean-up keeps pace with the keys that come, however many travel in one call', async () => {
+  const machine = new Machine()
+  const store = machine.open()
+  await useMany(store, 'old', 2000)
+  expect(rows(machine)).toBe(2000)
+  await machine.runtime.advance(25 * HOUR_MS)
+  await useMany(store, 'new', 1000)
+  expect(rows(machine)).toBeLessThan(1100)
+})
+
+test('list and doctor read the keys in use and no others', async () => {
+  const machine = new Machine()
+  const store = machine.open()
+  await useMany(store, 'free', 300)
+  await take(store, claimOf('used'))
+  const plan = (sql: string) => JSON.stringify(machine.database().prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
+  const page = 'SELECT key FROM holdfast_locks INDEXED BY holdfast_locks_used WHERE holders + waiters > 0'
+  expect(plan(`${page} AND key > 'a' ORDER BY key LIMIT 500`)).toContain('INDEX holdfast_locks_used (key>?)')
+  // The index has the one key that is used: SQLite cannot visit another.
+  const free = machine
+    .database()
+    .prepare('SELECT count(*) AS rows FROM holdfast_locks WHERE holders + waiters = 0')
+    .get()
+  expect(free).toEqual({ rows: 300 })
+  const listed: string[] = []
+  for await (const { key } of store.admin.list('')) listed.push(key)
+  expect(listed).toEqual(['used'])
+})
+
+test('a million free keys hold up neither list nor doctor', async () => {
+  const machine = new Machine()
+  await machine.open().close()
+  const database = machine.database()
+  database.exec(`INSERT INTO holdfast_locks (key, format, boot, at, seq, forget_at, closed_until, permits, used, holders, waiters,
+      last_ticket, lock_delay, since, expires_at)
+    WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 1000000)
+    SELECT 'free ' || n, 2, '${FIRST_BOOT.id}', 0, 1, 1e15, 0, 0, 0, 0, 0, 0, 0, 0, 0 FROM n`)
+  const store = machine.open()
+  await take(store, claimOf('used'))
+  // Each page gives way by a timer, and the clock of the test stands still: one page has to be enough.
+  const listed: string[] = []
+  for await (const { key } of store.admin.list('')) listed.push(key)
+  expect(listed).toEqual(['used'])
+  const facts: string[] = []
+  for await (const { kind } of store.admin.inspect!({ foreign: [], deadForMs: 0, values: false }))
+    facts.push(kind)
+  expect(facts).toEqual(['unseen'])
+}, 120_000)
+
+test('a value goes when its ttl is over, its version a day later', async () => {
+  const machine = new Machine()
+  const store = machine.open()
+  await store.records?.write('short', 'x'.repeat(50_000), 1000, { kind: 'always' })
+  await store.records?.write('stays', 'y', null, { kind: 'always' })
+  const found = () => {
+    for (let n = 0; n < 30; n++) void store.records?.read('stays')
+    return machine
+      .database()
+      .prepare('SELECT key, value IS NULL AS gone FROM holdfast_records ORDER BY key')
+      .all()
+  }
+  expect(found()).toEqual([
+    { key: 'short', gone: 0 },
+    { key: 'stays', gone: 0 },
+  ])
+  await machine.runtime.advance(1001)
+  expect(found()).toEqual([
+    { key: 'short', gone: 1 },
+    { key: 'stays', gone: 0 },
+  ])
+  await machine.runtime.advance(23 * HOUR_MS)
+  expect(found()).toHaveLength(2)
+  await machine.runtime.advance(2 * HOUR_MS)
+  expect(found()).toEqual([{ key: 'stays', gone: 0 }])
+})
+
 test('clean-up goes by an index', () => {
   const machine = new Machine()
   machine.open()
   const plan = (sql: string) => JSON.stringify(machine.database().prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
-  for (const table of ['holdfast_keys', 'holdfast_records']) {
+  for (const table of ['holdfast_locks', 'holdfast_records']) {
     const sql = `SELECT key FROM ${table} WHERE`
     expect(plan(`${sql} boot = 'a' AND forget_at <= 1 LIMIT 50`)).toContain(
       `USING COVERING INDEX ${table}_forget`,
@@ -107,7 +194,7 @@ test('the write-ahead log is started anew as soon as nobody reads an old part of
   const reader = machine.database()
   await use(store, 'busy')
   reader.exec('BEGIN')
-  reader.prepare('SELECT count(*) FROM holdfast_keys').get()
+  reader.prepare('SELECT count(*) FROM holdfast_locks').get()
   for (let n = 0; n < 9000; n++) await use(store, `k${n % 50}`)
   const grown = megabytes()
   expect(grown).toBeGreaterThan(16)

@@ -1,23 +1,78 @@
 import { UnsupportedError } from 'holdfast'
 import { expect, test } from 'vitest'
+import type { Database } from '../../../src/stores/sql/sqlite/binding.ts'
 import { claimOf } from './claims.ts'
-import { ask, letGo, Machine, take } from './world.ts'
+import { ask, FIRST_BOOT, letGo, Machine, take } from './world.ts'
 
 test('a file of a newer format is refused, clearly and untouched', async () => {
   const machine = new Machine()
   await machine.open().close()
-  machine.database().exec("UPDATE holdfast_meta SET value = '2' WHERE name = 'format'")
+  machine.database().exec("UPDATE holdfast_meta SET value = '3' WHERE name = 'format'")
   expect(() => machine.open()).toThrow(UnsupportedError)
-  expect(() => machine.open()).toThrow(/in format 2, .* up to 1: upgrade holdfast/)
+  expect(() => machine.open()).toThrow(/in format 3, .* up to 2: upgrade holdfast/)
 })
 
 test('a key that a newer process has written is refused by one that is still running', async () => {
   const machine = new Machine()
   const store = machine.open()
   await take(store, claimOf('k'))
-  machine.database().exec("UPDATE holdfast_keys SET state = replace(state, '[1,', '[2,')")
+  machine.database().exec('UPDATE holdfast_locks SET format = 3')
   await expect(async () => ask(store, claimOf('k'))).rejects.toThrow(UnsupportedError)
   expect((await ask(store, claimOf('other'))).kind, 'and the connection is usable').toBe('granted')
+})
+
+/** A file as format 1 had it, with one key that was granted and one that is held. */
+function fileOfFormat1(machine: Machine, boot = FIRST_BOOT.id): Database {
+  const database = machine.database()
+  database.exec(`
+    CREATE TABLE holdfast_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    INSERT INTO holdfast_meta VALUES ('format', '1');
+    CREATE TABLE holdfast_keys (key TEXT PRIMARY KEY, boot TEXT NOT NULL, at INTEGER NOT NULL, seq INTEGER NOT NULL, holder TEXT,
+      expires_at INTEGER NOT NULL, state TEXT, forget_at INTEGER NOT NULL) WITHOUT ROWID;
+    INSERT INTO holdfast_keys VALUES ('free', '${boot}', 5000000, 9000000000000000, NULL, 0, NULL, 5000000000);
+    INSERT INTO holdfast_keys VALUES ('held', '${boot}', 5000000, 7, 'a', 5010000,
+      '[1,[[null,"x",null,[["a",5010000,5000000,"app",null,null,500,null]]]],[],0]', 5000000000)`)
+  return database
+}
+
+test('a file of format 1 in which a key is held is refused, and left as it is', async () => {
+  const machine = new Machine()
+  const database = fileOfFormat1(machine)
+  await machine.runtime.advance(10_499)
+  expect(() => machine.open()).toThrow(/in format 1, and "held" is in use: stop the processes/)
+  expect(database.prepare("SELECT value FROM holdfast_meta WHERE name = 'format'").get()).toEqual({
+    value: '1',
+  })
+  expect(database.prepare('SELECT count(*) AS rows FROM holdfast_keys').get()).toEqual({ rows: 2 })
+})
+
+test('a file of format 1 in which nothing is held any more is brought up to date, and tokens rise', async () => {
+  const machine = new Machine()
+  fileOfFormat1(machine)
+  await machine.runtime.advance(10_500)
+  const store = machine.open()
+  expect(await take(store, claimOf('free'))).toBe(9_000_000_000_000_001n * 256n)
+  expect((await ask(store, claimOf('held'))).kind).toBe('granted')
+})
+
+test('what another boot held in a file of format 1 is dead', async () => {
+  const machine = new Machine()
+  fileOfFormat1(machine, 'boot-a')
+  expect((await ask(machine.open(), claimOf('held'))).kind).toBe('granted')
+})
+
+test('a process of format 1 that still has the file open takes no lock in it, and hears why', async () => {
+  const machine = new Machine()
+  const database = fileOfFormat1(machine)
+  const claim = database.prepare(
+    `INSERT INTO holdfast_keys (key, boot, at, seq, holder, expires_at, state, forget_at) VALUES (?, 'b', 1, 1, 'b', 1, '[1]', 1)
+    ON CONFLICT (key) DO UPDATE SET holder = excluded.holder WHERE state IS NULL`,
+  )
+  claim.run('other')
+  database.exec("DELETE FROM holdfast_keys WHERE key = 'other'")
+  await machine.runtime.advance(10_500)
+  machine.open()
+  for (const key of ['free', 'new']) expect(() => claim.run(key)).toThrow(/format 2: upgrade holdfast/)
 })
 
 test('the tables live beside those of others in one file', async () => {

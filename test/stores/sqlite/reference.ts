@@ -6,6 +6,7 @@ import {
   claimBatch,
   EMPTY,
   type KeyState,
+  type Rules,
   releaseOf,
   renewOf,
   step,
@@ -18,6 +19,11 @@ import { RULES } from '../../../src/stores/sql/sqlite/rules.ts'
 export class Reference {
   private readonly states = new Map<string, KeyState>()
   readonly told: StoreNotice[][] = [[], []]
+  private readonly rules: Rules
+
+  constructor(rules = RULES) {
+    this.rules = rules
+  }
 
   get(key: string): KeyState {
     return this.states.get(key) ?? EMPTY
@@ -28,24 +34,24 @@ export class Reference {
   }
 
   attempt(claims: readonly Claim[], who: number, clock: Clock): readonly unknown[] {
-    return this.deliver(claimBatch(this, claims, String(who), clock, RULES))
+    return this.deliver(claimBatch(this, claims, String(who), clock, this.rules))
   }
 
   renew(claims: readonly Claim[], clock: Clock): readonly unknown[] {
-    return this.deliver(stepBatch(this, claims, renewOf, clock, RULES))
+    return this.deliver(stepBatch(this, claims, renewOf, clock, this.rules))
   }
 
   release(claims: readonly Claim[], clock: Clock): readonly unknown[] {
-    return this.deliver(stepBatch(this, claims, releaseOf, clock, RULES))
+    return this.deliver(stepBatch(this, claims, releaseOf, clock, this.rules))
   }
 
   evict(key: string, token: bigint | null, ask: boolean, clock: Clock): unknown {
     const event = { kind: ask ? 'revoke' : 'evict', token } as const
-    return this.deliver(stepBatch(this, [{ key, id: '', ttlMs: 0 }], () => event, clock, RULES))[0]
+    return this.deliver(stepBatch(this, [{ key, id: '', ttlMs: 0 }], () => event, clock, this.rules))[0]
   }
 
   view(key: string, clock: Clock) {
-    return viewOf(key, step(this.get(key), { kind: 'tick' }, clock, RULES).state, clock.nowMs)
+    return viewOf(key, step(this.get(key), { kind: 'tick' }, clock, this.rules).state, clock.nowMs)
   }
 
   private deliver<A>({ answers, letters }: Batch<A>): readonly A[] {

@@ -38,14 +38,16 @@ test.each([1, 2, 3, 4])(
     await take(other, claimOf('k'))
     await ask(other, claimOf('k', { label: 'first' }))
     const between: string[] = []
+    const writing: Promise<unknown>[] = []
     meddler.meddle(times, () => {
       const label = `between ${between.length}`
       between.push(label)
-      // Written at once: SQLite's calls are synchronous.
-      void other.attempt([claimOf('k', { label })])
+      // Written at once, because SQLite's calls are synchronous, or after the transaction that it came in the middle of.
+      writing.push(Promise.resolve(other.attempt([claimOf('k', { label })])))
     })
     expect((await ask(store, claimOf('k', { label: 'own' }))).kind).toBe('blocked')
     meddler.meddle(0, () => {})
+    await machine.runtime.until(Promise.all(writing))
     const { line } = await other.admin.read('k')
     expect(between).not.toHaveLength(0)
     expect(line.map(({ label }) => label).sort()).toEqual([...between, 'first', 'own'].sort())
@@ -59,8 +61,10 @@ test('a hold that was taken over meanwhile is not released', async () => {
   const [mine, theirs] = [claimOf('k', { label: 'mine' }), claimOf('k', { label: 'theirs' })]
   await take(store, mine)
   await ask(other, theirs)
-  meddler.meddle(3, () => void other.admin.evict('k', null, false))
+  const evicting: Promise<unknown>[] = []
+  meddler.meddle(3, () => void evicting.push(Promise.resolve(other.admin.evict('k', null, false))))
   expect(await letGo(store, mine)).toBe('absent')
+  await machine.runtime.until(Promise.all(evicting))
   expect((await store.admin.read('k')).holders.map(({ label }) => label)).not.toContain('mine')
 })
 

@@ -27,7 +27,7 @@ test.each([
   ['sqlite://locks/a.db', 'write a relative path as sqlite:./locks/a.db'],
   ['sqlite:./a.db#b', 'must not have a fragment'],
   ['sqlite:./100%.db', 'write % as %25'],
-  ['sqlite:./a.db?mode=ro', 'has an unknown option, "mode"'],
+  ['sqlite:./a.db?mode=ro', 'has an unknown parameter "mode"'],
   ['sqlite:./a.db?allowUnsafeFileSystem=yes', 'must be 1, 0, true or false'],
 ])('%s is refused', (url, problem) => {
   expect(() => sqliteOptionsOf(url)).toThrow(InvalidArgumentError)

@@ -180,7 +180,7 @@ test('a damaged letter and the name of a strange file do no harm', async () => {
   writeFileSync(victim, '')
   const claim = claimOf('k')
   await take(holder, claim)
-  machine.database().exec(`UPDATE holdfast_keys SET state = replace(state, '${name}', '../victim')`)
+  machine.database().exec(`UPDATE holdfast_locks SET inbox = '../victim'`)
   await operator.admin.evict('k', null, true)
   expect(statSync(victim).size).toBe(0)
   await take(holder, claimOf('other'))

@@ -55,6 +55,7 @@ export function rawDatabase(path: string): Database {
 export async function ask(store: Store, claim: Claim): Promise<ClaimAnswer> {
   const [answer] = await store.attempt([claim])
   if (answer === undefined) throw new Error('no answer')
+  if (answer.kind === 'unknown') throw answer.error
   return answer
 }
 

@@ -102,6 +102,13 @@ export class Book {
     for (const gate of this.gates.values()) yield* gate.holders.values()
   }
 
+  /** When the last of the holds ends that there are; zero when there are none. */
+  heldUntilMs(): number {
+    let untilMs = 0
+    for (const { expiresAtMs } of this.holders()) untilMs = Math.max(untilMs, expiresAtMs)
+    return untilMs
+  }
+
   /** A claim that holds already: its time begins anew, and a writer may become a reader. */
   private again(gate: Gate, own: Holder, claim: Claim): Plan<ClaimAnswer> {
     const { name } = gate

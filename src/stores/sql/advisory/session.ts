@@ -1,6 +1,7 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import { orConflict } from '../circle.ts'
+import type { Patience } from '../patience.ts'
 import type { Connection, Seen, SessionServer, Step } from './connection.ts'
 
 /** A server hears of us at least this often in the time after which it would end the session. */
@@ -8,12 +9,20 @@ const SIGNS_OF_LIFE = 3
 /** A process that stands still keeps its locks for the longest ttl that it asked for, and never for less than this. */
 const SHORTEST_IDLE_MS = 5000
 
+/** What the session is kept for. */
+export interface Holds {
+  /** When the last of them ends; zero when there are none. */
+  heldUntilMs(): number
+  /** Told when a connection ended, with all its locks. */
+  lost(): void
+}
+
 /** The one connection that holds all locks of a store; made when it is needed, and again after it broke. */
 export class Session {
   private readonly server: SessionServer
   private readonly runtime: Runtime
-  /** Told when a connection ended, with all its locks. */
-  private readonly lost: () => void
+  private readonly patience: Patience
+  private readonly holds: Holds
   private connection: Connection | null = null
   private opening: Promise<Connection> | null = null
   /** Ends the wait for a statement that is under way. */
@@ -23,10 +32,11 @@ export class Session {
   private timer: Timer | null = null
   private closed = false
 
-  constructor(server: SessionServer, runtime: Runtime, lost: () => void) {
+  constructor(server: SessionServer, runtime: Runtime, patience: Patience, holds: Holds) {
     this.server = server
     this.runtime = runtime
-    this.lost = lost
+    this.patience = patience
+    this.holds = holds
   }
 
   open(): Promise<Connection> {
@@ -53,7 +63,7 @@ export class Session {
 
   async holders(name: string): Promise<readonly Seen[]> {
     const connection = this.connection ?? (await this.open())
-    return connection.holders(name)
+    return this.bounded(connection, connection.holders(name))
   }
 
   async close(): Promise<void> {
@@ -103,37 +113,49 @@ export class Session {
     }
   }
 
-  /** Settles like the call, or rejects when the connection ends, whatever the client library makes of that. */
+  /**
+   * Settles like the call, or rejects when the connection ends, whatever the client library makes of that. A server that does
+   * not answer in time is given up, but not as long as a hold may live: it would end with the session.
+   */
   private bounded<T>(connection: Connection, call: Promise<T>): Promise<T> {
     if (this.connection !== connection) return Promise.reject(ended())
     return new Promise((resolve, reject) => {
-      this.pending.add(reject)
+      let deadline = this.runtime.setTimer(() => silent(), this.patience.ms, true)
+      const silent = (): void => {
+        const leftMs = this.holds.heldUntilMs() - this.runtime.nowMs()
+        if (leftMs > 0) deadline = this.runtime.setTimer(silent, leftMs, true)
+        else this.drop(connection)
+      }
+      const end = (error: Error): void => {
+        deadline.clear()
+        reject(error)
+      }
+      const heard = (): void => {
+        deadline.clear()
+        this.pending.delete(end)
+        this.heardAtMs = this.runtime.nowMs()
+      }
+      this.pending.add(end)
       call.then(
         (value) => {
-          this.heard(reject)
+          heard()
           resolve(value)
         },
         (error) => {
-          this.heard(reject)
+          heard()
           reject(error)
         },
       )
     })
   }
 
-  private heard(waiting: (error: Error) => void): void {
-    this.pending.delete(waiting)
-    this.heardAtMs = this.runtime.nowMs()
-  }
-
-  /** A sign of life keeps the session; a server that gives none for as long as any lease may live is given up. */
+  /** A sign of life keeps the session. */
   private watch(connection: Connection): void {
     const checkMs = this.idleMs / SIGNS_OF_LIFE
     this.timer = this.runtime.setTimer(
       () => {
         const silentMs = this.runtime.nowMs() - this.heardAtMs
-        if (silentMs > this.idleMs && this.pending.size > 0) this.drop(connection)
-        else if (silentMs >= checkMs / 2 && this.pending.size === 0) this.sign(connection)
+        if (silentMs >= checkMs / 2 && this.pending.size === 0) this.sign(connection)
         if (this.connection === connection) this.watch(connection)
       },
       checkMs,
@@ -147,17 +169,16 @@ export class Session {
 
   private drop(connection: Connection): void {
     if (this.connection !== connection) return
-    const pending = [...this.pending]
     this.forget()
     void connection.close().catch(() => {})
-    for (const reject of pending) reject(ended())
-    this.lost()
+    this.holds.lost()
   }
 
   private forget(): void {
     this.timer?.clear()
     this.timer = null
     this.connection = null
+    for (const end of [...this.pending]) end(ended())
     this.pending.clear()
   }
 }

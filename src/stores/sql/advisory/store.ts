@@ -1,6 +1,7 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Admin, Store, StoreNotice, Traits } from '../../../core/store.ts'
 import type { Claim, ClaimAnswer, LossCause, ReleaseAnswer, RenewAnswer } from '../../../model/index.ts'
+import type { Patience } from '../patience.ts'
 import { AdvisoryAdmin } from './admin.ts'
 import { Book } from './book.ts'
 import type { SessionServer } from './connection.ts'
@@ -15,6 +16,7 @@ export class AdvisoryStore implements Store {
   readonly traits: Traits
   readonly admin: Admin
   readonly records = null
+  private readonly patience: Patience
   private readonly names: Names
   private readonly session: Session
   private readonly book: Book
@@ -22,11 +24,15 @@ export class AdvisoryStore implements Store {
   private readonly expiry: Expiry
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
 
-  constructor(server: SessionServer, runtime: Runtime) {
+  constructor(server: SessionServer, runtime: Runtime, patience: Patience) {
     this.traits = server.traits
+    this.patience = patience
     this.names = new Names(server)
     this.book = new Book(runtime, (gate) => this.wake(gate))
-    this.session = new Session(server, runtime, () => this.lost())
+    this.session = new Session(server, runtime, patience, {
+      heldUntilMs: () => this.book.heldUntilMs(),
+      lost: () => this.lost(),
+    })
     this.rounds = new Rounds((steps, ttlMs) => this.session.run(steps, ttlMs))
     this.expiry = new Expiry(this.book, runtime, (claim) => void this.end(claim, 'expired').catch(() => {}))
     this.admin = new AdvisoryAdmin(server, this.book, this.session, runtime, {
@@ -52,6 +58,10 @@ export class AdvisoryStore implements Store {
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
     return this.rounds.add(claims, this.nameOf, this.planRelease)
+  }
+
+  setCallTimeout(timeoutMs: number): void {
+    this.patience.allow(timeoutMs)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {

@@ -2,6 +2,7 @@ import type { Connection, Seen, SessionServer, Step } from '../advisory/connecti
 import { digestOf } from '../advisory/digest.ts'
 import { pooled } from '../advisory/pooled.ts'
 import { sessionTraits } from '../advisory/traits.ts'
+import type { Patience } from '../patience.ts'
 import type { MysqlClient, MysqlSession } from './clients/client.ts'
 
 export const ADVISORY_TRAITS = sessionTraits({
@@ -19,9 +20,11 @@ const LONGEST_IDLE_SECONDS = 31_536_000
 export class MysqlSessions implements SessionServer {
   readonly traits = ADVISORY_TRAITS
   private readonly client: MysqlClient
+  private readonly patience: Patience
 
-  constructor(client: MysqlClient) {
+  constructor(client: MysqlClient, patience: Patience) {
     this.client = client
+    this.patience = patience
   }
 
   nameOf(key: string): string {
@@ -31,7 +34,7 @@ export class MysqlSessions implements SessionServer {
   async open(lost: () => void): Promise<Connection> {
     const session = await this.client.session(lost)
     try {
-      const [row] = await session.query('SELECT CONNECTION_ID() AS id')
+      const [row] = await this.patience.bound(session.query('SELECT CONNECTION_ID() AS id'), () => {})
       return new MysqlConnection(session, Number(row?.id))
     } catch (error) {
       session.close()

@@ -1,16 +1,17 @@
 import type { Fact } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { UnsupportedError } from '../../../errors.ts'
-import { refuseNewer } from '../format.ts'
+import { requireFormat, requireUnused } from '../server/format.ts'
 import type { TableNames } from '../server/names.ts'
 import type { Database, Setback } from '../server/tables.ts'
 import type { MysqlClient } from './clients/client.ts'
 import { inspect, overdue } from './inspection.ts'
 import { claimIn } from './joint.ts'
-import { MysqlKeys, text } from './keys.ts'
+import { MysqlKeys } from './keys.ts'
 import { MysqlRecords } from './records.ts'
-import { schemaOf } from './schema.ts'
-import { cleanStatement } from './statements.ts'
+import { bytes, clockOf, text } from './rows.ts'
+import { schemaOf, upgradeOf } from './schema.ts'
+import { cleanStatements, staleStatements, US } from './statements.ts'
 
 /** What the server's numbers say about a statement that certainly did nothing. */
 const SETBACKS: Readonly<Record<number, Setback>> = {
@@ -38,22 +39,51 @@ export class MysqlDatabase implements Database {
   }
 
   /** Tables that are there are not made, so that a user who may not make any can use them. */
-  async prepare(): Promise<void> {
+  async prepare(): Promise<boolean> {
     const { rows } = await this.client.run('SELECT VERSION() AS version, @@autocommit AS alone', [])
     if (Number(rows[0]?.alone) !== 1)
       throw new UnsupportedError('the connections of the pool must commit each statement: set autocommit = 1')
     const mariadb = /mariadb/i.test(text(rows[0]?.version) ?? '')
     this.keys.adapt(mariadb)
     this.records.adapt(mariadb)
-    const format = (await this.format()) ?? (await this.make())
-    refuseNewer(format, 'locks')
+    const found = await this.format()
+    requireFormat(found ?? (await this.make()))
+    // Removes nothing, but a server that is read-only refuses it.
+    await this.client.run(`DELETE FROM ${this.names.keys} WHERE false`, [])
+    return found === null
   }
 
   async clean(): Promise<number> {
     let removed = 0
-    for (const table of [this.names.keys, this.names.records])
-      removed += (await this.client.run(cleanStatement(table), [])).affected
+    for (const statement of cleanStatements(this.names))
+      removed += (await this.client.run(statement, [])).affected
     return removed
+  }
+
+  async stale(): Promise<readonly string[]> {
+    const { find, postpone } = staleStatements(this.names.keys)
+    const keys = (await this.client.run(find, [])).rows.map(({ key }) => text(key) as string)
+    if (keys.length > 0) await this.client.run(postpone(keys.length), keys.map(bytes))
+    return keys
+  }
+
+  async upgrade(): Promise<boolean> {
+    if ((await this.format()) !== 1) return false
+    const { rows } = await this.client.run(
+      `SELECT ${US} AS us, \`key\`, holder, expires_at, state FROM ${this.names.keys} WHERE state IS NOT NULL`,
+      [],
+    )
+    const used = rows.map(({ key, holder, expires_at, state }) => {
+      return {
+        key: text(key) as string,
+        holder: text(holder),
+        expiresAtMs: Number(expires_at),
+        state: text(state) as string,
+      }
+    })
+    requireUnused(used, clockOf(rows).nowMs)
+    for (const statement of upgradeOf(this.names)) await this.client.run(statement, [])
+    return true
   }
 
   overdue(forMs: number) {

@@ -3,9 +3,9 @@ import { orConflict } from '../circle.ts'
 import type { TableNames } from '../server/names.ts'
 import { FORGET_SLACK_MS, RULES } from '../server/rules.ts'
 import type { JointClaim } from '../server/tables.ts'
-import type { Result, Value } from './clients/client.ts'
+import type { Result, Row, Value } from './clients/client.ts'
 import { resultOf } from './clients/mysql2.ts'
-import { bytes } from './keys.ts'
+import { bytes } from './rows.ts'
 import { US } from './statements.ts'
 
 type Run = (text: string, values: readonly Value[]) => Promise<Result>
@@ -20,16 +20,15 @@ interface Shape {
 /** The row, unless somebody has it: as it was read, or free all the same. */
 export function claimIn({ keys }: TableNames, tx: object): JointClaim {
   const run = runnerOf(tx as Shape)
-  const lock = `SELECT revision, state FROM ${keys} WHERE \`key\` = ? FOR UPDATE`
+  const lock = `SELECT revision, holder, others FROM ${keys} WHERE \`key\` = ? FOR UPDATE`
   const claim = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = LAST_INSERT_ID(GREATEST(k.seq + 1, ${US})),
-    k.holder = NULL, k.expires_at = 0, k.state = NULL,
     k.forget_at = GREATEST(k.forget_at, ${US} DIV 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
     WHERE k.\`key\` = ?`
   const take: JointClaim['take'] = async (key, { revision }) => {
     await requireTransaction(run)
     const [row] = (await run(`${lock} SKIP LOCKED`, [bytes(key)])).rows
     if (row === undefined) return null
-    if (row.state !== null && Number(row.revision) !== revision) throw overtaken(key)
+    if (!isFree(row) || Number(row.revision) < revision) throw overtaken(key)
     return (await run(claim, [bytes(key)])).insertId
   }
   /** MySQL cannot bound one statement's wait for a row: there a circle ends with the wait of the caller. */
@@ -40,9 +39,13 @@ export function claimIn({ keys }: TableNames, tx: object): JointClaim {
       if (error?.errno === WAITED_TOO_LONG) return null
       throw orConflict(error)
     })
-    if (locked?.rows[0] !== undefined && locked.rows[0].state !== null) throw overtaken(key)
+    if (locked?.rows[0] !== undefined && !isFree(locked.rows[0])) throw overtaken(key)
   }
   return { take, wait }
+}
+
+function isFree({ holder, others }: Row): boolean {
+  return holder === null && Number(others) === 0
 }
 
 const WAITED_TOO_LONG = 1205

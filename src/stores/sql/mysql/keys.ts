@@ -1,23 +1,56 @@
-import type { Claim, Clock, KeyState } from '../../../model/index.ts'
+import type { Claim, ClaimAnswer, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
+import {
+  HEADS,
+  isShort,
+  type KeyWrite,
+  missingOwners,
+  permitsOf,
+  positionOfJoined,
+  seenOf,
+  writeOf,
+} from '../server/excerpts.ts'
+import { leaveWord, type MailTable } from '../server/mail.ts'
 import type { TableNames } from '../server/names.ts'
-import { neededMs, rowOf, soleState } from '../server/rows.ts'
-import type { Change, KeyRow, KeyTable, Look, Sending, Served } from '../server/tables.ts'
+import { neededMs } from '../server/rows.ts'
+import type {
+  Change,
+  ClaimRow,
+  Done,
+  KeyTable,
+  Look,
+  Need,
+  Places,
+  Seen,
+  Sending,
+  Who,
+} from '../server/tables.ts'
+import { written, writtenOrNull } from '../server/texts.ts'
+import { atomically, type TxStep } from './atomically.ts'
 import type { MysqlClient, Row, Value } from './clients/client.ts'
-import { keyStatements } from './statements.ts'
+import { excerptValues, keyStatements } from './key-statements.ts'
+import { mailTable } from './mail.ts'
+import { bytes, claimOf, clockOf, orNull, placesOf, rowOf, text } from './rows.ts'
 
-type KeyChange = Change<KeyRow, KeyState>
+type KeyChange = Change<Seen, KeyState>
+
+/** A statement that reads so many keys with their claims is long enough. */
+const KEYS_PER_EXCERPT = 20
 
 export class MysqlKeys implements KeyTable {
   private readonly client: MysqlClient
   private readonly names: TableNames
+  private readonly mail: MailTable
   private mariadb = false
   private text: ReturnType<typeof keyStatements>
 
   constructor(client: MysqlClient, names: TableNames) {
     this.client = client
     this.names = names
+    this.mail = mailTable(names, client)
     this.text = keyStatements(names, false)
   }
+
+  readonly isShort = isShort
 
   /** MariaDB can give back what a statement wrote, and run several in one go; elsewhere each claim has its own statement. */
   adapt(mariadb: boolean): void {
@@ -25,159 +58,350 @@ export class MysqlKeys implements KeyTable {
     this.text = keyStatements(this.names, mariadb)
   }
 
-  async look(keys: readonly string[]): Promise<Look<KeyRow>> {
-    return lookOf((await this.client.run(this.text.look(keys.length), keys.map(bytes))).rows)
+  /** Most keys have no claims beside the one in their row: those are read first, and alone. */
+  async look(
+    keys: readonly string[],
+    needs: readonly Need[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
+  ): Promise<Look<Seen>> {
+    const found = (
+      await this.client.run(
+        this.text.rows(needs.length),
+        needs.map(({ key }) => bytes(key)),
+      )
+    ).rows
+    let clock = clockOf(found)
+    const rows = new Map<string, Seen>()
+    let open: Need[] = []
+    const waits = new Set<string>()
+    for (const row of found) {
+      if (row.revision === null) continue
+      const need = needs.find(({ key }) => key === text(row.key)) as Need
+      if (Number(row.waiting) > 0) waits.add(need.key)
+      if (Number(row.others) > 0) open.push(need)
+      else rows.set(need.key, seenOf(need.key, rowOf(row), [], need, clock))
+    }
+    while (open.length > 0) {
+      const again: Need[] = []
+      for (let first = 0; first < open.length; first += KEYS_PER_EXCERPT) {
+        const part = open.slice(first, first + KEYS_PER_EXCERPT)
+        const read = await this.excerpts(part, waits)
+        if (read.clock !== null) clock = read.clock
+        for (const [need, seen] of read.seen) {
+          const owners = missingOwners(seen, need, clock)
+          if (owners.length === 0) rows.set(need.key, seen)
+          else again.push({ ...need, owners: [...need.owners, ...owners] })
+        }
+      }
+      open = again
+    }
+    return { clock, rows }
   }
 
   async page(prefix: string, after: string | null, count: number) {
-    const from = bytes(after ?? prefix)
-    const { clock, rows } = lookOf(
-      (await this.client.run(this.text.page(after === null), [from, count])).rows,
-    )
-    return { clock, rows: [...rows] }
+    const { rows: names } = await this.client.run(this.text.page(after === null), [
+      bytes(after ?? prefix),
+      count,
+    ])
+    const keys = names.map(({ key }) => text(key) as string)
+    if (keys.length === 0) return { clock: { nowMs: 0, stampUs: 0 }, rows: [] }
+    const needs = keys.map((key) => ({ key, ids: [], owners: [], heads: Number.POSITIVE_INFINITY }))
+    const { clock, rows } = await this.look(keys, needs)
+    // A key that went meanwhile is free, and still counts for the next page.
+    return {
+      clock,
+      rows: keys.map(
+        (key) => [key, rows.get(key) ?? seenOf(key, null, [], needs[0] as Need, clock)] as const,
+      ),
+    }
   }
 
-  async claimFree(claims: readonly Claim[], inbox: string | null): Promise<Served> {
+  async claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, Done>> {
     if (claims.length > 1 && !this.mariadb)
       return merged(claims.map((claim) => this.claimFree([claim], inbox)))
-    const states = claims.map((claim) => soleState(claim, inbox))
-    const ordered = claims.map((claim, place) => [claim, states[place] as (typeof states)[0]] as const)
-    ordered.sort(([{ key }], [other]) => Buffer.compare(bytes(key), bytes(other.key)))
-    const values = ordered.flatMap(([claim, { head, tail }]): Value[] => {
-      return [bytes(claim.key), bytes(claim.id), claim.ttlMs, bytes(head), bytes(tail), neededMs(claim)]
-    })
-    const { rows, insertId } = await this.client.run(
-      this.text.claimFree(claims.length),
-      values,
-      claims.length === 1,
+    const ordered = inOrder(claims)
+    if (ordered.length === 1) {
+      const claim = ordered[0] as Claim
+      const { insertId } = await this.client.run(this.text.claimFree(1), freeOne(claim, inbox), true)
+      return new Map(insertId === 0 ? [] : [[claim.key, { seq: insertId, contended: false }]])
+    }
+    const values = ordered.flatMap((claim) => freeClaim(claim, inbox))
+    const { rows } = await this.client.run(this.text.claimFree(ordered.length), values)
+    const { nowMs } = clockOf(rows)
+    const ids = new Map(claims.map(({ key, id }) => [key, written(id)]))
+    const done = rows.filter(
+      ({ key, holder, since }) => ids.get(text(key) as string) === text(holder) && Number(since) === nowMs,
     )
-    if (claims.length === 1) return { done: served(claims, [insertId]), look: null }
-    const look = lookOf(rows)
-    const written = claims.map(({ key }, place) => {
-      const [row, { head, tail }] = [look.rows.get(key), states[place] as (typeof states)[0]]
-      return row?.state === `${head}${look.clock.nowMs}${tail}` ? row.seq : 0
-    })
-    return { done: served(claims, written), look }
+    return new Map(
+      done.map(({ key, hold_seq }) => [text(key) as string, { seq: Number(hold_seq), contended: false }]),
+    )
   }
 
-  async renewSole(claims: readonly Claim[]): Promise<Served> {
+  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
     return this.onSole(claims, this.text.renewSole, ({ ttlMs, lockDelayMs }) => {
       const needed = ttlMs + lockDelayMs
       return [ttlMs, needed, needed]
     })
   }
 
-  async releaseSole(claims: readonly Claim[]): Promise<Served> {
+  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
     return this.onSole(claims, this.text.releaseSole, () => [])
+  }
+
+  async join(claim: Claim, inbox: string | null): Promise<ClaimAnswer | null> {
+    if (!this.mariadb) return null
+    const { ttlMs, actor, label, meta, lockDelayMs } = claim
+    const [key, id] = [bytes(claim.key), bytes(written(claim.id))]
+    const texts = [writtenOrNull(actor), written(label), writtenOrNull(meta), inbox].map(orNull)
+    const steps = [
+      { text: this.text.joinKey, values: [ttlMs, ttlMs, key, id], affects: 1 },
+      { text: this.text.joinClaim, values: [id, ...texts, ttlMs, ttlMs, lockDelayMs, key] },
+    ]
+    const row = await atomically(this.client, true, steps, { text: this.text.joined, values: [key] })
+    if (row === null) return null
+    return positionOfJoined(
+      {
+        waiting: Number(row.waiting),
+        label: text(row.label),
+        sinceMs: Number(row.since),
+        expiresAtMs: Number(row.expires_at),
+      },
+      clockOf([row]),
+    )
+  }
+
+  async renewWaiting(claims: readonly Claim[]): Promise<Places> {
+    const same = new Map<string, Claim[]>()
+    for (const claim of claims) {
+      const name = `${claim.ttlMs} ${claim.key}`
+      same.set(name, [...(same.get(name) ?? []), claim])
+    }
+    for (const group of same.values()) {
+      const { key, ttlMs } = group[0] as Claim
+      const ids = group.map(({ id }) => bytes(written(id)))
+      await this.client.run(this.text.renewWaiting(ids.length), [ttlMs, bytes(key), ...ids])
+    }
+    return this.find(claims)
+  }
+
+  async find(claims: readonly Who[]): Promise<Places> {
+    const keys = new Map<string, Buffer[]>()
+    for (const { key, id } of claims) keys.set(key, [...(keys.get(key) ?? []), bytes(written(id))])
+    const values = [...keys].flatMap(([name, ids]) => {
+      const key = bytes(name)
+      return [key, ...ids, key, ...ids, key]
+    })
+    const counts = [...keys.values()].map((ids) => ids.length)
+    return placesOf((await this.client.run(this.text.find(counts), values)).rows)
   }
 
   async save(
     changes: readonly KeyChange[],
-    { nowMs }: Clock,
-    { whole }: Sending,
+    clock: Clock,
+    { whole, letters }: Sending,
   ): Promise<ReadonlySet<string>> {
-    if (whole) return this.saveWhole(changes, nowMs)
-    const saved = await Promise.all(changes.map((change) => this.saveOne(change, nowMs)))
+    const saved = whole ? await this.saveWhole(changes, clock) : await this.saveEach(changes, clock)
+    await this.tell(letters.filter(({ key }) => saved.has(key)))
+    return saved
+  }
+
+  /** Waiters look by themselves; a holder looks for what is left for it. */
+  tell(letters: readonly KeyLetter[]): Promise<void> {
+    return leaveWord(this.mail, letters)
+  }
+
+  private async excerpts(needs: readonly Need[], waits: ReadonlySet<string>) {
+    const values = needs.flatMap(({ key, ids, owners, heads }) =>
+      excerptValues({
+        key: bytes(key),
+        ids: ids.map((id) => bytes(written(id))),
+        owners: owners.map((owner) => bytes(written(owner))),
+        heads,
+      }),
+    )
+    const { rows } = await this.client.run(this.text.excerpts(needs, waits), values)
+    const byKey = new Map<string, Row[]>()
+    for (const row of rows) {
+      const key = text(row.key) as string
+      byKey.set(key, [...(byKey.get(key) ?? []), row])
+    }
+    const clock = rows.length === 0 ? null : clockOf(rows)
+    const seen = needs.flatMap((need): [Need, Seen][] => {
+      const found = byKey.get(need.key)
+      if (found === undefined || clock === null) return []
+      const claims = found.filter(({ c_id }) => c_id !== null).map(claimOf)
+      return [[need, seenOf(need.key, rowOf(found[0] as Row), claims, need, clock)]]
+    })
+    return { clock, seen }
+  }
+
+  private async saveEach(changes: readonly KeyChange[], clock: Clock): Promise<ReadonlySet<string>> {
+    const saved = await Promise.all(changes.map((change) => this.write([writeOf(change, clock)], clock)))
     return new Set(changes.filter((_, place) => saved[place]).map(({ key }) => key))
   }
 
-  /** There is no way to tell another process: it looks. */
-  async tell(): Promise<void> {}
-
-  private async saveOne({ key, before, state }: KeyChange, nowMs: number): Promise<boolean> {
-    const values = valuesOf(rowOf(state, before, nowMs))
-    const sent =
-      before === undefined
-        ? this.client.run(this.text.insert, [bytes(key), ...values])
-        : this.client.run(this.text.update, [...values, bytes(key), before.revision])
-    return (await sent).affected > 0
+  private async saveWhole(changes: readonly KeyChange[], clock: Clock): Promise<ReadonlySet<string>> {
+    const writes = changes.map((change) => writeOf(change, clock))
+    writes.sort((one, other) => Buffer.compare(bytes(one.key), bytes(other.key)))
+    return new Set((await this.write(writes, clock)) ? changes.map(({ key }) => key) : [])
   }
 
-  private async saveWhole(changes: readonly KeyChange[], nowMs: number): Promise<ReadonlySet<string>> {
-    const ordered = [...changes].sort((a, b) => Buffer.compare(bytes(a.key), bytes(b.key)))
-    const values = ordered.flatMap(({ key, before, state }) => {
-      return [bytes(key), ...valuesOf(rowOf(state, before, nowMs))]
-    })
-    const known = ordered.flatMap(({ key, before }): Value[] =>
-      before === undefined ? [] : [bytes(key), before.revision],
-    )
-    await this.client.run(this.text.whole(ordered.length, known.length / 2), [...values, ...known])
-    return new Set(changes.map(({ key }) => key))
+  private async write(writes: readonly KeyWrite[], clock: Clock): Promise<boolean> {
+    const steps = writes.flatMap((write) => this.stepsOf(write, clock))
+    return (await atomically(this.client, this.mariadb, steps)) !== null
+  }
+
+  private stepsOf(write: KeyWrite, { nowMs }: Clock): TxStep[] {
+    const key = bytes(write.key)
+    const { revision, seq, mode, holds, used, waiting, others, joined, closedUntilMs, forgetAtMs, holder } =
+      write
+    const how: Value[] = [orNull(mode?.kind ?? null), permitsOf(mode).limit]
+    const sole = holderValues(holder)
+    const row: TxStep =
+      revision === null
+        ? {
+            text: this.text.insert,
+            values: [
+              key,
+              seq,
+              ...how,
+              holds,
+              used,
+              waiting,
+              others,
+              closedUntilMs,
+              forgetAtMs,
+              ...sole,
+              joined,
+            ],
+          }
+        : {
+            text: this.text.update,
+            values: [
+              seq,
+              ...how,
+              holds,
+              used,
+              waiting,
+              others,
+              joined,
+              closedUntilMs,
+              forgetAtMs,
+              ...sole,
+              key,
+              revision,
+            ],
+            affects: 1,
+          }
+    const ids = (dead: boolean) =>
+      write.gone.filter((one) => one.dead === dead).map(({ id }) => bytes(written(id)))
+    const [alive, dead] = [ids(false), ids(true)]
+    return [
+      row,
+      ...(alive.length > 0
+        ? [{ text: this.text.remove(alive.length, false), values: [key, ...alive], affects: alive.length }]
+        : []),
+      // One that was renewed at the last moment makes all of it begin again.
+      ...(dead.length > 0
+        ? [{ text: this.text.remove(dead.length, true), values: [key, ...dead, nowMs], affects: dead.length }]
+        : []),
+      ...write.put.map((claim) => ({
+        text: this.text.put(claim.isNew),
+        values: claimValues(key, claim, claim.isNew ? joined : null),
+      })),
+    ]
   }
 
   private async onSole(
     claims: readonly Claim[],
     text: ReturnType<typeof keyStatements>['renewSole'],
     changeOf: (claim: Claim) => Value[],
-  ): Promise<Served> {
+  ): Promise<ReadonlyMap<string, Done>> {
     if (claims.length > 1 && !this.mariadb)
       return merged(claims.map((claim) => this.onSole([claim], text, changeOf)))
-    const ordered = [...claims].sort((a, b) => Buffer.compare(bytes(a.key), bytes(b.key)))
-    const holds = ordered.map(({ key, id }) => [bytes(key), bytes(id)] as const)
+    const ordered = inOrder(claims)
+    const holds = ordered.map(({ key, id }) => [bytes(key), bytes(written(id))] as const)
     const changes = ordered.map(changeOf)
     if (ordered.length === 1) {
       const values = [...(changes[0] as Value[]), ...(holds[0] as readonly Value[])]
-      return { done: served(ordered, [(await this.client.run(text.one, values, true)).affected]), look: null }
+      const { affected, insertId } = await this.client.run(text.one, values, true)
+      return served(ordered, [affected > 0 ? Math.max(1, insertId) : 0])
     }
     // Mostly all stand alone and want the same; else every one of them gets a statement.
     if (new Set(changes.map(String)).size === 1) {
       const values = [...(changes[0] as Value[]), ...holds.map(([key]) => key), ...holds.flat()]
       const { rows } = await this.client.run(text.all(ordered.length), values)
-      if (Number(rows[0]?.done) === ordered.length)
-        return { done: served(ordered, Array(ordered.length).fill(1)), look: null }
+      if (Number(rows[0]?.done) === ordered.length) return served(ordered, Array(ordered.length).fill(1))
     }
     const values = changes.flatMap((change, place) => [...change, ...(holds[place] as readonly Value[])])
     const { rows } = await this.client.run(text.each(ordered.length), values)
-    const counts = ordered.map((_, place) => Number(rows[0]?.[`done_${place}`]))
-    return { done: served(ordered, counts), look: null }
+    return served(
+      ordered,
+      ordered.map((_, place) => Number(rows[0]?.[`done_${place}`])),
+    )
   }
 }
 
-/** By key, what a statement said of each claim, unless it was nothing. */
-function served(claims: readonly Claim[], said: readonly number[]): Map<string, number> {
-  const done = new Map<string, number>()
-  for (const [place, { key }] of claims.entries()) if (said[place]) done.set(key, said[place])
+/** By key: 1 for a claim that was served, 2 for one behind which others wait. */
+function served(claims: readonly Claim[], said: readonly number[]): ReadonlyMap<string, Done> {
+  const done = new Map<string, Done>()
+  for (const [place, { key }] of claims.entries())
+    if (said[place]) done.set(key, { seq: 0, contended: said[place] === 2 })
   return done
 }
 
-async function merged(parts: readonly Promise<Served>[]): Promise<Served> {
-  const all = await Promise.all(parts)
-  return { done: new Map(all.flatMap(({ done }) => [...done])), look: null }
+async function merged(
+  parts: readonly Promise<ReadonlyMap<string, Done>>[],
+): Promise<ReadonlyMap<string, Done>> {
+  return new Map((await Promise.all(parts)).flatMap((done) => [...done]))
 }
 
-function valuesOf({ seq, holder, expiresAtMs, state, forgetAtMs }: Omit<KeyRow, 'revision'>): Value[] {
-  return [seq, orNull(holder), expiresAtMs, orNull(state), forgetAtMs]
+/** Rows are locked in the order of their keys, so that nobody waits in a circle. */
+function inOrder(claims: readonly Claim[]): readonly Claim[] {
+  if (claims.length === 1) return claims
+  return [...claims].sort((one, other) => Buffer.compare(bytes(one.key), bytes(other.key)))
 }
 
-function lookOf(found: readonly Row[]): Look<KeyRow> {
-  const rows = new Map<string, KeyRow>()
-  for (const { key, revision, seq, holder, expires_at, state, forget_at } of found) {
-    if (revision === null) continue
-    rows.set(text(key) as string, {
-      revision: Number(revision),
-      seq: Number(seq),
-      holder: text(holder),
-      expiresAtMs: Number(expires_at),
-      state: text(state),
-      forgetAtMs: Number(forget_at),
-    })
-  }
-  return { clock: clockOf(found), rows }
+function textsOf({
+  owner,
+  actor,
+  label,
+  meta,
+  inbox,
+}: Pick<ClaimRow, 'owner' | 'actor' | 'label' | 'meta' | 'inbox'>): Value[] {
+  return [writtenOrNull(owner), writtenOrNull(actor), written(label), writtenOrNull(meta), inbox].map(orNull)
 }
 
-export function clockOf(found: readonly Row[]): Clock {
-  const stampUs = Number(found[0]?.us)
-  return { nowMs: Math.floor(stampUs / 1000), stampUs }
+function freeClaim(claim: Claim, inbox: string | null): Value[] {
+  const { limit, weight } = permitsOf(claim.mode)
+  const head = [bytes(claim.key), bytes(written(claim.id)), claim.ttlMs, neededMs(claim)]
+  return [...head, bytes(claim.mode.kind), limit, weight, ...textsOf({ ...claim, inbox }), claim.lockDelayMs]
 }
 
-export function bytes(value: string): Buffer {
-  return Buffer.from(value)
+function freeOne(claim: Claim, inbox: string | null): Value[] {
+  const { limit, weight } = permitsOf(claim.mode)
+  const head = [bytes(claim.key), bytes(claim.mode.kind), limit, weight, bytes(written(claim.id)), weight]
+  return [...head, ...textsOf({ ...claim, inbox }), claim.ttlMs, claim.lockDelayMs, neededMs(claim)]
 }
 
-export function orNull(value: string | null): Buffer | null {
-  return value === null ? null : bytes(value)
+function holderValues(holder: ClaimRow | null): Value[] {
+  if (holder === null) return [null, 0, 0, null, null, null, null, null, 0, 0, 0]
+  const { id, seq, mode, sinceMs, expiresAtMs, lockDelayMs } = holder
+  return [
+    bytes(written(id)),
+    seq,
+    permitsOf(mode).weight,
+    ...textsOf(holder),
+    sinceMs,
+    expiresAtMs,
+    lockDelayMs,
+  ]
 }
 
-export function text(value: unknown): string | null {
-  return value === null ? null : Buffer.isBuffer(value) ? value.toString() : String(value)
+/** `joined` is how many new waiters the step has, null for a claim that is there already. */
+function claimValues(key: Buffer, claim: ClaimRow, joined: number | null): Value[] {
+  const { id, state, ticket, mode, seq, sinceMs, expiresAtMs, ttlMs, lockDelayMs } = claim
+  const { limit, weight } = permitsOf(mode)
+  const place: Value[] = joined === null ? [ticket] : [ticket, key, joined]
+  const head = [key, bytes(written(id)), bytes(state), ...place, bytes(mode.kind), limit, weight, seq]
+  return [...head, ...textsOf(claim), sinceMs, expiresAtMs, ttlMs, lockDelayMs]
 }

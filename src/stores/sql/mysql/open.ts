@@ -1,14 +1,21 @@
+import { clientMissing, optionalPeer } from '../../../core/optional-peer.ts'
+import { parametersOf } from '../../../core/parameters.ts'
+import { nodeRuntime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
-import { InvalidArgumentError, LockError, StoreError, UnsupportedError } from '../../../errors.ts'
+import { InvalidArgumentError, LockError, unreachable } from '../../../errors.ts'
+import type { AdvisoryStore } from '../advisory/store.ts'
+import { Patience } from '../patience.ts'
+import { connectionsOf } from '../server/connections.ts'
+import { shareStore } from '../server/shared.ts'
+import type { ServerStore } from '../server/store.ts'
 import type { MysqlClient } from './clients/client.ts'
 import { mysql2PoolOf } from './clients/detect.ts'
 import { MariadbClient, type MariadbPool } from './clients/mariadb.ts'
 import { Mysql2Client } from './clients/mysql2.ts'
-import { advisoryOver, type MysqlOptions, storeOver } from './index.ts'
+import type { MysqlOptions } from './index.ts'
+import { advisoryOver, storeOver } from './make.ts'
 
-/** A server that does not answer within this cannot be reached. */
-const CONNECT_MS = 5000
-const CONNECTIONS = 10
+const PARAMETERS = { connections: true, table: true, advisory: true } as const
 
 interface Location {
   readonly host: string
@@ -18,39 +25,79 @@ interface Location {
   readonly database: string
 }
 
+interface Place {
+  readonly location: Location
+  readonly connections: number
+  readonly options: Pick<MysqlOptions, 'table' | 'advisory'>
+}
+
 /** A store over connections of its own: `mysql://user:password@host:3306/database`. */
-export async function openMysql(url: string): Promise<Store> {
-  const { location, options } = locationOf(url)
-  const client = (await openMysql2(location)) ?? (await openMariadb(location))
-  if (client === null) {
-    throw new UnsupportedError('mysql:// needs a client library: npm install mysql2, or npm install mariadb')
+export async function openMysql(url: string, callTimeoutMs?: number): Promise<Store> {
+  const place = locationOf(url)
+  const patience = new Patience(nodeRuntime)
+  if (callTimeoutMs !== undefined) patience.allow(callTimeoutMs)
+  if (place.options.advisory)
+    return prepared(advisoryOver(await openClient(place, patience), place.options, patience), place)
+  return shareStore(`${callTimeoutMs} ${url}`, async () =>
+    prepared(storeOver(await openClient(place, patience), place.options, patience), place),
+  )
+}
+
+/** Makes the tables, or changes those of format 1. Resolves to whether there was anything to do. */
+export async function migrateMysql(url: string): Promise<boolean> {
+  const place = locationOf(url)
+  const patience = new Patience(nodeRuntime)
+  const store = storeOver(await openClient(place, patience), place.options, patience)
+  try {
+    const upgraded = await store.upgrade()
+    await store.prepare()
+    return upgraded || store.madeTables
+  } catch (error) {
+    throw error instanceof LockError ? error : unreachableAt(place, error)
+  } finally {
+    await store.close()
   }
-  const store = options.advisory ? advisoryOver(client, options) : storeOver(client, options)
+}
+
+async function openClient(place: Place, patience: Patience): Promise<MysqlClient> {
+  const client = (await openMysql2(place, patience)) ?? (await openMariadb(place, patience))
+  if (client === null) throw clientMissing('mysql', ['mysql2', 'mariadb'], 'mysql() of holdfast/mysql')
+  return client
+}
+
+async function prepared<S extends AdvisoryStore | ServerStore>(store: S, place: Place): Promise<S> {
   try {
     await store.prepare()
   } catch (error) {
     await store.close()
-    throw error instanceof LockError ? error : unreachable(location, error)
+    throw error instanceof LockError ? error : unreachableAt(place, error)
   }
   return store
 }
 
-async function openMysql2(location: Location): Promise<MysqlClient | null> {
-  const library = await optional(() => import('mysql2/promise'))
-  if (library === null) return null
-  const bounds = { connectionLimit: CONNECTIONS, connectTimeout: CONNECT_MS, enableKeepAlive: true }
-  return new Mysql2Client(mysql2PoolOf(library.createPool({ ...location, ...bounds })), true)
+function unreachableAt({ location }: Place, error: unknown): LockError {
+  return unreachable(`MySQL at ${location.host}:${location.port}`, error)
 }
 
-async function openMariadb(location: Location): Promise<MysqlClient | null> {
-  const library = await optional(() => import('mariadb'))
+async function openMysql2({ location, connections }: Place, patience: Patience): Promise<MysqlClient | null> {
+  const library = await optionalPeer<typeof import('mysql2/promise')>('mysql2/promise')
   if (library === null) return null
-  const bounds = { connectionLimit: CONNECTIONS, connectTimeout: CONNECT_MS, acquireTimeout: CONNECT_MS }
+  const bounds = { connectionLimit: connections, enableKeepAlive: true }
+  return new Mysql2Client(mysql2PoolOf(library.createPool({ ...location, ...bounds })), true, patience)
+}
+
+async function openMariadb(
+  { location, connections }: Place,
+  patience: Patience,
+): Promise<MysqlClient | null> {
+  const library = await optionalPeer<typeof import('mariadb')>('mariadb')
+  if (library === null) return null
+  const bounds = { connectionLimit: connections, connectTimeout: patience.ms, acquireTimeout: patience.ms }
   const pool = library.createPool({ ...location, ...bounds, keepAliveDelay: 1000, minimumIdle: 0 })
-  return new MariadbClient(pool as unknown as MariadbPool, true)
+  return new MariadbClient(pool as unknown as MariadbPool, true, patience)
 }
 
-function locationOf(url: string): { location: Location; options: Pick<MysqlOptions, 'table' | 'advisory'> } {
+function locationOf(url: string): Place {
   let parts: URL
   try {
     parts = new URL(url)
@@ -61,15 +108,8 @@ function locationOf(url: string): { location: Location; options: Pick<MysqlOptio
   const database = decodeURIComponent(parts.pathname.slice(1))
   if (database === '' || database.includes('/'))
     throw new InvalidArgumentError('url', 'must end with the name of a database, such as /locks')
-  for (const name of parts.searchParams.keys())
-    if (name !== 'table' && name !== 'advisory')
-      throw new InvalidArgumentError(
-        'url',
-        `has an unknown setting ${JSON.stringify(name)}: only table and advisory are known`,
-      )
-  const table = parts.searchParams.get('table')
-  const advisory = parts.searchParams.get('advisory')
-  if (advisory !== null && advisory !== 'true' && advisory !== 'false')
+  const { table, advisory, connections } = parametersOf(parts.search, PARAMETERS)
+  if (advisory !== undefined && advisory !== 'true' && advisory !== 'false')
     throw new InvalidArgumentError('url', 'must give as advisory true or false')
   return {
     location: {
@@ -79,25 +119,10 @@ function locationOf(url: string): { location: Location; options: Pick<MysqlOptio
       password: decodeURIComponent(parts.password),
       database,
     },
+    connections: connectionsOf(connections),
     options: {
-      ...(table === null ? {} : { table }),
-      ...(advisory === null ? {} : { advisory: advisory === 'true' }),
+      ...(table !== undefined && { table }),
+      ...(advisory !== undefined && { advisory: advisory === 'true' }),
     },
   }
-}
-
-/** Null when the library is not installed; any other failure to load it is the user's to see. */
-async function optional<T>(load: () => Promise<T>): Promise<T | null> {
-  try {
-    return await load()
-  } catch (error) {
-    const { code } = error as { code?: string }
-    if (code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND') return null
-    throw error
-  }
-}
-
-function unreachable({ host, port }: Location, cause: unknown): StoreError {
-  const why = cause instanceof Error ? cause.message || cause.name : String(cause)
-  return new StoreError(`MySQL at ${host}:${port} cannot be reached: ${why}`, { cause })
 }

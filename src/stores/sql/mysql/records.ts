@@ -2,8 +2,9 @@ import type { Clock } from '../../../model/index.ts'
 import type { TableNames } from '../server/names.ts'
 import { recordRowOf } from '../server/rows.ts'
 import type { Change, Found, Look, Proof, RecordRow, RecordTable } from '../server/tables.ts'
+import { written } from '../server/texts.ts'
 import type { MysqlClient, Value } from './clients/client.ts'
-import { bytes, clockOf, orNull, text } from './keys.ts'
+import { bytes, clockOf, orNull, text } from './rows.ts'
 import { recordStatements } from './statements.ts'
 
 type RecordChange = Change<RecordRow, Found>
@@ -57,17 +58,15 @@ export class MysqlRecords implements RecordTable {
   ): Promise<boolean> {
     const { version, value, expiresAtMs, forgetAtMs } = recordRowOf(state, clock)
     const values: Value[] = [version, orNull(value), expiresAtMs, forgetAtMs]
-    const proven: Value[] = proof === null ? [] : [bytes(proof.key), proof.revision, proof.untilMs]
-    const held = proof !== null
-    const sent =
-      before === undefined
-        ? this.client.run(held ? this.text.insertHeld : this.text.insert, [bytes(key), ...values, ...proven])
-        : this.client.run(held ? this.text.updateHeld : this.text.update, [
-            ...proven,
-            ...values,
-            bytes(key),
-            before.revision,
-          ])
-    return (await sent).affected > 0
+    const proven: Value[] = proof === null ? [] : [bytes(proof.key), bytes(written(proof.id))]
+    const send = async (insert: string, update: string) => {
+      const { affected } = await (before === undefined
+        ? this.client.run(insert, [bytes(key), ...values, ...proven])
+        : this.client.run(update, [...proven, ...values, bytes(key), before.revision]))
+      return affected > 0
+    }
+    if (proof === null) return send(this.text.insert, this.text.update)
+    const { insertHeld, updateHeld } = this.text
+    return (await send(insertHeld.sole, updateHeld.sole)) || (await send(insertHeld.other, updateHeld.other))
   }
 }

@@ -3,6 +3,7 @@ import type { Connection, Seen, SessionServer, Step } from '../advisory/connecti
 import { digestOf } from '../advisory/digest.ts'
 import { pooled } from '../advisory/pooled.ts'
 import { sessionTraits } from '../advisory/traits.ts'
+import type { Patience } from '../patience.ts'
 import type { PostgresClient, PostgresSession, Row } from './clients/client.ts'
 
 export const ADVISORY_TRAITS = sessionTraits(
@@ -40,22 +41,17 @@ export class PostgresSessions implements SessionServer {
   readonly traits = ADVISORY_TRAITS
   readonly nameOf = numberOf
   private readonly client: PostgresClient
+  private readonly patience: Patience
 
-  constructor(client: PostgresClient) {
+  constructor(client: PostgresClient, patience: Patience) {
     this.client = client
+    this.patience = patience
   }
 
   async open(lost: () => void): Promise<Connection> {
     const session = await this.client.session({ lost })
     try {
-      const pid = await pidOf(session)
-      // A server tells a client the number of its process; a pooler makes one up.
-      if (session.pid !== pid) await this.refusePooler(session, pid)
-      const settings = Object.entries(KEEP_ALIVE).map(
-        ([name, value]) => `set_config('${name}', '${value}', false)`,
-      )
-      await session.query(`SELECT ${settings.join(', ')}`, [])
-      return new PostgresConnection(session, pid)
+      return await this.patience.bound(this.prepare(session), ignore)
     } catch (error) {
       await session.close()
       throw error
@@ -64,6 +60,17 @@ export class PostgresSessions implements SessionServer {
 
   close(): Promise<void> {
     return this.client.close()
+  }
+
+  private async prepare(session: PostgresSession): Promise<Connection> {
+    const pid = await pidOf(session)
+    // A server tells a client the number of its process; a pooler makes one up.
+    if (session.pid !== pid) await this.refusePooler(session, pid)
+    const settings = Object.entries(KEEP_ALIVE).map(
+      ([name, value]) => `set_config('${name}', '${value}', false)`,
+    )
+    await session.query(`SELECT ${settings.join(', ')}`, [])
+    return new PostgresConnection(session, pid)
   }
 
   /** In transaction mode a second connection, as soon as it needs one, gets the backend that the first had just now. */
@@ -145,6 +152,8 @@ function done(row: Row): boolean {
   if (row.done === null) throw pooled('a pooler in transaction mode stands before the server')
   return row.done === true
 }
+
+function ignore(): void {}
 
 async function pidOf(session: PostgresSession): Promise<number> {
   const [row] = await session.query('SELECT pg_backend_pid() AS pid', [])

@@ -1,6 +1,6 @@
 import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
-import { refuseNewer } from '../format.ts'
+import { requireFormat, requireUnused } from '../server/format.ts'
 import type { TableNames } from '../server/names.ts'
 import type { Database, Setback } from '../server/tables.ts'
 import type { PostgresClient } from './clients/client.ts'
@@ -8,8 +8,9 @@ import { endForeign, inspect, overdue } from './inspection.ts'
 import { claimIn } from './joint.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresRecords } from './records.ts'
-import { guardedSchema } from './schema.ts'
-import { cleanStatement } from './statements.ts'
+import { clockOf } from './rows.ts'
+import { guardedSchema, upgradeOf } from './schema.ts'
+import { cleanStatements, staleStatement } from './statements.ts'
 
 /** What PostgreSQL's codes say about a statement that certainly did nothing. */
 const SETBACKS: Readonly<Record<string, Setback>> = {
@@ -17,9 +18,8 @@ const SETBACKS: Readonly<Record<string, Setback>> = {
   '40P01': 'conflict',
   // The division by which a group of changes is taken back.
   '22012': 'conflict',
-  // A state that the server cannot take apart by itself, because a text in it has U+0000 or half a character.
-  '22P05': 'conflict',
-  '22P02': 'conflict',
+  // A claim that joined the queue at the same moment through another call.
+  '23505': 'conflict',
   '55P03': 'locked',
   '42P01': 'missing',
 }
@@ -38,16 +38,43 @@ export class PostgresDatabase implements Database {
   }
 
   /** Tables that are there are not made, so that a user who may not make any can use them. */
-  async prepare(): Promise<void> {
-    const format = (await this.format()) ?? (await this.make())
-    refuseNewer(format, 'locks')
+  async prepare(): Promise<boolean> {
+    const found = await this.format()
+    requireFormat(found ?? (await this.make()))
+    // Removes nothing, but a server that is read-only refuses it.
+    await this.client.run(`DELETE FROM ${this.names.keys} WHERE false`, [])
+    return found === null
   }
 
   async clean(): Promise<number> {
     let removed = 0
-    for (const table of [this.names.keys, this.names.records])
-      removed += (await this.client.run(cleanStatement(table), [])).length
+    for (const statement of cleanStatements(this.names))
+      removed += (await this.client.run(statement, [])).length
     return removed
+  }
+
+  async stale(): Promise<readonly string[]> {
+    return (await this.client.run(staleStatement(this.names.keys), [])).map(({ key }) => key as string)
+  }
+
+  async upgrade(): Promise<boolean> {
+    if ((await this.format()) !== 1) return false
+    const found = await this.client.run(
+      `SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us, key, holder, expires_at, state
+        FROM ${this.names.keys} WHERE state IS NOT NULL`,
+      [],
+    )
+    const rows = found.map(({ key, holder, expires_at, state }) => {
+      return {
+        key: key as string,
+        holder: holder as string | null,
+        expiresAtMs: Number(expires_at),
+        state: state as string,
+      }
+    })
+    requireUnused(rows, clockOf(found).nowMs)
+    await this.client.script(`BEGIN; ${upgradeOf(this.names)} COMMIT`)
+    return true
   }
 
   overdue(forMs: number) {
@@ -72,8 +99,15 @@ export class PostgresDatabase implements Database {
   }
 
   private async make(): Promise<number> {
-    await this.client.script(guardedSchema(this.names))
-    return (await this.format()) ?? 0
+    try {
+      await this.client.script(guardedSchema(this.names))
+      return (await this.format()) ?? 0
+    } catch (error) {
+      // Above READ COMMITTED, a transaction that waited for another one to make them cannot see them.
+      const found = this.reasonOf(error) === 'conflict' ? await this.format() : null
+      if (found === null) throw error
+      return found
+    }
   }
 
   private async format(): Promise<number | null> {

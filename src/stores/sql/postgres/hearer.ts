@@ -1,10 +1,11 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
+import type { Patience } from '../patience.ts'
 import type { PostgresClient, PostgresSession } from './clients/client.ts'
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2000
 /** A connection that says nothing for that long is asked whether it is still there. */
-const CHECK_MS = 15_000
+const CHECK_MS = 3000
 
 export interface Hearing {
   message(payload: string): void
@@ -19,16 +20,24 @@ export class Hearer {
   private readonly channel: string
   private readonly hearing: Hearing
   private readonly runtime: Runtime
+  private readonly patience: Patience
   private session: PostgresSession | null = null
   private timer: Timer | null = null
   private pauseMs = FIRST_PAUSE_MS
   private closed = false
 
-  constructor(client: PostgresClient, channel: string, hearing: Hearing, runtime: Runtime) {
+  constructor(
+    client: PostgresClient,
+    channel: string,
+    hearing: Hearing,
+    runtime: Runtime,
+    patience: Patience,
+  ) {
     this.client = client
     this.channel = channel
     this.hearing = hearing
     this.runtime = runtime
+    this.patience = patience
     void this.connect()
   }
 
@@ -55,7 +64,7 @@ export class Hearer {
         },
       })
       // The name is ours: letters, digits, and a colon that has to be quoted.
-      if (!this.closed) await session.query(`LISTEN "${this.channel}"`, [])
+      if (!this.closed) await this.ask(session, `LISTEN "${this.channel}"`)
     } catch {
       isLost = true
     }
@@ -74,12 +83,9 @@ export class Hearer {
   private check(session: PostgresSession): void {
     this.timer = this.runtime.setTimer(
       () => {
-        this.timer = this.runtime.setTimer(() => this.lost(session), CHECK_MS, true)
-        session.query('SELECT 1', []).then(
+        this.ask(session, 'SELECT 1').then(
           () => {
-            if (this.session !== session) return
-            this.timer?.clear()
-            this.check(session)
+            if (this.session === session) this.check(session)
           },
           () => this.lost(session),
         )
@@ -87,6 +93,11 @@ export class Hearer {
       CHECK_MS,
       true,
     )
+  }
+
+  /** Whoever gets no answer ends the session. */
+  private ask(session: PostgresSession, text: string): Promise<unknown> {
+    return this.patience.bound(session.query(text, []), ignore)
   }
 
   private lost(session: PostgresSession | null): void {

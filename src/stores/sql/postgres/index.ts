@@ -1,17 +1,11 @@
-import { show } from '../../../core/durations.ts'
-import { nodeRuntime, type Runtime } from '../../../core/runtime.ts'
+import { checkFlag, checkOptions, checkRuntime, type Known } from '../../../core/check.ts'
+import type { Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
-import { InvalidArgumentError } from '../../../errors.ts'
-import { AdvisoryStore } from '../advisory/store.ts'
+import { Patience } from '../patience.ts'
 import { tableNames } from '../server/names.ts'
-import { ServerStore } from '../server/store.ts'
-import { PostgresSessions } from './advisory.ts'
-import type { PostgresClient } from './clients/client.ts'
 import { type AnyPostgresClient, adapterOf } from './clients/detect.ts'
-import { PostgresDatabase } from './database.ts'
-import { PostgresPush } from './push.ts'
+import { advisoryOver, storeOver } from './make.ts'
 import { schemaOf } from './schema.ts'
-import { traitsOf } from './traits.ts'
 
 export type { AnyPostgresClient }
 
@@ -36,6 +30,14 @@ export interface PostgresOptions {
   readonly runtime?: Runtime
 }
 
+const OPTIONS: Known<PostgresOptions> = {
+  table: true,
+  durability: true,
+  listen: true,
+  advisory: true,
+  runtime: true,
+}
+
 /**
  * A store in a PostgreSQL database, through the pool you already have: a `Pool` of `pg` or the function of `postgres`. It
  * stays yours. The store opens one more connection like it, on which it listens, and closes that one; with `postgres` also those
@@ -44,41 +46,16 @@ export interface PostgresOptions {
  * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
  */
 export function postgres(client: AnyPostgresClient, options: PostgresOptions = {}): Store {
-  const { listen, advisory = false } = options
-  const sender = adapterOf(client, 'client')
-  if (typeof advisory !== 'boolean')
-    throw new InvalidArgumentError('advisory', `must be true or false, not ${show(advisory)}`)
-  if (advisory) return advisoryOver(sender, options)
-  const listener = listen === false ? null : listen === undefined ? sender : adapterOf(listen, 'listen')
-  return storeOver(sender, listener, options)
+  const { listen, advisory } = checkOptions('options', options, OPTIONS)
+  const patience = new Patience(checkRuntime(options.runtime))
+  const sender = adapterOf(client, 'client', patience)
+  if (checkFlag('advisory', advisory, false)) return advisoryOver(sender, options, patience)
+  const listener =
+    listen === false ? null : listen === undefined ? sender : adapterOf(listen, 'listen', patience)
+  return storeOver(sender, listener, options, patience)
 }
 
 /** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */
 export function migration(table = 'holdfast'): string {
   return schemaOf(tableNames(table, '"'))
-}
-
-/** What only a table needs is refused, so that nobody believes it to be in force. */
-export function advisoryOver(client: PostgresClient, options: PostgresOptions): AdvisoryStore {
-  for (const name of ['table', 'durability', 'listen'] as const)
-    if (options[name] !== undefined) throw new InvalidArgumentError(name, 'means nothing for advisory locks')
-  return new AdvisoryStore(new PostgresSessions(client), options.runtime ?? nodeRuntime)
-}
-
-export function storeOver(
-  client: PostgresClient,
-  listener: PostgresClient | null,
-  options: PostgresOptions,
-): ServerStore {
-  const { table = 'holdfast', durability = 'full', runtime = nodeRuntime } = options
-  if (durability !== 'full' && durability !== 'relaxed')
-    throw new InvalidArgumentError('durability', `must be 'full' or 'relaxed', not ${show(durability)}`)
-  const relaxed = durability === 'relaxed'
-  return new ServerStore({
-    traits: traitsOf(listener === null ? 'poll' : 'push', relaxed),
-    database: new PostgresDatabase(client, tableNames(table, '"'), relaxed),
-    push: listener === null ? null : new PostgresPush(client, listener, runtime),
-    runtime,
-    close: () => client.close(),
-  })
 }

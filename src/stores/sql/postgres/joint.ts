@@ -15,13 +15,12 @@ interface Shape {
   readonly release?: unknown
 }
 
-/** The row that was read, unless somebody has it or has changed it. */
+/** The row, unless somebody has it: as it was read, or free all the same, as one that this transaction has taken before. */
 export function claimIn({ keys }: TableNames, tx: object): JointClaim {
   const run = runnerOf(tx as Shape)
   const claim = `WITH t AS MATERIALIZED (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us)
-    UPDATE ${keys} k SET revision = k.revision + 1, seq = greatest(k.seq + 1, t.us), holder = NULL, expires_at = 0,
-      state = NULL, forget_at = greatest(k.forget_at, t.us / 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
-    FROM t WHERE k.key = (SELECT key FROM ${keys} WHERE key = $1 AND revision = $2 FOR UPDATE SKIP LOCKED)
+    UPDATE ${keys} k SET revision = k.revision + 1, seq = greatest(k.seq + 1, t.us), forget_at = greatest(k.forget_at, t.us / 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
+    FROM t WHERE k.key = (SELECT key FROM ${keys} WHERE key = $1 AND holder IS NULL AND others = 0 AND revision >= $2 FOR UPDATE SKIP LOCKED)
     RETURNING k.seq`
   // Above READ COMMITTED a transaction sees everything as it was at its first statement, also this row.
   const look = `SELECT current_setting('transaction_isolation') IN ('repeatable read', 'serializable') AS frozen,

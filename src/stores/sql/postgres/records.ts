@@ -2,8 +2,9 @@ import type { Clock } from '../../../model/index.ts'
 import type { TableNames } from '../server/names.ts'
 import { recordRowOf } from '../server/rows.ts'
 import type { Change, Found, Look, Proof, RecordRow, RecordTable } from '../server/tables.ts'
+import { written } from '../server/texts.ts'
 import type { PostgresClient } from './clients/client.ts'
-import { clockOf } from './keys.ts'
+import { clockOf } from './rows.ts'
 import { recordStatements } from './statements.ts'
 
 type RecordChange = Change<RecordRow, Found>
@@ -40,8 +41,8 @@ export class PostgresRecords implements RecordTable {
   /** Nobody is told of a record. */
   async tell(): Promise<void> {}
 
-  async saveHeld(change: RecordChange, clock: Clock, { key, revision, untilMs }: Proof): Promise<boolean> {
-    const values = [...valuesOf([change], clock), key, revision, untilMs]
+  async saveHeld(change: RecordChange, clock: Clock, { key, id }: Proof): Promise<boolean> {
+    const values = [...valuesOf([change], clock), key, written(id)]
     return (await this.client.run(this.text.save(true), values)).length > 0
   }
 }

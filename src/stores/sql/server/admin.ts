@@ -1,10 +1,17 @@
 import type { Fact, InspectOptions, Remains } from '../../../core/facts.ts'
 import type { Admin } from '../../../core/store.ts'
-import { type Clock, type EvictAnswer, isInUse, type KeyView, step, viewOf } from '../../../model/index.ts'
+import {
+  type Clock,
+  EMPTY,
+  type EvictAnswer,
+  isInUse,
+  type KeyView,
+  step,
+  viewOf,
+} from '../../../model/index.ts'
 import type { Inspection } from './inspection.ts'
-import { stateOf } from './rows.ts'
 import { RULES } from './rules.ts'
-import type { KeyRow, KeyTable } from './tables.ts'
+import type { KeyTable, Seen } from './tables.ts'
 
 const KEYS_PER_PAGE = 500
 
@@ -28,7 +35,7 @@ export class ServerAdmin implements Admin {
 
   async read(key: string): Promise<KeyView> {
     await this.ready()
-    const { clock, rows } = await this.keys.look([key])
+    const { clock, rows } = await this.keys.look([key], [{ key, ids: [], owners: [], heads: Infinity }])
     return view(key, rows.get(key), clock)
   }
 
@@ -57,6 +64,6 @@ export class ServerAdmin implements Admin {
 }
 
 /** The key as it will be when its time has been counted, which only a claimant writes down. */
-function view(key: string, row: KeyRow | undefined, clock: Clock): KeyView {
-  return viewOf(key, step(stateOf(key, row), { kind: 'tick' }, clock, RULES).state, clock.nowMs)
+function view(key: string, seen: Seen | undefined, clock: Clock): KeyView {
+  return viewOf(key, step(seen?.state ?? EMPTY, { kind: 'tick' }, clock, RULES).state, clock.nowMs)
 }

@@ -1,34 +1,52 @@
+import { ROWS_PER_CLEANING } from './rules.ts'
 import type { Database } from './tables.ts'
 
 /** More rows may go than can have come, so the tables shrink to what has to be remembered. */
-const CALLS_PER_STEP = 25
-/** After a step that found nothing. */
-const CALLS_PER_LOOK = 250
+const ROWS_PER_KEY = 2
+/** For so many keys nobody looks again after a step that found nothing. */
+const KEYS_PER_LOOK = 250
 
-/** Removes what need not be remembered any more, a few rows after every few calls, beside the calls themselves. */
+/** Removes what need not be remembered any more, in proportion to the keys that are used, beside the calls themselves. */
 export class Cleaner {
   private readonly database: Database
-  private callsLeft = CALLS_PER_STEP
+  /** Drops the dead claims of a key. */
+  private readonly passTime: (key: string) => Promise<unknown>
+  /** How many rows may be removed for the keys that came. */
+  private due = 0
   private running: Promise<void> | null = null
+  private closed = false
 
-  constructor(database: Database) {
+  constructor(database: Database, passTime: (key: string) => Promise<unknown>) {
     this.database = database
+    this.passTime = passTime
   }
 
-  /** Called for every call that may write. */
-  count(): void {
-    if (--this.callsLeft > 0 || this.running !== null) return
-    this.running = this.step()
+  /** Called for every call that may write, with the number of its keys. */
+  count(keys: number): void {
+    this.due += keys * ROWS_PER_KEY
+    if (this.due < ROWS_PER_CLEANING || this.running !== null) return
+    this.running = this.run().finally(() => {
+      this.running = null
+    })
   }
 
   async close(): Promise<void> {
+    this.closed = true
     await this.running
   }
 
-  /** One that fails is made up for by the next. */
-  private async step(): Promise<void> {
-    const removed = await this.database.clean().catch(() => 0)
-    this.callsLeft = removed > 0 ? CALLS_PER_STEP : CALLS_PER_LOOK
-    this.running = null
+  /** A key goes with its last claim, so that claims of which no more was heard go first. */
+  private async step(): Promise<number> {
+    for (const key of await this.database.stale()) await this.passTime(key)
+    return this.database.clean()
+  }
+
+  /** A step that fails is made up for by a later one. */
+  private async run(): Promise<void> {
+    while (this.due >= ROWS_PER_CLEANING && !this.closed) {
+      const removed = await this.step().catch(() => 0)
+      if (removed === 0) this.due = ROWS_PER_CLEANING - KEYS_PER_LOOK * ROWS_PER_KEY
+      else this.due -= ROWS_PER_CLEANING
+    }
   }
 }

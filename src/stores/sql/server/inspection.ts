@@ -1,14 +1,12 @@
 import type { Fact, InspectOptions, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { type EvictAnswer, lastLifeMs } from '../../../model/index.ts'
-import { stateOf } from './rows.ts'
 import type { Database } from './tables.ts'
+import { NOBODY } from './tasks.ts'
 
 const KEYS_PER_PAGE = 500
 /** How many small steps of clean-up are made before the answer is given. */
 const STEPS = 20
-/** A token that no hold has: to evict it counts the time of a key, and no more. */
-const NOBODY = 0n
 
 /** What an operator should know about the server, and the rows that nobody needs. */
 export class Inspection {
@@ -31,8 +29,8 @@ export class Inspection {
       if (count > 0) yield orphan(table, ROWS, count, null)
     for (let after: string | null = null; ; ) {
       const { clock, rows } = await this.database.keys.page('', after, KEYS_PER_PAGE)
-      for (const [key, row] of rows) {
-        const endedMs = lastLifeMs(stateOf(key, row))
+      for (const [key, { state }] of rows) {
+        const endedMs = lastLifeMs(state)
         if (endedMs !== null && clock.nowMs - endedMs > deadForMs)
           yield orphan(key, 'a lock whose holders and waiters are all dead', 1, clock.nowMs - endedMs)
       }

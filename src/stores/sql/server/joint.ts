@@ -1,8 +1,9 @@
 import type { Transactions } from '../../../core/store.ts'
 import { type Clock, EMPTY, type KeyState, step } from '../../../model/index.ts'
-import { stateOf } from './rows.ts'
+import type { ServerAdmin } from './admin.ts'
 import { RULES } from './rules.ts'
-import type { Database, KeyRow } from './tables.ts'
+import type { Database, Seen } from './tables.ts'
+import { NOBODY } from './tasks.ts'
 
 type Taken = Awaited<ReturnType<Transactions['take']>>
 
@@ -13,19 +14,28 @@ type Taken = Awaited<ReturnType<Transactions['take']>>
 export class JointTransactions implements Transactions {
   private readonly database: Database
   private readonly ready: () => Promise<void>
+  private readonly evict: ServerAdmin['evict']
 
-  constructor(database: Database, ready: () => Promise<void>) {
+  constructor(database: Database, ready: () => Promise<void>, evict: ServerAdmin['evict']) {
     this.database = database
     this.ready = ready
+    this.evict = evict
   }
 
   async take(tx: object, key: string, insideMs: number): Promise<Taken> {
     const claim = this.database.claimIn(tx)
     await this.ready()
-    const { clock, row } = await this.find(key)
-    const { state } = step(stateOf(key, row), { kind: 'tick' }, clock, RULES)
+    let { clock, seen } = await this.find(key)
+    const { state } = step(seen?.state ?? EMPTY, { kind: 'tick' }, clock, RULES)
     const blocked = blockedBy(state, clock)
-    if (blocked !== null || row === undefined) return blocked ?? BUSY
+    if (blocked !== null || seen === undefined) return blocked ?? BUSY
+    if (seen.row.holder !== null || seen.row.others > 0) {
+      // All of them are dead. They go beforehand, so that the transaction changes this one row.
+      await this.evict(key, NOBODY, false)
+      ;({ clock, seen } = await this.find(key))
+      if (seen === undefined) return BUSY
+    }
+    const { row } = seen
     const seq = await claim.take(key, row)
     if (seq !== null) return { kind: 'granted', seq }
     if (insideMs > 0) await claim.wait(key, insideMs)
@@ -33,10 +43,10 @@ export class JointTransactions implements Transactions {
   }
 
   /** A row that is made by the transaction itself would be waited for by everybody else who makes it. */
-  private async find(key: string): Promise<{ clock: Clock; row: KeyRow | undefined }> {
+  private async find(key: string): Promise<{ clock: Clock; seen: Seen | undefined }> {
     const { keys } = this.database
     const found = await keys.look([key])
-    if (found.rows.has(key)) return { clock: found.clock, row: found.rows.get(key) }
+    if (found.rows.has(key)) return { clock: found.clock, seen: found.rows.get(key) }
     const { nowMs } = found.clock
     const state: KeyState = { ...EMPTY, seqKeptUntilMs: nowMs + RULES.keepSeqMs }
     const made = keys.save([{ key, before: undefined, state }], found.clock, { letters: [], whole: false })
@@ -44,7 +54,7 @@ export class JointTransactions implements Transactions {
       if (this.database.reasonOf(error) === null) throw error
     })
     const again = await keys.look([key])
-    return { clock: again.clock, row: again.rows.get(key) }
+    return { clock: again.clock, seen: again.rows.get(key) }
   }
 }
 

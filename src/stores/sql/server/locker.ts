@@ -2,6 +2,7 @@ import type { Runtime } from '../../../core/runtime.ts'
 import {
   type Claim,
   type ClaimAnswer,
+  EMPTY,
   type KeyLetter,
   type KeyState,
   SPARE_TOKENS,
@@ -9,10 +10,9 @@ import {
 } from '../../../model/index.ts'
 import { Crowd } from '../crowd.ts'
 import { Rounds } from './rounds.ts'
-import { stateOf } from './rows.ts'
 import { KEYS_PER_STATEMENT } from './rules.ts'
 import { Swap } from './swap.ts'
-import type { Database, KeyRow, KeyTable, Served } from './tables.ts'
+import type { Database, Done, KeyTable, Seen } from './tables.ts'
 import { isPatient, isPlain, type LockTask } from './tasks.ts'
 
 /** A task with its keys at hand, for the rounds. */
@@ -26,7 +26,7 @@ type Way = (typeof WAYS)[number]
 
 const WAYS = ['claim', 'renew', 'release', 'join', 'model'] as const
 
-type Fast = (claims: readonly Claim[]) => Promise<Served>
+type Fast = (claims: readonly Claim[]) => Promise<ReadonlyMap<string, Done>>
 
 /**
  * Carries tasks out: what one statement can decide by itself goes in one statement, for all of a tick; for the rest the
@@ -35,7 +35,7 @@ type Fast = (claims: readonly Claim[]) => Promise<Served>
 export class Locker {
   private readonly table: KeyTable
   private readonly reasonOf: Database['reasonOf']
-  private readonly swap: Swap<KeyRow, KeyState>
+  private readonly swap: Swap<Seen, KeyState>
   private readonly crowd = new Crowd()
   private readonly rounds = new Rounds<Entry>((entries) => this.start(entries))
   private readonly inbox: () => string | null
@@ -49,7 +49,7 @@ export class Locker {
     this.table = keys
     this.reasonOf = reasonOf
     this.inbox = inbox
-    this.swap = new Swap(keys, stateOf, reasonOf, runtime, {
+    this.swap = new Swap(keys, (_, seen) => seen?.state ?? EMPTY, reasonOf, runtime, {
       isOwn: (letter) => letter.inbox === inbox(),
       deliver,
     })
@@ -87,11 +87,9 @@ export class Locker {
       case 'release':
         return this.inParts(entries, (claims) => table.releaseSole(claims))
       case 'join':
-        return entries.map((entry) =>
-          this.serve([entry], ([claim]) => table.joinLine!(claim as Claim, this.inbox()), stand),
-        )
+        return entries.map((entry) => this.join(entry))
       case 'model':
-        return entries.length > 0 ? [this.model(entries, null)] : []
+        return entries.length > 0 ? [this.model(entries)] : []
     }
   }
 
@@ -99,7 +97,7 @@ export class Locker {
     if (kind === 'evict') return 'model'
     if (kind !== 'claim') return kind
     const claim = claims[0] as Claim
-    if (this.crowd.has(claim.key)) return this.table.joinLine && isPatient(claim) ? 'join' : 'model'
+    if (this.crowd.has(claim.key)) return isPatient(claim) ? 'join' : 'model'
     return isPlain(claim) ? 'claim' : 'model'
   }
 
@@ -111,28 +109,41 @@ export class Locker {
     return running
   }
 
-  private async serve(
-    entries: readonly Entry[],
-    fast: Fast,
-    settle: (lock: LockTask, seq: number, served: Served) => void = answer,
-  ): Promise<readonly Entry[]> {
-    let served: Served
+  private async serve(entries: readonly Entry[], fast: Fast): Promise<readonly Entry[]> {
+    let done: ReadonlyMap<string, Done>
     try {
-      served = await fast(entries.map(({ lock }) => lock.claims[0] as Claim))
+      done = await fast(entries.map(({ lock }) => lock.claims[0] as Claim))
     } catch (error) {
-      const reason = this.reasonOf(error)
-      if (reason === 'locked' && entries.length === 1) return this.blocked(entries, error)
-      // The statement did nothing, so the other way is open; a row that is locked is met there by itself.
-      if (reason !== null) return this.model(entries, null)
-      for (const { lock } of entries) lock.task.failed(error)
-      return entries
+      return this.without(entries, error)
     }
     const others = entries.filter(({ keys, lock }) => {
-      const seq = served.done.get(keys[0] as string)
-      if (seq !== undefined) settle(lock, seq, served)
-      return seq === undefined
+      const served = done.get(keys[0] as string)
+      if (served !== undefined) answer(lock, served)
+      return served === undefined
     })
-    if (others.length > 0) await this.model(others, served.look)
+    if (others.length > 0) await this.model(others)
+    return entries
+  }
+
+  private async join(entry: Entry): Promise<readonly Entry[]> {
+    let answer: ClaimAnswer | null
+    try {
+      answer = await this.table.join(entry.lock.claims[0] as Claim, this.inbox())
+    } catch (error) {
+      return this.without([entry], error)
+    }
+    if (answer === null) return this.model([entry])
+    if (entry.lock.kind === 'claim') entry.lock.task.served([answer])
+    return [entry]
+  }
+
+  /** After a statement that failed. */
+  private async without(entries: readonly Entry[], error: unknown): Promise<readonly Entry[]> {
+    const reason = this.reasonOf(error)
+    if (reason === 'locked' && entries.length === 1) return this.blocked(entries, error)
+    // The statement did nothing, so the other way is open; a row that is locked is met there by itself.
+    if (reason !== null) return this.model(entries)
+    for (const { lock } of entries) lock.task.failed(error)
     return entries
   }
 
@@ -147,30 +158,19 @@ export class Locker {
     return entries
   }
 
-  private async model(entries: readonly Entry[], look: Served['look']): Promise<readonly Entry[]> {
-    await this.swap.run(
-      entries.map(({ lock }) => lock.task),
-      look,
-    )
+  private async model(entries: readonly Entry[]): Promise<readonly Entry[]> {
+    await this.swap.run(entries.map(({ lock }) => lock.task))
     return entries
   }
 }
 
-function answer({ kind, task, claims }: LockTask, seq: number): void {
+function answer({ kind, task, claims }: LockTask, { seq, contended }: Done): void {
   if (kind === 'claim') {
     const spare = claims[0]?.owner === null ? SPARE_TOKENS : 0
-    task.served([{ kind: 'granted', token: tokenOf(seq), spare, contended: false }])
+    task.served([{ kind: 'granted', token: tokenOf(seq), spare, contended }])
   } else if (kind === 'renew') {
-    task.served([{ kind: 'renewed', contended: false }])
+    task.served([{ kind: 'renewed', contended }])
   } else if (kind === 'release') {
     task.served([{ kind: 'released' }])
   }
-}
-
-/** The model finds the claim in its place, and answers from there; nothing has to be written any more. */
-function stand({ task, claims }: LockTask, _: number, { look }: Served): void {
-  const { key } = claims[0] as Claim
-  const { rows, clock } = look as NonNullable<Served['look']>
-  task.play({ get: () => stateOf(key, rows.get(key)), put: () => {} }, clock)
-  task.done()
 }

@@ -4,11 +4,14 @@ import { InvalidArgumentError } from '../../../errors.ts'
 /** The names of the tables as they stand in statements: quoted, and made only of what was looked at. */
 export interface TableNames {
   readonly keys: string
+  readonly claims: string
   readonly records: string
   readonly meta: string
   /** An index is made in the schema of its table, so it is named without one. */
-  readonly index: (of: 'keys' | 'records') => string
+  readonly index: (of: Index) => string
 }
+
+export type Index = 'keys_forget' | 'records_forget' | 'claims_queue' | 'claims_expiry' | 'claims_owner'
 
 const WORD = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
 
@@ -24,8 +27,9 @@ export function tableNames(table: string, quote: '"' | '`'): TableNames {
   const name = (end: string) => `${schema}${quote}${last}_${end}${quote}`
   return {
     keys: name('keys'),
+    claims: name('claims'),
     records: name('records'),
     meta: name('meta'),
-    index: (of) => `${quote}${last}_${of}_forget${quote}`,
+    index: (of) => `${quote}${last}_${of}${quote}`,
   }
 }

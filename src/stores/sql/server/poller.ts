@@ -1,19 +1,21 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { StoreNotice } from '../../../core/store.ts'
-import { type KeyState, SPARE_TOKENS, tokenOf } from '../../../model/index.ts'
-import { stateOf } from './rows.ts'
-import { KEYS_PER_STATEMENT } from './rules.ts'
-import type { KeyTable } from './tables.ts'
-import type { Place, Waiting } from './waiting.ts'
+import { SPARE_TOKENS, tokenOf } from '../../../model/index.ts'
+import { positionOfTicket } from './excerpts.ts'
+import { CLAIMS_PER_LOOK } from './rules.ts'
+import { type KeyTable, type Place, placeName } from './tables.ts'
+import type { Waiter, Waiting } from './waiting.ts'
 
 const SHORTEST_MS = 5
 const LONGEST_MS = 500
-/** Who has waited for a second can wait for another fortieth of it. */
-const SHARE_OF_WAIT = 1 / 40
+/** A waiter looks so much earlier than the pace of its queue lets it expect its turn. */
+const SHARE_OF_TURN = 1 / 3
+/** The next in a queue that has not moved for a second can wait for another fortieth of it. */
+const SHARE_OF_STANDSTILL = 1 / 40
 
 /**
- * Looks after the claims of this process that wait, where nobody tells them: one statement for all of them, the more often
- * the nearer they are to their turn and the shorter they have waited.
+ * Looks after the claims of this process that wait, where nobody tells them: one statement that writes nothing for all of them. The first
+ * of a queue look often; the others as seldom as the pace of the queue lets them.
  */
 export class Poller {
   private readonly table: KeyTable
@@ -41,9 +43,9 @@ export class Poller {
     if (!this.on || this.looking) return
     const nowMs = this.runtime.nowMs()
     let soonestMs = Number.POSITIVE_INFINITY
-    for (const place of this.waiting.places.values()) {
-      place.lookAtMs ??= nowMs + this.delayMs(place, nowMs)
-      soonestMs = Math.min(soonestMs, place.lookAtMs)
+    for (const waiter of this.waiting.waiters.values()) {
+      waiter.lookAtMs ??= nowMs + this.delayMs(waiter, nowMs)
+      soonestMs = Math.min(soonestMs, waiter.lookAtMs)
     }
     if (soonestMs >= this.armedForMs) return
     this.disarm()
@@ -62,62 +64,71 @@ export class Poller {
     this.armedForMs = Number.POSITIVE_INFINITY
   }
 
-  private delayMs({ position, sinceMs }: Place, nowMs: number): number {
-    const wantedMs = Math.max(SHORTEST_MS * position, (nowMs - sinceMs) * SHARE_OF_WAIT)
+  private delayMs({ position, paceMs, movedAtMs }: Waiter, nowMs: number): number {
+    const turnMs = (position - 1) * Math.max(paceMs, SHORTEST_MS) * SHARE_OF_TURN
+    const wantedMs = Math.max(SHORTEST_MS, turnMs, (nowMs - movedAtMs) * SHARE_OF_STANDSTILL * position)
     return Math.min(wantedMs, LONGEST_MS) * (0.75 + this.runtime.random() / 2)
   }
 
   private async look(): Promise<void> {
     this.disarm()
-    const keys = this.dueKeys()
-    if (keys.size === 0) {
+    const due = this.due()
+    if (due.length === 0) {
       this.arm()
       return
     }
     this.looking = true
     try {
-      const { rows, clock } = await this.table.look([...keys])
-      for (const [id, place] of this.waiting.places) {
-        if (!keys.has(place.key)) continue
-        const state = stateOf(place.key, rows.get(place.key))
-        const before = state.line.findIndex(({ claim }) => claim.id === id)
-        if (before < 0) this.waiting.tell(noticeOf(id, place.key, state, clock.nowMs))
-        else place.position = before + 1
+      const { places, heads, clock } = await this.table.find(due)
+      for (const { id, key } of due) {
+        if (!this.waiting.waiters.has(id)) continue
+        const place = places.get(placeName(key, id))
+        if (place?.kind === 'waiting' && place.expiresAtMs > clock.nowMs)
+          this.waiting.place(
+            id,
+            key,
+            positionOfTicket(place.ticket, heads.get(key) ?? []),
+            this.runtime.nowMs(),
+          )
+        else this.waiting.tell(noticeOf(id, key, place, heads.has(key), clock.nowMs))
       }
     } catch {
       // The claims look again by themselves, only later.
     }
-    for (const place of this.waiting.places.values()) if (keys.has(place.key)) place.lookAtMs = null
+    for (const { id } of due) {
+      const waiter = this.waiting.waiters.get(id)
+      if (waiter !== undefined) waiter.lookAtMs = null
+    }
     this.looking = false
     this.arm()
   }
 
-  /** The keys whose turn it is, those that have waited longest for it first. */
-  private dueKeys(): ReadonlySet<string> {
+  /** The waiters that look now, those that are late for it first. */
+  private due(): readonly { key: string; id: string }[] {
     const nowMs = this.runtime.nowMs()
-    const due = [...this.waiting.places.values()].filter(({ lookAtMs }) => (lookAtMs ?? nowMs) <= nowMs)
-    due.sort((one, other) => (one.lookAtMs ?? nowMs) - (other.lookAtMs ?? nowMs))
-    const keys = new Set<string>()
-    for (const { key } of due) if (keys.size < KEYS_PER_STATEMENT) keys.add(key)
-    return keys
+    const due = [...this.waiting.waiters].filter(([, { lookAtMs }]) => (lookAtMs ?? nowMs) <= nowMs)
+    due.sort(([, one], [, other]) => (one.lookAtMs ?? nowMs) - (other.lookAtMs ?? nowMs))
+    return due.slice(0, CLAIMS_PER_LOOK).map(([id, { key }]) => ({ id, key }))
   }
 }
 
-/** What a claim that no longer stands in the line would have been told. */
-function noticeOf(id: string, key: string, state: KeyState, nowMs: number): StoreNotice {
-  for (const { owner, seq, members } of state.holds) {
-    const member = members.find((held) => held.id === id)
-    if (member === undefined || member.expiresAtMs <= nowMs) continue
-    return {
-      kind: 'granted',
-      id,
-      key,
-      token: tokenOf(seq),
-      spare: owner === null ? SPARE_TOKENS : 0,
-      contended: state.line.length > 0,
-      storeTimeMs: member.sinceMs,
-      lifeMs: member.expiresAtMs - member.sinceMs,
-    }
+/** What a claim that no longer waits would have been told. */
+function noticeOf(
+  id: string,
+  key: string,
+  place: Place | undefined,
+  contended: boolean,
+  nowMs: number,
+): StoreNotice {
+  if (place?.kind !== 'held' || place.expiresAtMs <= nowMs) return { kind: 'retry', id, key }
+  return {
+    kind: 'granted',
+    id,
+    key,
+    token: tokenOf(place.seq),
+    spare: place.owner === null ? SPARE_TOKENS : 0,
+    contended,
+    storeTimeMs: place.sinceMs,
+    lifeMs: place.expiresAtMs - place.sinceMs,
   }
-  return { kind: 'lost', id, key, cause: 'expired' }
 }

@@ -1,25 +1,20 @@
 import type { Runtime } from '../../../core/runtime.ts'
-import type { Records } from '../../../core/store.ts'
+import type { Records, RecordWrite } from '../../../core/store.ts'
 import { StoreError } from '../../../errors.ts'
 import {
   type Clock,
   conditionHolds,
-  type Deal,
-  type DealAnswer,
   type RecordCondition,
   type RecordState,
-  step,
   type TakeAnswer,
   take,
-  trade,
   type WriteAnswer,
   written,
 } from '../../../model/index.ts'
 import { Rounds } from './rounds.ts'
-import { foundOf, stateOf } from './rows.ts'
-import { RULES } from './rules.ts'
+import { foundOf } from './rows.ts'
 import { Swap } from './swap.ts'
-import type { Database, Found, Proof, RecordRow } from './tables.ts'
+import { type Database, type Found, placeName, type RecordRow } from './tables.ts'
 import { type Playable, type Played, type Shelf, Task } from './task.ts'
 
 type Held = RecordCondition & { kind: 'held' }
@@ -47,16 +42,24 @@ export class ServerRecords implements Records {
     return foundOf(rows.get(key), clock.nowMs).record
   }
 
+  async readAll(keys: readonly string[]): Promise<readonly (RecordState | null)[]> {
+    await this.ready()
+    const { clock, rows } = await this.database.records.look(keys)
+    return keys.map((key) => foundOf(rows.get(key), clock.nowMs).record)
+  }
+
   write(key: string, value: string, ttlMs: number | null, condition: RecordCondition): Promise<WriteAnswer> {
-    const decide = ({ record, version }: Found, clock: Clock, held: boolean): Decision<WriteAnswer> => {
-      if (!conditionHolds(record, condition, () => held)) {
-        return { next: null, answer: { kind: 'refused', current: record } }
-      }
-      const next = written(version, value, ttlMs, clock)
-      const answer: WriteAnswer = { kind: 'written', version: next.version }
-      return { next: { record: next, version: next.version }, answer }
-    }
-    return this.conditional(key, condition, decide)
+    return this.conditional(key, condition, writing(value, ttlMs, condition))
+  }
+
+  async writeAll(writes: readonly RecordWrite[]): Promise<readonly WriteAnswer[]> {
+    await this.ready()
+    const tasks = writes.map(({ key, value, ttlMs, condition }) => {
+      const decide = writing(value, ttlMs, condition)
+      return taskOf(key, (found, clock) => decide(found, clock, false))
+    })
+    this.rounds.add(tasks)
+    return Promise.all(tasks.map(({ promise }) => promise))
   }
 
   remove(key: string, condition: RecordCondition): Promise<boolean> {
@@ -75,14 +78,6 @@ export class ServerRecords implements Records {
     })
   }
 
-  trade(key: string, deal: Deal): Promise<DealAnswer> {
-    return this.change(key, ({ record, version }, clock) => {
-      const { next, answer } = trade(record, deal, version, clock, clock.nowMs)
-      if (next === null || next === record) return { next: null, answer }
-      return { next: { record: next, version: next.version }, answer }
-    })
-  }
-
   private conditional<A>(
     key: string,
     condition: RecordCondition,
@@ -94,16 +89,12 @@ export class ServerRecords implements Records {
 
   private async change<A>(key: string, decide: (found: Found, clock: Clock) => Decision<A>): Promise<A> {
     await this.ready()
-    const task = new Task([key], (shelf: Shelf<Found>, clock: Clock): Played<A> => {
-      const { next, answer } = decide(shelf.get(key), clock)
-      if (next !== null) shelf.put(key, next)
-      return { answer, letters: [] }
-    })
+    const task = taskOf(key, decide)
     this.rounds.add([task])
     return task.promise
   }
 
-  /** The row of the lock must be the one that was read, so it is compared in the same statement. */
+  /** The claim must hold its key when the record is written, so that is looked at in the same statement. */
   private async whileHeld<A>(
     key: string,
     condition: Held,
@@ -112,8 +103,9 @@ export class ServerRecords implements Records {
     await this.ready()
     const { records, keys, reasonOf } = this.database
     for (let tries = 0; tries < MOST_TRIES; tries++) {
-      const [{ clock, rows }, locks] = await Promise.all([records.look([key]), keys.look([condition.key])])
-      const proof = proofOf(condition, locks.rows, locks.clock)
+      const [{ clock, rows }, { places }] = await Promise.all([records.look([key]), keys.find([condition])])
+      const place = places.get(placeName(condition.key, condition.id))
+      const proof = place?.kind === 'held' && place.expiresAtMs > clock.nowMs ? condition : null
       const { next, answer } = decide(foundOf(rows.get(key), clock.nowMs), clock, proof !== null)
       if (next === null || proof === null) return answer
       const change = { key, before: rows.get(key), state: next }
@@ -129,15 +121,23 @@ export class ServerRecords implements Records {
   }
 }
 
-/** Null when the claim does not hold its key. */
-function proofOf(
-  { key, id }: Held,
-  rows: Awaited<ReturnType<Database['keys']['look']>>['rows'],
-  clock: Clock,
-): Proof | null {
-  const row = rows.get(key)
-  if (row === undefined) return null
-  const { state } = step(stateOf(key, row), { kind: 'tick' }, clock, RULES)
-  const member = state.holds.flatMap((hold) => hold.members).find((held) => held.id === id)
-  return member === undefined ? null : { key, revision: row.revision, untilMs: member.expiresAtMs }
+function taskOf<A>(key: string, decide: (found: Found, clock: Clock) => Decision<A>): Task<Found, A> {
+  return new Task([key], (shelf: Shelf<Found>, clock: Clock): Played<A> => {
+    const { next, answer } = decide(shelf.get(key), clock)
+    if (next !== null) shelf.put(key, next)
+    return { answer, letters: [] }
+  })
+}
+
+function writing(value: string, ttlMs: number | null, condition: RecordCondition) {
+  return ({ record, version }: Found, clock: Clock, held: boolean): Decision<WriteAnswer> => {
+    if (!conditionHolds(record, condition, () => held)) {
+      return { next: null, answer: { kind: 'refused', current: record } }
+    }
+    const next = written(version, value, ttlMs, clock)
+    return {
+      next: { record: next, version: next.version },
+      answer: { kind: 'written', version: next.version },
+    }
+  }
 }

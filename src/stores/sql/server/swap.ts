@@ -1,8 +1,9 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import type { Clock, KeyLetter } from '../../../model/index.ts'
+import { ALL_HEADS, HEADS } from './excerpts.ts'
 import { KEYS_PER_STATEMENT } from './rules.ts'
-import type { Change, Database, Ledger, Look } from './tables.ts'
+import type { Change, Database, Ledger, Look, Need } from './tables.ts'
 import type { Playable, Shelf } from './task.ts'
 
 const PATIENCE_MS = 5000
@@ -67,19 +68,40 @@ export class Swap<R, S> {
 
   /** Returns the tasks that have to be played again. */
   private async once(tasks: readonly Playable<S>[], found: Look<R> | null): Promise<readonly Playable<S>[]> {
-    const keys = [...new Set(tasks.flatMap((task) => task.keys))]
-    const look = found ?? (await this.ledger.look(keys))
-    const units = unitsOf(tasks).map((unit) => this.play(unit, look))
+    const look = found ?? (await this.look(tasks, false))
     const [small, large]: [Unit<R, S>[], Unit<R, S>[]] = [[], []]
+    const [units, later] = await this.playAll(tasks, look)
     for (const unit of units) {
       if (unit.changes.length === 0) await this.tell(unit)
       else (unit.changes.length === 1 ? small : large).push(unit)
     }
-    const again: Playable<S>[] = []
+    const again: Playable<S>[] = [...later]
     for (let first = 0; first < small.length; first += KEYS_PER_STATEMENT)
       again.push(...(await this.save(small.slice(first, first + KEYS_PER_STATEMENT), look.clock, false)))
     for (const unit of large) again.push(...(await this.save([unit], look.clock, true)))
     return again
+  }
+
+  private look(tasks: readonly Playable<S>[], deep: boolean): Promise<Look<R>> {
+    const keys = [...new Set(tasks.flatMap((task) => task.keys))]
+    return this.ledger.look(keys, needsOf(tasks, deep))
+  }
+
+  /** Where too little was read, the first task of a unit is played on more, alone; the others come later. */
+  private async playAll(tasks: readonly Playable<S>[], look: Look<R>) {
+    const units: Unit<R, S>[] = []
+    const later: Playable<S>[] = []
+    for (const unit of unitsOf(tasks)) {
+      const played = this.play(unit, look)
+      if (!played.changes.some((change) => this.ledger.isShort?.(change))) {
+        units.push(played)
+        continue
+      }
+      const first = unit.slice(0, 1)
+      units.push(this.play(first, await this.look(first, true)))
+      later.push(...unit.slice(1))
+    }
+    return [units, later] as const
   }
 
   /** The tasks in their order, each on what those before it left. */
@@ -103,7 +125,7 @@ export class Swap<R, S> {
     }
     const played = tasks.filter((task) => {
       try {
-        letters.push(...task.play(shelf, clock))
+        letters.push(...task.play(shelf, clock, rows))
         return true
       } catch (error) {
         task.failed(error)
@@ -204,4 +226,23 @@ function unitsOf<T extends { readonly keys: readonly string[] }>(tasks: readonly
     for (const key of task.keys) units.set(key, unit)
   }
   return [...new Set(units.values())]
+}
+
+/** What the tasks have to know of each of their keys. */
+function needsOf(tasks: readonly Playable<never>[], deep: boolean): readonly Need[] {
+  const needs = new Map<string, { key: string; ids: string[]; owners: string[]; heads: number }>()
+  for (const { keys, claims = [], whole = false } of tasks) {
+    for (const key of keys) {
+      const heads = whole ? Number.POSITIVE_INFINITY : deep ? ALL_HEADS : HEADS
+      const need = needs.get(key) ?? { key, ids: [], owners: [], heads }
+      need.heads = Math.max(need.heads, heads)
+      needs.set(key, need)
+    }
+    for (const { key, id, owner, replaces } of claims) {
+      const need = needs.get(key)
+      need?.ids.push(id, ...(replaces === null ? [] : [replaces]))
+      if (owner !== null && need?.owners.includes(owner) === false) need.owners.push(owner)
+    }
+  }
+  return [...needs.values()]
 }

@@ -1,17 +1,67 @@
 import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
-import type { Claim, Clock, KeyLetter, KeyState, RecordState } from '../../../model/index.ts'
+import type {
+  Claim,
+  ClaimAnswer,
+  Clock,
+  KeyLetter,
+  KeyState,
+  Mode,
+  RecordState,
+} from '../../../model/index.ts'
 
-/** A row of the keys. `revision` changes with every write, so that a change can be made to depend on what was read. */
+/** A claim that stands in a row of its own, and what no state says of it. */
+export interface ClaimRow {
+  readonly id: string
+  readonly state: 'held' | 'waiting'
+  /** Its place in the order of the queue; 0 for a holder. */
+  readonly ticket: number
+  readonly mode: Mode
+  /** The sequence number of its hold; 0 for a waiter. */
+  readonly seq: number
+  readonly owner: string | null
+  readonly actor: string | null
+  readonly label: string
+  readonly meta: string | null
+  readonly sinceMs: number
+  readonly expiresAtMs: number
+  readonly ttlMs: number
+  readonly lockDelayMs: number
+  readonly inbox: string | null
+}
+
+/** A row of the keys. `revision` changes with every step that another step may depend on. */
 export interface KeyRow {
   readonly revision: number
   readonly seq: number
-  /** The only claim of a key that has no more to say than that it is held by it, else null. */
-  readonly holder: string | null
-  /** When that claim's hold ends; what the state says of it is older. */
-  readonly expiresAtMs: number
-  readonly state: string | null
+  readonly mode: Mode | null
+  readonly holds: number
+  readonly used: number
+  readonly waiting: number
+  /** How many claims have rows of their own. */
+  readonly others: number
+  readonly closedUntilMs: number
+  /** The claim that found the key free stands in its row. */
+  readonly holder: ClaimRow | null
   readonly forgetAtMs: number
+}
+
+/** What the steps to come are about, of one key. */
+export interface Need {
+  readonly key: string
+  readonly ids: readonly string[]
+  readonly owners: readonly string[]
+  /** How many waiters from the head of the queue on; all claims without a bound. */
+  readonly heads: number
+}
+
+/** A key as it was read: its row, some of its claims, and the state that they make. */
+export interface Seen {
+  readonly row: KeyRow
+  readonly claims: ReadonlyMap<string, ClaimRow>
+  readonly state: KeyState
+  /** The ids of those at the head of the queue; nobody who lives stands between them. */
+  readonly heads: ReadonlySet<string>
 }
 
 export interface RecordRow {
@@ -44,39 +94,68 @@ export interface Sending {
 
 /** One table whose rows are compared and swapped. */
 export interface Ledger<R, S> {
-  look(keys: readonly string[]): Promise<Look<R>>
+  look(keys: readonly string[], needs?: readonly Need[]): Promise<Look<R>>
+  /** Whether more of a key has to be read before what was made of it can be trusted. */
+  isShort?(change: Change<R, S>): boolean
   /** In one statement. Resolves to the keys whose rows were changed. */
   save(changes: readonly Change<R, S>[], clock: Clock, sending: Sending): Promise<ReadonlySet<string>>
   /** Tells what did not come with a change. */
   tell(letters: readonly KeyLetter[]): Promise<void>
 }
 
-/** What became of claims that one statement could serve by itself, and what it found of the others. */
-export interface Served {
-  /** By key: the sequence number of the hold. */
-  readonly done: ReadonlyMap<string, number>
-  readonly look: Look<KeyRow> | null
+/** What one statement could do for claims by itself, by their keys; those left out need the model. */
+export interface Done {
+  /** Of the hold; 0 where nobody asks. */
+  readonly seq: number
+  readonly contended: boolean
 }
 
+/** Where a claim is, as far as a waiter has to know. */
+export type Place =
+  | { readonly kind: 'waiting'; readonly ticket: number; readonly expiresAtMs: number }
+  | {
+      readonly kind: 'held'
+      readonly seq: number
+      readonly owner: string | null
+      readonly sinceMs: number
+      readonly expiresAtMs: number
+    }
+
+/** Waiters, and the first few tickets of the queue of each of their keys, from which positions are counted. */
+export interface Places {
+  readonly clock: Clock
+  /** By `key` and `id`, see `placeName`. */
+  readonly places: ReadonlyMap<string, Place>
+  readonly heads: ReadonlyMap<string, readonly number[]>
+}
+
+/** The name of a claim among those of several keys. */
+export function placeName(key: string, id: string): string {
+  return `${id} ${key}`
+}
+
+export type Who = Pick<Claim, 'key' | 'id'>
+
 /** The keys. Each call is one statement that is a transaction of its own; keys are never named twice in one. */
-export interface KeyTable extends Ledger<KeyRow, KeyState> {
+export interface KeyTable extends Ledger<Seen, KeyState> {
   /** Grants what is free. */
-  claimFree(claims: readonly Claim[], inbox: string | null): Promise<Served>
-  /** Renews holds that stand alone. */
-  renewSole(claims: readonly Claim[]): Promise<Served>
-  /** Ends holds that stand alone, or that a statement can give to the next in the line by itself. */
-  releaseSole(claims: readonly Claim[]): Promise<Served>
-  /**
-   * Takes a place in the line of a key that is held; `look` shows the row with it. Left out where no statement can do that by
-   * itself.
-   */
-  joinLine?(claim: Claim, inbox: string | null): Promise<Served>
-  /** Rows in use, in the order of their keys: those after `after`, or the first ones from `prefix` on. */
+  claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, Done>>
+  /** Renews claims that stand in the rows of their keys, where nobody can be admitted beside them. */
+  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>>
+  /** Ends holds that nobody waits for, or that a statement can give to the next of the queue. */
+  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>>
+  /** Joins the queue of a key that is held exclusively; null if that is not so, or the claim is there already. */
+  join(claim: Claim, inbox: string | null): Promise<ClaimAnswer | null>
+  /** Renews claims that wait. Here a key may be named often. Says where they are. */
+  renewWaiting(claims: readonly Claim[]): Promise<Places>
+  /** Says where claims are. Here a key may be named often. */
+  find(claims: readonly Who[]): Promise<Places>
+  /** Keys in use with all their claims, in the order of their names: those after `after`, or the first ones from `prefix` on. */
   page(
     prefix: string,
     after: string | null,
     count: number,
-  ): Promise<{ clock: Clock; rows: readonly (readonly [string, KeyRow])[] }>
+  ): Promise<{ clock: Clock; rows: readonly (readonly [string, Seen])[] }>
 }
 
 /** A record, and the highest version that its key ever had, also when the record is gone. */
@@ -85,15 +164,14 @@ export interface Found {
   readonly version: number
 }
 
-/** A claim that must hold its key when a record is changed: as it was read, and until when that is so. */
+/** A claim that must hold its key when a record is changed. */
 export interface Proof {
   readonly key: string
-  readonly revision: number
-  readonly untilMs: number
+  readonly id: string
 }
 
 export interface RecordTable extends Ledger<RecordRow, Found> {
-  /** The same for one record, only while the row of the claim's key is the one that was read. */
+  /** The same for one record, only while that claim holds its key. */
   saveHeld(change: Change<RecordRow, Found>, clock: Clock, proof: Proof): Promise<boolean>
 }
 
@@ -109,12 +187,16 @@ export interface JointClaim {
 export interface Database {
   readonly keys: KeyTable
   readonly records: RecordTable
-  /** Makes the tables if they are missing, and refuses those of a newer format. */
-  prepare(): Promise<void>
+  /** Makes the tables if they are missing, and refuses those of a newer format. Resolves to whether it made them. */
+  prepare(): Promise<boolean>
   /** Ways to take a row inside a transaction of the caller's. Throws for anything that is no transaction. */
   claimIn(tx: object): JointClaim
   /** Removes a few rows that need not be remembered any more, by an index. Resolves to how many. */
   clean(): Promise<number>
+  /** A few keys that would be removed if there were no claims; they are told of again in an hour. */
+  stale(): Promise<readonly string[]>
+  /** Changes tables of format 1 to those of this version; refused while they are in use. Resolves to whether there were any. */
+  upgrade(): Promise<boolean>
   /** How many rows should have been removed that long ago, by table. */
   overdue(forMs: number): Promise<readonly { readonly table: string; readonly count: number }[]>
   /** What an operator should know about the server, and which locks other programs have in it. */

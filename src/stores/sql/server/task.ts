@@ -1,4 +1,4 @@
-import type { Clock, KeyLetter } from '../../../model/index.ts'
+import type { Claim, Clock, KeyLetter } from '../../../model/index.ts'
 
 /** Where a task finds the states it works on, and leaves what it made of them. */
 export interface Shelf<S> {
@@ -11,10 +11,19 @@ export interface Played<A> {
   readonly letters: readonly KeyLetter[]
 }
 
+type Work<S, A> = (shelf: Shelf<S>, clock: Clock, rows: ReadonlyMap<string, unknown>) => Played<A>
+
+const NO_ROWS: ReadonlyMap<string, unknown> = new Map()
+
 /** A task as whoever carries it out sees it. */
 export interface Playable<S> {
   readonly keys: readonly string[]
-  play(shelf: Shelf<S>, clock: Clock): readonly KeyLetter[]
+  /** The claims that it is about, of locks. */
+  readonly claims?: readonly Claim[]
+  /** Whether it is about all claims of its keys. */
+  readonly whole?: boolean
+  /** `rows` is what was read. */
+  play(shelf: Shelf<S>, clock: Clock, rows?: ReadonlyMap<string, unknown>): readonly KeyLetter[]
   /** What it did last is written. */
   done(): void
   failed(error: unknown): void
@@ -28,19 +37,17 @@ export interface Playable<S> {
  */
 export class Task<S, A> implements Playable<S> {
   readonly keys: readonly string[]
+  claims: readonly Claim[] = []
+  whole = false
   readonly promise: Promise<A>
-  private readonly work: (shelf: Shelf<S>, clock: Clock) => Played<A>
+  private readonly work: Work<S, A>
   /** What it answers while somebody's transaction keeps a row locked; null when it can only fail then. */
   private readonly locked: ((clock: Clock) => A) | null
   private answer: A | undefined
   private resolve: (answer: A) => void = () => {}
   private reject: (error: unknown) => void = () => {}
 
-  constructor(
-    keys: readonly string[],
-    work: (shelf: Shelf<S>, clock: Clock) => Played<A>,
-    locked: ((clock: Clock) => A) | null = null,
-  ) {
+  constructor(keys: readonly string[], work: Work<S, A>, locked: ((clock: Clock) => A) | null = null) {
     this.keys = keys
     this.work = work
     this.locked = locked
@@ -50,8 +57,8 @@ export class Task<S, A> implements Playable<S> {
     })
   }
 
-  play(shelf: Shelf<S>, clock: Clock): readonly KeyLetter[] {
-    const { answer, letters } = this.work(shelf, clock)
+  play(shelf: Shelf<S>, clock: Clock, rows: ReadonlyMap<string, unknown> = NO_ROWS): readonly KeyLetter[] {
+    const { answer, letters } = this.work(shelf, clock, rows)
     this.answer = answer
     return letters
   }

@@ -15,8 +15,13 @@ import {
   stepBatch,
 } from '../../../model/index.ts'
 import { isSame } from '../shelf.ts'
+import { positionOf } from './excerpts.ts'
 import { RULES } from './rules.ts'
+import type { Seen } from './tables.ts'
 import { type Played, type Shelf, Task } from './task.ts'
+
+/** A token that no hold has: to evict it counts the time of a key, and no more. */
+export const NOBODY = 0n
 
 /** How soon a claim looks again whose key somebody's transaction keeps locked. */
 const LOCKED_RETRY_MS = 25
@@ -58,19 +63,23 @@ export function claimTasks(claims: readonly Claim[], inbox: string | null): (Loc
 }
 
 function claimTask(claims: readonly Claim[], inbox: string | null): LockTask & { kind: 'claim' } {
-  const play = (shelf: Shelf<KeyState>, clock: Clock) =>
-    claimBatch(careful(shelf), claims, inbox, clock, RULES)
   const locked = ({ nowMs }: Clock): readonly ClaimAnswer[] =>
     claims.map(() => {
       return { kind: 'blocked', position: 0, retryAfterMs: LOCKED_RETRY_MS, storeTimeMs: nowMs, holder: null }
     })
-  return {
-    kind: 'claim',
-    claims,
-    task: new Task(keysOf(claims), (shelf, clock) => played(play(shelf, clock)), locked),
-  }
+  const task = new Task<KeyState, readonly ClaimAnswer[]>(
+    keysOf(claims),
+    (shelf, clock, rows) => {
+      const batch = claimBatch(careful(shelf), claims, inbox, clock, RULES)
+      return played(placed(batch, claims, shelf, rows))
+    },
+    locked,
+  )
+  task.claims = claims
+  return { kind: 'claim', claims, task }
 }
 
+/** The renewal of one claim that is not known to wait. */
 export function renewTask(claim: Claim): LockTask & { kind: 'renew' } {
   return { kind: 'renew', claims: [claim], task: stepTask(claim, renewOf) }
 }
@@ -81,7 +90,10 @@ export function releaseTask(claim: Claim): LockTask & { kind: 'release' } {
 
 export function evictTask(key: string, token: bigint | null, ask: boolean): LockTask & { kind: 'evict' } {
   const event = { kind: ask ? 'revoke' : 'evict', token } as const
-  return { kind: 'evict', claims: [], task: stepTask({ key, id: '', ttlMs: 0 }, () => event) }
+  const task = stepTask({ key, id: '', ttlMs: 0 }, () => event)
+  // Nobody's token only lets time pass, and that needs no more than any step.
+  task.whole = token !== NOBODY
+  return { kind: 'evict', claims: [], task }
 }
 
 /** Whether one statement can grant the claim if its key is free. */
@@ -98,9 +110,29 @@ function stepTask<E extends Event>(
   claim: Pick<Claim, 'key' | 'id' | 'ttlMs'>,
   eventOf: (claim: Pick<Claim, 'key' | 'id' | 'ttlMs'>) => E,
 ) {
-  return new Task([claim.key], (shelf: Shelf<KeyState>, clock: Clock) =>
-    played(stepBatch(careful(shelf), [claim], eventOf, clock, RULES)),
-  )
+  const work = (shelf: Shelf<KeyState>, clock: Clock, rows: ReadonlyMap<string, unknown>) => {
+    const batch = stepBatch(careful(shelf), [claim], eventOf, clock, RULES)
+    return played(placed(batch, [claim], shelf, rows))
+  }
+  const task = new Task([claim.key], work)
+  if ('owner' in claim) task.claims = [claim as Claim]
+  return task
+}
+
+/** The model counts positions among the waiters that were read, of which there may be more. */
+function placed<A>(
+  { answers, letters }: Batch<A>,
+  claims: readonly Pick<Claim, 'key' | 'id'>[],
+  shelf: Shelf<KeyState>,
+  rows: ReadonlyMap<string, unknown>,
+): Batch<A> {
+  const exact = answers.map((answer, place) => {
+    const { key, id } = claims[place] as Claim
+    const { position } = answer as { readonly position?: number }
+    if (position === undefined || position === 0) return answer
+    return { ...answer, position: positionOf(rows.get(key) as Seen | undefined, shelf.get(key), id) }
+  })
+  return { answers: exact, letters }
 }
 
 function played<A>({ answers, letters }: Batch<A>): Played<readonly A[]> {

@@ -15,7 +15,6 @@ import type { Inspection } from './inspection.ts'
 import type { KeyTable } from './keys.ts'
 import { RULES } from './rules.ts'
 
-/** Free keys have rows too, so most of a page may be of no interest. */
 const KEYS_PER_PAGE = 500
 /** A token that no hold has: to evict it counts the time of a key, and no more. */
 const NOBODY = 0n
@@ -42,12 +41,12 @@ export class SqliteAdmin implements Admin {
   }
 
   read(key: string): Soon<KeyView> {
-    return this.desk.run((clock) => view(key, this.keys.load(key, clock.nowMs), clock))
+    return this.desk.look((clock) => view(key, this.keys.load(key, clock.nowMs), clock))
   }
 
   async *list(prefix: string): AsyncIterable<KeyView> {
     for (let after: string | null = null; ; ) {
-      const page = await this.desk.run((clock) => this.page(prefix, after, clock))
+      const page = await this.desk.look((clock) => this.page(prefix, after, clock))
       for (const shown of page) {
         if (!shown.key.startsWith(prefix)) return
         if (isInUse(shown)) yield shown
@@ -62,7 +61,7 @@ export class SqliteAdmin implements Admin {
   async *inspect({ deadForMs }: InspectOptions): AsyncIterable<Fact> {
     yield* await this.desk.run(() => this.inspection.overdue(deadForMs))
     for (let after: string | null = null; ; ) {
-      const page = await this.desk.run(({ nowMs }) => ({
+      const page = await this.desk.look(({ nowMs }) => ({
         rows: this.keys.page('', after, KEYS_PER_PAGE, nowMs),
         nowMs,
       }))

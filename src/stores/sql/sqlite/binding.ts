@@ -1,4 +1,4 @@
-import { createRequire } from 'node:module'
+import { requirePeer } from '../../../core/optional-peer.ts'
 import { UnsupportedError } from '../../../errors.ts'
 
 /** The part of `node:sqlite` that the store uses; `@photostructure/sqlite` has the same. */
@@ -33,7 +33,7 @@ export function builtIn(): Binding | null {
   return withoutSqliteWarning(() => (getBuiltinModule('node:sqlite') as Binding | undefined) ?? null)
 }
 
-export function fromPackage(load: (name: string) => unknown = createRequire(import.meta.url)): Binding {
+export function fromPackage(load: (name: string) => unknown = requirePeer): Binding {
   try {
     return load(PEER) as Binding
   } catch (cause) {

@@ -1,5 +1,6 @@
 import { StoreError } from '../../../errors.ts'
 import type { Binding, Database, Statement } from './binding.ts'
+import type { BootClock } from './boot.ts'
 import { pause } from './pause.ts'
 import { isBusy, whyNotOpened } from './results.ts'
 import { requireSchema } from './schema.ts'
@@ -21,14 +22,22 @@ export class Connection {
   private readonly database: Database
   private readonly statements: LazyStatement[] = []
   private readonly begin: Statement
+  private readonly beginReading: Statement
+  private readonly savepoint: Statement
+  private readonly rollbackTo: Statement
+  private readonly endSavepoint: Statement
   private readonly commit: Statement
   private readonly rollback: Statement
 
-  constructor(binding: Binding, file: string) {
+  constructor(binding: Binding, file: string, clock: BootClock) {
     this.file = file
-    this.database = open(binding, file)
+    this.database = open(binding, file, clock)
     this.pageBytes = pageBytesOf(this.database)
     this.begin = this.prepare('BEGIN IMMEDIATE')
+    this.beginReading = this.prepare('BEGIN')
+    this.savepoint = this.prepare('SAVEPOINT holdfast')
+    this.rollbackTo = this.prepare('ROLLBACK TO holdfast')
+    this.endSavepoint = this.prepare('RELEASE holdfast')
     this.commit = this.prepare('COMMIT')
     this.rollback = this.prepare('ROLLBACK')
   }
@@ -41,7 +50,25 @@ export class Connection {
 
   /** Runs `work` with the database to itself; whatever it throws undoes it. */
   transaction<T>(work: () => T): T {
-    this.begin.run()
+    return this.inside(this.begin, work)
+  }
+
+  /** Runs `work`, which only reads, on one moment of the database, and keeps nobody from writing. */
+  snapshot<T>(work: () => T): T {
+    return this.inside(this.beginReading, work)
+  }
+
+  /** A part of a transaction that is undone if `work` says so, by `false`. */
+  attempt(work: () => boolean): boolean {
+    this.savepoint.run()
+    const done = work()
+    if (!done) this.rollbackTo.run()
+    this.endSavepoint.run()
+    return done
+  }
+
+  private inside<T>(begin: Statement, work: () => T): T {
+    begin.run()
     try {
       const result = work()
       this.commit.run()
@@ -80,7 +107,7 @@ export class Connection {
   }
 }
 
-function open(binding: Binding, file: string): Database {
+function open(binding: Binding, file: string, clock: BootClock): Database {
   let database: Database | null = null
   try {
     database = new binding.DatabaseSync(file)
@@ -92,7 +119,7 @@ function open(binding: Binding, file: string): Database {
     database.exec(
       `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${pages}; PRAGMA journal_size_limit = ${LONGEST_LOG_BYTES}`,
     )
-    requireSchema(database)
+    requireSchema(database, clock)
     // From here on nobody waits inside SQLite: it would block the event loop, and it is not fair.
     database.exec('PRAGMA busy_timeout = 0')
     return database

@@ -23,11 +23,11 @@ export class Desk {
     this.log = new LogKeeper(connection)
   }
 
-  /** Runs `work` in its turn; each of its statements is a transaction of its own unless it opens one. */
-  run<T>(work: (clock: Clock) => T): Soon<T> {
+  /** Runs `work` on so many keys in its turn; each of its statements is a transaction of its own unless it opens one. */
+  run<T>(work: (clock: Clock) => T, keys = 1): Soon<T> {
     return this.turns.run(() => {
       const result = work(this.clock.read())
-      this.cleaner.count()
+      this.cleaner.count(keys)
       this.log.count()
       return result
     })
@@ -45,6 +45,16 @@ export class Desk {
   /** One transaction inside a turn. The clock is read when nobody else can write any more. */
   transaction<T>(work: (clock: Clock) => T): T {
     return this.connection.transaction(() => work(this.clock.read()))
+  }
+
+  /** Runs `work`, which only reads, in its turn, on one moment of the database. */
+  look<T>(work: (clock: Clock) => T): Soon<T> {
+    return this.run((clock) => this.connection.snapshot(() => work(clock)))
+  }
+
+  /** A part of a transaction that is undone if `work` says so, by `false`. */
+  attempt(work: () => boolean): boolean {
+    return this.connection.attempt(work)
   }
 
   close(): void {

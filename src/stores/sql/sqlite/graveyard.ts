@@ -1,6 +1,5 @@
 import { readdirSync, statSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import type { KeyState } from '../../../model/index.ts'
 import { codeOf } from './location.ts'
 
 const DAY_MS = 24 * 3_600_000
@@ -11,18 +10,11 @@ export function isInboxName(name: string): boolean {
   return NAME.test(name) && !name.endsWith('.new')
 }
 
-/** The next in line is in a process that has ended: it will never come, and an offer would cost the others its life. */
-export function withoutDead(state: KeyState, namespace: string): KeyState {
-  let dead = 0
-  for (const { inbox } of state.line) {
-    if (inbox === null || !isGone(inbox, namespace)) break
-    dead++
-  }
-  return dead === 0 ? state : { ...state, line: state.line.slice(dead) }
-}
-
-/** A process of another pid namespace cannot be seen from here, so it counts as running. */
-function isGone(inbox: string, namespace: string): boolean {
+/**
+ * Whether the process of an inbox has ended: it will never come, and an offer would cost the others its life. A process of another pid
+ * namespace cannot be seen from here, so it counts as running.
+ */
+export function isGone(inbox: string, namespace: string): boolean {
   const parts = NAME.exec(inbox)?.groups
   return parts !== undefined && parts.namespace === namespace && !isRunning(Number(parts.pid))
 }

@@ -1,3 +1,4 @@
+import { checkOptions, type Known } from '../../../core/check.ts'
 import type { Store } from '../../../core/store.ts'
 import { openSqlite } from './open.ts'
 
@@ -8,6 +9,8 @@ export interface SqliteOptions {
   readonly allowUnsafeFileSystem?: boolean
 }
 
+const OPTIONS: Known<SqliteOptions> = { path: true, allowUnsafeFileSystem: true }
+
 /**
  * A store in a file, for every process of one machine. Uses the SQLite of Node 22 and newer, else the package
  * `@photostructure/sqlite`.
@@ -17,5 +20,5 @@ export interface SqliteOptions {
  */
 export function sqlite(pathOrOptions: string | SqliteOptions): Store {
   const isOptions = typeof pathOrOptions === 'object' && pathOrOptions !== null
-  return openSqlite(isOptions ? pathOrOptions : { path: pathOrOptions })
+  return openSqlite(isOptions ? checkOptions('options', pathOrOptions, OPTIONS) : { path: pathOrOptions })
 }

@@ -5,7 +5,7 @@ import type { BootClock } from './boot.ts'
 import { Cleaner } from './cleaner.ts'
 import type { Connection } from './connection.ts'
 
-const TABLES = ['holdfast_keys', 'holdfast_records']
+const TABLES = ['holdfast_locks', 'holdfast_records']
 const ROWS = 'rows that need not be remembered any more'
 /** How many small steps of clean-up are made before others have their turn. */
 const STEPS = 20

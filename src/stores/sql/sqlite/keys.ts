@@ -2,110 +2,156 @@ import {
   type Claim,
   type Clock,
   EMPTY,
+  emptySummary,
   fits,
-  forgetAtMs,
   type Granted,
+  type IndexedClaim,
   type KeyState,
-  type Member,
+  type Mode,
   type ReleaseAnswer,
+  type RenewAnswer,
   SPARE_TOKENS,
+  stateOf,
   tokenOf,
 } from '../../../model/index.ts'
-import { decodeState, encodeState } from '../format.ts'
-import type { Statement } from './binding.ts'
+import type { SqlValue, Statement } from './binding.ts'
 import type { BootClock } from './boot.ts'
+import { ClaimTable, decodeText, encodeText, modeOf, parseRow, permitsOf } from './claim-table.ts'
 import type { Connection } from './connection.ts'
+import { pidNamespace } from './inbox.ts'
+import { type KeyRow, SqliteKeyIndex } from './key-index.ts'
 import { FORGET_SLACK_MS, RULES } from './rules.ts'
+import { FORMAT, refuseNewer } from './schema.ts'
 
 const RELEASED: ReleaseAnswer = { kind: 'released' }
+const RENEWED: RenewAnswer = { kind: 'renewed', contended: false }
 
-/** A key as it is written. */
-export interface Row {
+type Row = readonly [
+  key: string,
+  format: number,
+  boot: string,
+  forgetAt: number,
+  at: number,
+  seq: number,
+  closedUntil: number,
+  mode: Mode['kind'] | null,
+  permits: number,
+  used: number,
+  holders: number,
+  waiters: number,
+  lastTicket: number,
+  holder: string | null,
+  owner: string | null,
+  actor: string | null,
+  label: string,
+  meta: string | null,
+  lockDelay: number,
+  inbox: string | null,
+  since: number,
+  expiresAt: number,
+]
+
+interface FoundKey extends KeyRow {
   readonly key: string
   readonly boot: string
   readonly at: number
-  readonly seq: number
-  readonly state: string | null
-  readonly forget_at: number
 }
 
-/** The rows of the keys. Statements that leave `boot` and `forget_at` alone do not touch the index, which is half the cost. */
+const SOLE = 'holder, owner, actor, label, meta, lock_delay, inbox, since, expires_at'
+/** What a statement writes that leaves the index of clean-up alone, which is half the cost. */
+const SUMMARY = 'at, seq, closed_until, mode, permits, used, holders, waiters, last_ticket'
+const WRITTEN = `${SUMMARY}, ${SOLE}`
+const FIXED = `key, format, boot, forget_at`
+const ALL = Number.MAX_SAFE_INTEGER
+
+/** The rows of the keys, and through them the claims. */
 export class KeyTable {
+  readonly claims: ClaimTable
   private readonly clock: BootClock
+  private readonly namespace = pidNamespace()
   private readonly select: Statement
   private readonly selectFirst: Statement
   private readonly selectNext: Statement
   private readonly update: Statement
-  private readonly swap: Statement
+  private readonly updateSummary: Statement
   private readonly upsert: Statement
   private readonly claimFree: Statement
+  private readonly renewSole: Statement
   private readonly releaseSole: Statement
 
   constructor(connection: Connection, clock: BootClock) {
     this.clock = clock
-    const columns = 'key, boot, at, seq, state, forget_at'
-    this.select = connection.prepare(`SELECT ${columns} FROM holdfast_keys WHERE key = ?`)
-    const page = `SELECT ${columns} FROM holdfast_keys WHERE`
+    this.claims = new ClaimTable(connection)
+    const select = `SELECT json_array(${FIXED}, ${WRITTEN}) AS json FROM holdfast_locks`
+    this.select = connection.prepare(`${select} WHERE key = ?`)
+    const page = `${select} INDEXED BY holdfast_locks_used WHERE holders + waiters > 0 AND`
     this.selectFirst = connection.prepare(`${page} key >= ? ORDER BY key LIMIT ?`)
     this.selectNext = connection.prepare(`${page} key > ? ORDER BY key LIMIT ?`)
-    this.update = connection.prepare(`
-      UPDATE holdfast_keys SET at = ?, seq = ?, holder = ?, expires_at = ?, state = ?
-      WHERE key = ? AND boot = ? AND forget_at >= ?`)
-    this.swap = connection.prepare(`
-      UPDATE holdfast_keys SET at = ?, seq = ?, holder = ?, expires_at = ?, state = ?
-      WHERE key = ? AND boot = ? AND forget_at >= ? AND seq = ? AND state IS ?`)
+    const names = WRITTEN.split(', ')
     const insert = `
-      INSERT INTO holdfast_keys (key, boot, at, seq, holder, expires_at, state, forget_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-      ON CONFLICT (key) DO UPDATE SET
-        at = excluded.at, seq = excluded.seq, holder = excluded.holder, expires_at = excluded.expires_at, state = excluded.state`
+      INSERT INTO holdfast_locks (${FIXED}, ${WRITTEN}) VALUES (?, ${FORMAT}, ?, ?${', ?'.repeat(names.length)})
+      ON CONFLICT (key) DO UPDATE SET ${names.map((name) => `${name} = excluded.${name}`).join(', ')}`
+    const update = (columns: readonly string[]) =>
+      connection.prepare(`
+        UPDATE holdfast_locks SET ${columns.map((name) => `${name} = ?`).join(', ')}
+        WHERE key = ? AND boot = ? AND forget_at >= ?`)
+    this.update = update(names)
+    this.updateSummary = update(SUMMARY.split(', '))
     this.upsert = connection.prepare(`${insert}, boot = excluded.boot, forget_at = excluded.forget_at`)
     this.claimFree = connection.prepare(`
-      ${insert} WHERE state IS NULL AND seq < excluded.seq AND boot = excluded.boot AND forget_at >= ?`)
+      ${insert} WHERE holders = 0 AND waiters = 0 AND closed_until <= excluded.at AND seq < excluded.seq
+        AND boot = excluded.boot AND forget_at >= ? AND format = ${FORMAT}`)
+    const sole = `WHERE key = ?1 AND holder = ?2 AND boot = ?3 AND expires_at > ?4 AND waiters = 0 AND format = ${FORMAT}`
+    this.renewSole = connection.prepare(`
+      UPDATE holdfast_locks SET at = ?4, expires_at = max(expires_at, ?5) ${sole} AND forget_at >= ?5 + lock_delay`)
     this.releaseSole = connection.prepare(`
-      UPDATE holdfast_keys SET at = ?, holder = NULL, expires_at = 0, state = NULL
-      WHERE key = ? AND holder = ? AND boot = ? AND expires_at > ?`)
+      UPDATE holdfast_locks SET at = ?4, mode = NULL, used = 0, holders = 0, holder = NULL, owner = NULL, actor = NULL,
+        label = NULL, meta = NULL, inbox = NULL, expires_at = 0 ${sole}`)
   }
 
+  /** The key for the steps of one transaction, which ends with `save`. */
+  open(key: string, nowMs: number): SqliteKeyIndex {
+    const row = this.find(key)
+    // Each dead row is removed once, all of a key together.
+    if (row !== undefined && this.isDead(row, nowMs) && row.summary.holders + row.summary.waiters > 0)
+      this.claims.removeAll(key)
+    return new SqliteKeyIndex(
+      key,
+      row === undefined ? null : this.living(row, nowMs),
+      this.claims,
+      this.namespace,
+    )
+  }
+
+  /** Without a boot's id the time of the last writing shows a restart, so it is written even if nothing else is. */
+  save(index: SqliteKeyIndex, nowMs: number): void {
+    const { key, summary, sole } = index
+    const { bootId } = this.clock
+    if (!index.isChanged && (index.neededMs === 0 || (bootId !== '' && index.neededMs <= index.keptUntilMs)))
+      return
+    const neededMs = Math.max(index.neededMs, summary.seqKeptUntilMs, summary.closedUntilMs)
+    const fields = summaryFields(nowMs, summary)
+    const written = index.isSoleChanged
+      ? this.update.run(...fields, ...soleFields(sole), key, bootId, neededMs)
+      : this.updateSummary.run(...fields, key, bootId, neededMs)
+    if (written.changes === 0)
+      this.upsert.run(key, bootId, neededMs + FORGET_SLACK_MS, ...fields, ...soleFields(sole))
+  }
+
+  /** Every claim of a key, for an operator's eyes. */
   load(key: string, nowMs: number): KeyState {
     const row = this.find(key)
     return row === undefined ? EMPTY : this.stateOf(row, nowMs)
   }
 
-  find(key: string): Row | undefined {
-    return this.select.get(key) as Row | undefined
+  isHeld(key: string, id: string, nowMs: number): boolean {
+    const row = this.find(key)
+    if (row === undefined || this.isDead(row, nowMs)) return false
+    const claim = row.sole?.id === id ? row.sole : this.claims.find(key, id)
+    return claim?.held === true && claim.expiresAtMs > nowMs
   }
 
-  /** Writes a state that was made from `row`; false when the row is another one by now, or needs more than that. */
-  trySwap(row: Row, state: KeyState, nowMs: number): boolean {
-    const sole = soleMember(state, nowMs)
-    const swapped = this.swap.run(
-      nowMs,
-      state.seq,
-      sole?.id ?? null,
-      sole?.expiresAtMs ?? 0,
-      encodeState(state, nowMs),
-      row.key,
-      this.clock.bootId,
-      forgetAtMs(state),
-      row.seq,
-      row.state,
-    )
-    return swapped.changes !== 0
-  }
-
-  save(key: string, state: KeyState, nowMs: number): void {
-    const { bootId } = this.clock
-    const sole = soleMember(state, nowMs)
-    const id = sole?.id ?? null
-    const expiresAtMs = sole?.expiresAtMs ?? 0
-    const text = encodeState(state, nowMs)
-    const neededMs = forgetAtMs(state)
-    const updated = this.update.run(nowMs, state.seq, id, expiresAtMs, text, key, bootId, neededMs)
-    if (updated.changes !== 0) return
-    this.upsert.run(key, bootId, nowMs, state.seq, id, expiresAtMs, text, neededMs + FORGET_SLACK_MS)
-  }
-
-  /** In order of the keys: those that follow on `after`, or the first ones from `prefix` on. */
+  /** Keys in use, in their order: those that follow on `after`, or the first ones from `prefix` on. */
   page(
     prefix: string,
     after: string | null,
@@ -113,49 +159,101 @@ export class KeyTable {
     nowMs: number,
   ): { key: string; state: KeyState }[] {
     const rows = after === null ? this.selectFirst.all(prefix, count) : this.selectNext.all(after, count)
-    return (rows as Row[]).map((row) => ({ key: row.key, state: this.stateOf(row, nowMs) }))
+    return rows.map(foundKey).map((found) => ({ key: found.key, state: this.stateOf(found, nowMs) }))
   }
 
   /**
    * The model's answer to a claim on a key that is free, in one statement. Null when the key is not free, or the row needs
-   * more than that, and the model has to look at it.
+   * more than that, and a step has to look at it.
    */
   tryClaim(claim: Claim, inbox: string | null, clock: Clock): Granted | null {
     if (claim.group !== null || claim.replaces !== null || !fits(claim.mode, [])) return null
-    const { key, id, owner, mode, ttlMs, label, actor, meta, lockDelayMs } = claim
+    const { key, mode, owner, ttlMs, lockDelayMs } = claim
     const { nowMs, stampUs: seq } = clock
-    const expiresAtMs = nowMs + ttlMs
-    const member: Member = { id, expiresAtMs, sinceMs: nowMs, label, actor, meta, lockDelayMs, inbox }
-    const text = encodeState({ ...EMPTY, holds: [{ owner, mode, seq, members: [member] }], seq }, nowMs)
+    const { limit, weight } = permitsOf(mode)
     const neededMs = nowMs + Math.max(RULES.keepSeqMs, ttlMs + lockDelayMs)
-    const forgetMs = neededMs + FORGET_SLACK_MS
     const { bootId } = this.clock
-    const claimed = this.claimFree.run(key, bootId, nowMs, seq, id, expiresAtMs, text, forgetMs, neededMs)
+    const claimed = this.claimFree.run(
+      ...[key, bootId, neededMs + FORGET_SLACK_MS, nowMs, seq, 0, mode.kind, limit],
+      ...[mode.kind === 'permits' ? weight : 0, 1, 0, 0],
+      ...[claim.id, encodeText(owner), encodeText(claim.actor), encodeText(claim.label), claim.meta],
+      ...[lockDelayMs, inbox, nowMs, nowMs + ttlMs, neededMs],
+    )
     if (claimed.changes === 0) return null
-    return {
-      kind: 'granted',
-      token: tokenOf(seq),
-      spare: owner === null ? SPARE_TOKENS : 0,
-      contended: false,
-    }
+    const spare = owner === null ? SPARE_TOKENS : 0
+    return { kind: 'granted', token: tokenOf(seq), spare, contended: false }
   }
 
-  /** The model's answer to the release of a hold that stands alone, in one statement; null when it has to look. */
+  /** The model's answer to the renewal of a hold that stands alone, in one statement; null when a step has to look. */
+  tryRenew(key: string, id: string, ttlMs: number, nowMs: number): RenewAnswer | null {
+    const renewed = this.renewSole.run(key, id, this.clock.bootId, nowMs, nowMs + ttlMs)
+    return renewed.changes === 0 ? null : RENEWED
+  }
+
   tryRelease(key: string, id: string, nowMs: number): ReleaseAnswer | null {
-    return this.releaseSole.run(nowMs, key, id, this.clock.bootId, nowMs).changes === 0 ? null : RELEASED
+    return this.releaseSole.run(key, id, this.clock.bootId, nowMs).changes === 0 ? null : RELEASED
   }
 
-  /** Whoever held or waited under another boot is dead; only the sequence number lives on. */
-  stateOf({ key, boot, at, seq, state, forget_at }: Row, nowMs: number): KeyState {
+  private find(key: string): FoundKey | undefined {
+    const found = this.select.get(key)
+    return found === undefined ? undefined : foundKey(found)
+  }
+
+  private isDead({ boot, at }: FoundKey, nowMs: number): boolean {
     return this.clock.isForeign(boot, at, nowMs)
-      ? decodeState(key, null, { seq, seqKeptUntilMs: nowMs + RULES.keepSeqMs })
-      : decodeState(key, state, { seq, seqKeptUntilMs: forget_at })
+  }
+
+  /** Of a key that was written before a restart only its last sequence number is left. */
+  private living(found: FoundKey, nowMs: number): KeyRow {
+    if (!this.isDead(found, nowMs)) return found
+    return { summary: emptySummary(found.summary.seq, nowMs + RULES.keepSeqMs), sole: null, isStale: true }
+  }
+
+  private stateOf(found: FoundKey, nowMs: number): KeyState {
+    const { key } = found
+    const { summary, sole } = this.living(found, nowMs)
+    const holders = sole === null && summary.holders > 0 ? this.claims.held(key, ALL) : []
+    const waiters = summary.waiters > 0 ? this.claims.waiting(key) : []
+    return stateOf(key, summary, sole === null ? holders : [sole], waiters)
   }
 }
 
-/** The only claim of a key that has no more to say than that it is held by it. */
-function soleMember({ holds, line, closedUntilMs }: KeyState, nowMs: number): Member | undefined {
-  if (holds.length !== 1 || line.length > 0 || closedUntilMs > nowMs) return undefined
-  const members = holds[0]?.members ?? []
-  return members.length === 1 ? members[0] : undefined
+function foundKey(found: unknown): FoundKey {
+  const [key, format, boot, seqKeptUntilMs, at, seq, closedUntilMs, mode, limit, used, ...rest] =
+    parseRow<Row>(found)
+  const [holders, waiters, lastTicket, holder, ...about] = rest
+  refuseNewer(format, 'a key')
+  const summary = { seq, seqKeptUntilMs, closedUntilMs, mode, limit, used, holders, waiters, lastTicket }
+  if (holder === null || mode === null) return { key, boot, at, summary, sole: null, isStale: false }
+  const [owner, actor, label, meta, lockDelayMs, inbox, sinceMs, expiresAtMs] = about
+  const sole: IndexedClaim = {
+    id: holder,
+    held: true,
+    hold: 0,
+    ticket: 0,
+    mode: modeOf(mode, limit, used),
+    seq,
+    owner: decodeText(owner),
+    actor: decodeText(actor),
+    label: decodeText(label),
+    meta,
+    ttlMs: 0,
+    lockDelayMs,
+    inbox,
+    sinceMs,
+    expiresAtMs,
+  }
+  return { key, boot, at, summary, sole, isStale: false }
+}
+
+function summaryFields(nowMs: number, summary: KeyRow['summary']): readonly SqlValue[] {
+  const { seq, closedUntilMs, mode, limit, used, holders, waiters, lastTicket } = summary
+  return [nowMs, seq, closedUntilMs, mode, limit, used, holders, waiters, lastTicket]
+}
+
+function soleFields(sole: IndexedClaim | null): readonly SqlValue[] {
+  if (sole === null) return [null, null, null, null, null, 0, null, 0, 0]
+  const { id, owner, actor, label, meta, lockDelayMs, inbox, sinceMs, expiresAtMs } = sole
+  const about = [id, encodeText(owner), encodeText(actor), encodeText(label), meta]
+  return [...about, lockDelayMs, inbox, sinceMs, expiresAtMs]
 }

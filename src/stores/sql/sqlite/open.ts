@@ -1,4 +1,5 @@
 import { dirname } from 'node:path'
+import { checkFlag } from '../../../core/check.ts'
 import { nodeRuntime, type Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
 import { type Binding, loadBinding } from './binding.ts'
@@ -21,6 +22,8 @@ export function openSqlite(options: SqliteOptions, surroundings: Surroundings = 
   const { runtime = nodeRuntime, boot = thisBoot(runtime), probe = systemProbe } = surroundings
   const binding = surroundings.binding ?? loadBinding()
   const file = locate(options.path)
-  if (options.allowUnsafeFileSystem !== true) requireSafeFileSystem(dirname(file), probe)
-  return new SqliteStore(new Connection(binding, file), new BootClock(runtime, boot), runtime)
+  if (!checkFlag('allowUnsafeFileSystem', options.allowUnsafeFileSystem, false))
+    requireSafeFileSystem(dirname(file), probe)
+  const clock = new BootClock(runtime, boot)
+  return new SqliteStore(new Connection(binding, file, clock), clock, runtime)
 }

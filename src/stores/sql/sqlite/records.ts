@@ -1,14 +1,12 @@
-import type { Records, Soon } from '../../../core/store.ts'
+import type { Records, RecordWrite, Soon } from '../../../core/store.ts'
 import {
   alive,
   type Clock,
   conditionHolds,
-  type Deal,
   type RecordCondition,
   type RecordState,
-  step,
   take,
-  trade,
+  type WriteAnswer,
   written,
 } from '../../../model/index.ts'
 import type { Statement } from './binding.ts'
@@ -26,6 +24,8 @@ interface Row {
   readonly expires_at: number | null
   readonly expires_wall: number | null
 }
+
+type Write = Omit<RecordWrite, 'condition'> & { readonly condition: RecordCondition }
 
 /** A record, and the highest version that its key ever had, also when the record is gone. */
 interface Found {
@@ -60,13 +60,15 @@ export class SqliteRecords implements Records {
   }
 
   write(key: string, value: string, ttlMs: number | null, condition: RecordCondition) {
-    return this.desk.transact((clock) => {
-      const { record, version } = this.find(key, clock.nowMs)
-      if (!this.allows(record, condition, clock)) return { kind: 'refused', current: record } as const
-      const next = written(version, value, ttlMs, clock)
-      this.save(key, next, clock.nowMs)
-      return { kind: 'written', version: next.version } as const
-    })
+    return this.desk.transact((clock) => this.writeIn(clock, { key, value, ttlMs, condition }))
+  }
+
+  readAll(keys: readonly string[]): Soon<readonly (RecordState | null)[]> {
+    return this.desk.run(({ nowMs }) => keys.map((key) => this.find(key, nowMs).record), keys.length)
+  }
+
+  writeAll(writes: readonly RecordWrite[]): Soon<readonly WriteAnswer[]> {
+    return this.desk.transact((clock) => writes.map((write) => this.writeIn(clock, write)))
   }
 
   remove(key: string, condition: RecordCondition): Soon<boolean> {
@@ -88,22 +90,20 @@ export class SqliteRecords implements Records {
     })
   }
 
-  trade(key: string, deal: Deal) {
-    return this.desk.transact((clock) => {
-      const { record, version } = this.find(key, clock.nowMs)
-      const { next, answer } = trade(record, deal, version, clock, this.clock.wallMs())
-      if (next !== null && next !== record) this.save(key, next, clock.nowMs)
-      return answer
-    })
+  private writeIn(clock: Clock, { key, value, ttlMs, condition }: Write): WriteAnswer {
+    const { record, version } = this.find(key, clock.nowMs)
+    if (!this.allows(record, condition, clock)) return { kind: 'refused', current: record }
+    const next = written(version, value, ttlMs, clock)
+    this.save(key, next, clock.nowMs)
+    return { kind: 'written', version: next.version }
   }
 
   private allows(record: RecordState | null, condition: RecordCondition, clock: Clock): boolean {
-    return conditionHolds(record, condition, () => condition.kind === 'held' && this.isHeld(condition, clock))
-  }
-
-  private isHeld({ key, id }: { readonly key: string; readonly id: string }, clock: Clock): boolean {
-    const { state } = step(this.keys.load(key, clock.nowMs), { kind: 'tick' }, clock, RULES)
-    return state.holds.some((hold) => hold.members.some((member) => member.id === id))
+    return conditionHolds(
+      record,
+      condition,
+      () => condition.kind === 'held' && this.keys.isHeld(condition.key, condition.id, clock.nowMs),
+    )
   }
 
   private find(key: string, nowMs: number): Found {
@@ -123,9 +123,9 @@ export class SqliteRecords implements Records {
 
   private save(key: string, { value, version, expiresAtMs }: RecordState, nowMs: number): void {
     const wallMs = expiresAtMs === null ? null : this.clock.wallMs() + expiresAtMs - nowMs
-    const forgetMs = expiresAtMs === null ? null : expiresAtMs + RULES.keepSeqMs
     // As JSON, because the bindings cut text at U+0000 and replace lone surrogates.
     const text = JSON.stringify(value)
-    this.upsert.run(key, this.clock.bootId, nowMs, version, text, expiresAtMs, wallMs, forgetMs)
+    // When it ends, its version is all that is kept, for a day: see the clean-up.
+    this.upsert.run(key, this.clock.bootId, nowMs, version, text, expiresAtMs, wallMs, expiresAtMs)
   }
 }

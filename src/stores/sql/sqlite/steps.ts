@@ -1,44 +1,39 @@
 import {
+  type Answer,
   type Batch,
   type Claim,
   type ClaimAnswer,
   type Clock,
-  claimBatch,
   type Event,
+  heldBack,
+  indexedStep,
   type KeyLetter,
   type ReleaseAnswer,
   type RenewAnswer,
   releaseOf,
   renewOf,
-  type Shelf,
-  stepBatch,
 } from '../../../model/index.ts'
 import { Crowd } from '../crowd.ts'
-import { RowShelf } from '../shelf.ts'
 import type { Desk } from './desk.ts'
-import { withoutDead } from './graveyard.ts'
-import { pidNamespace } from './inbox.ts'
+import type { SqliteKeyIndex } from './key-index.ts'
 import type { KeyTable } from './keys.ts'
 import { RULES } from './rules.ts'
 
-/** A key that others write all the time is worked on in a transaction, which nobody can come in between. */
-const TRIES_ALONE = 2
-
 type Step = Pick<Claim, 'key' | 'id' | 'ttlMs'>
 
-/** What the model says about some claims, and the one statement that says the same about a simple one. */
-interface Plan<C extends Step, A> {
-  model(shelf: Shelf, claims: readonly C[], clock: Clock): Batch<A>
-  /** Null when the model has to look. */
-  quick(claim: C, clock: Clock): A | null
+/** What happens to a claim, and the one statement that does the same to a simple one: its answer is null when a step has to look. */
+interface Plan<C extends Step, E extends Event> {
+  /** Claims of one group, which stand together, are served all or none. */
+  readonly group?: (claim: C) => string | null
+  event(claim: C): E
+  quick(claim: C, clock: Clock): Answer<E> | null
 }
 
-/** Takes claims through the model and writes what it says, in the cheapest way that comes to the same. */
+/** Takes claims through the steps of the model and writes what they say, in the cheapest way that comes to the same. */
 export class Steps {
   private readonly desk: Desk
   private readonly keys: KeyTable
   private readonly crowd = new Crowd()
-  private readonly namespace = pidNamespace()
 
   constructor(desk: Desk, keys: KeyTable) {
     this.desk = desk
@@ -46,8 +41,9 @@ export class Steps {
   }
 
   claim(claims: readonly Claim[], inbox: string | null): Batch<ClaimAnswer> {
-    const batch = this.run<Claim, ClaimAnswer>(claims, {
-      model: (shelf, some, clock) => claimBatch(shelf, some, inbox, clock, RULES),
+    const batch = this.run(claims, {
+      group: (claim: Claim) => claim.group,
+      event: (claim) => ({ kind: 'claim', claim, inbox }) as const,
       quick: (claim, clock) => (this.crowd.has(claim.key) ? null : this.keys.tryClaim(claim, inbox, clock)),
     })
     for (let place = 0; place < claims.length; place++)
@@ -56,92 +52,114 @@ export class Steps {
   }
 
   renew(claims: readonly Step[]): Batch<RenewAnswer> {
-    return this.run<Step, RenewAnswer>(claims, {
-      model: (shelf, some, clock) => stepBatch(shelf, some, renewOf, clock, RULES),
-      quick: () => null,
+    return this.run(claims, {
+      event: renewOf,
+      quick: ({ key, id, ttlMs }, { nowMs }) =>
+        this.crowd.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
     })
   }
 
   release(claims: readonly Step[]): Batch<ReleaseAnswer> {
-    return this.run<Step, ReleaseAnswer>(claims, {
-      model: (shelf, some, clock) => stepBatch(shelf, some, releaseOf, clock, RULES),
-      quick: ({ key, id }, clock) =>
-        this.crowd.has(key) ? null : this.keys.tryRelease(key, id, clock.nowMs),
+    return this.run(claims, {
+      event: releaseOf,
+      quick: ({ key, id }, { nowMs }) => (this.crowd.has(key) ? null : this.keys.tryRelease(key, id, nowMs)),
     })
   }
 
   /** An operator's event. */
-  event<E extends Event>(key: string, event: E): ReturnType<typeof stepBatch<E>> {
-    return this.run([{ key, id: '', ttlMs: 0 }], {
-      model: (shelf, some, clock) => stepBatch(shelf, some, () => event, clock, RULES),
-      quick: () => null,
-    })
+  event<E extends Event>(key: string, event: E): Batch<Answer<E>> {
+    return this.run([{ key, id: '', ttlMs: 0 }], { event: () => event, quick: () => null })
   }
 
-  private run<C extends Step, A>(claims: readonly C[], plan: Plan<C, A>): Batch<A> {
+  private run<C extends Step, E extends Event>(claims: readonly C[], plan: Plan<C, E>): Batch<Answer<E>> {
     const only = claims.length === 1 ? (claims[0] as C) : null
-    if (only === null) return this.together(claims, plan)
-    const answer = plan.quick(only, this.desk.now())
+    const answer = only === null ? null : plan.quick(only, this.desk.now())
     if (answer !== null) return { answers: [answer], letters: [] }
-    return this.alone(only, plan) ?? this.together(claims, plan)
-  }
-
-  /**
-   * One key needs no transaction: nobody is kept from writing while the model thinks, and what it says is written by one
-   * statement, if the row is still the same. Null when it is not, or when there is none.
-   */
-  private alone<C extends Step, A>(claim: C, plan: Plan<C, A>): Batch<A> | null {
-    const { key } = claim
-    for (let tries = 0; tries < TRIES_ALONE; tries++) {
-      const row = this.keys.find(key)
-      if (row === undefined) return null
-      // Not earlier: the row must not be younger than the time it is looked at.
-      const clock = this.desk.now()
-      const shelf = new RowShelf(() => withoutDead(this.keys.stateOf(row, clock.nowMs), this.namespace))
-      const batch = plan.model(shelf, [claim], clock)
-      const changed = shelf.changed.get(key)
-      if (changed === undefined || this.keys.trySwap(row, changed, clock.nowMs)) return batch
-    }
-    return null
-  }
-
-  private together<C extends Step, A>(claims: readonly C[], plan: Plan<C, A>): Batch<A> {
     return this.desk.transaction((clock) => {
-      const shelf = new RowShelf((key) => withoutDead(this.keys.load(key, clock.nowMs), this.namespace))
-      const batch = areApart(claims) ? oneByOne(claims, shelf, clock, plan) : plan.model(shelf, claims, clock)
-      for (const [key, state] of shelf.changed) this.keys.save(key, state, clock.nowMs)
-      return batch
+      const run = new Run(this.desk, this.keys, clock, plan)
+      const tryQuick = only === null
+      for (let first = 0; first < claims.length; ) first = run.next(claims, first, tryQuick)
+      return run.finish()
     })
   }
 }
 
-/** Whether no answer depends on another one. */
-function areApart(claims: readonly (Step & { readonly group?: string | null })[]): boolean {
-  const keys = new Set<string>()
-  for (const { key, group = null } of claims) {
-    if (group !== null || keys.has(key)) return false
-    keys.add(key)
-  }
-  return claims.length > 1
-}
+/** The steps of one transaction. */
+class Run<C extends Step, E extends Event> {
+  private readonly desk: Desk
+  private readonly keys: KeyTable
+  private readonly clock: Clock
+  private readonly plan: Plan<C, E>
+  private readonly answers: Answer<E>[] = []
+  private letters: KeyLetter[] = []
+  private readonly opened = new Map<string, SqliteKeyIndex>()
 
-function oneByOne<C extends Step, A>(
-  claims: readonly C[],
-  shelf: Shelf,
-  clock: Clock,
-  plan: Plan<C, A>,
-): Batch<A> {
-  const answers: A[] = []
-  const letters: KeyLetter[] = []
-  for (const claim of claims) {
-    const answer = plan.quick(claim, clock)
-    if (answer !== null) {
-      answers.push(answer)
-      continue
-    }
-    const batch = plan.model(shelf, [claim], clock)
-    answers.push(...batch.answers)
-    letters.push(...batch.letters)
+  constructor(desk: Desk, keys: KeyTable, clock: Clock, plan: Plan<C, E>) {
+    this.desk = desk
+    this.keys = keys
+    this.clock = clock
+    this.plan = plan
   }
-  return { answers, letters }
+
+  /** Serves the claim at `first`, or the group that begins there, and says where the next one is. */
+  next(claims: readonly C[], first: number, tryQuick: boolean): number {
+    const claim = claims[first] as C
+    const group = this.plan.group?.(claim) ?? null
+    if (group === null) {
+      // What a quick statement wrote would be missing in an index that was opened before.
+      const quick = tryQuick && !this.opened.has(claim.key) ? this.plan.quick(claim, this.clock) : null
+      this.answers.push(quick ?? this.step(claim))
+      return first + 1
+    }
+    let end = first + 1
+    while (end < claims.length && this.plan.group?.(claims[end] as C) === group) end++
+    this.stepTogether(claims.slice(first, end))
+    return end
+  }
+
+  finish(): Batch<Answer<E>> {
+    this.save()
+    return { answers: this.answers, letters: this.letters }
+  }
+
+  private step(claim: C): Answer<E> {
+    const { key } = claim
+    let index = this.opened.get(key)
+    if (index === undefined) {
+      index = this.keys.open(key, this.clock.nowMs)
+      this.opened.set(key, index)
+    }
+    const { answer, letters } = indexedStep(index, this.plan.event(claim), this.clock, RULES)
+    for (const letter of letters) this.letters.push({ ...letter, key })
+    return answer
+  }
+
+  /** All claims of a group are granted, or nothing has happened. */
+  private stepTogether(claims: readonly C[]): void {
+    this.save()
+    const { letters } = this
+    this.letters = []
+    const granted: Answer<E>[] = []
+    const done = this.desk.attempt(() => {
+      for (const claim of claims) {
+        const answer = this.step(claim)
+        if ((answer as ClaimAnswer).kind !== 'granted') {
+          for (const other of claims)
+            this.answers.push(other === claim ? answer : (heldBack(this.clock) as Answer<E>))
+          return false
+        }
+        granted.push(answer)
+      }
+      this.save()
+      return true
+    })
+    this.opened.clear()
+    this.letters = done ? [...letters, ...this.letters] : letters
+    if (done) this.answers.push(...granted)
+  }
+
+  private save(): void {
+    for (const index of this.opened.values()) this.keys.save(index, this.clock.nowMs)
+    this.opened.clear()
+  }
 }

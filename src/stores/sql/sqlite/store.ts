@@ -61,7 +61,7 @@ export class SqliteStore implements Store {
     return this.run(() => {
       this.post.keep()
       return this.steps.claim(claims, this.post.address)
-    })
+    }, claims.length)
   }
 
   renew(claims: readonly Claim[]): Soon<readonly RenewAnswer[]> {
@@ -91,12 +91,12 @@ export class SqliteStore implements Store {
       : (answers[0] as EvictAnswer)
   }
 
-  private run<A>(work: () => Batch<A>): Soon<readonly A[]> {
+  private run<A>(work: () => Batch<A>, keys = 1): Soon<readonly A[]> {
     return this.desk.run(() => {
       const { answers, letters } = work()
       // Only what is committed may be told.
       this.post.send(letters)
       return answers
-    })
+    }, keys)
   }
 }

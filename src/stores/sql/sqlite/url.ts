@@ -1,3 +1,4 @@
+import { parametersOf } from '../../../core/parameters.ts'
 import { InvalidArgumentError } from '../../../errors.ts'
 import type { SqliteOptions } from './index.ts'
 
@@ -24,13 +25,11 @@ export function sqliteOptionsOf(url: string): SqliteOptions {
 }
 
 function optionsIn(url: string, query: string): Omit<SqliteOptions, 'path'> {
-  const options: { allowUnsafeFileSystem?: boolean } = {}
-  for (const [name, value] of new URLSearchParams(query)) {
-    if (name !== 'allowUnsafeFileSystem') throw refused(url, `has an unknown option, ${JSON.stringify(name)}`)
-    if (!/^(?:0|1|true|false)$/.test(value)) throw refused(url, `${name} must be 1, 0, true or false`)
-    options.allowUnsafeFileSystem = value === '1' || value === 'true'
-  }
-  return options
+  const { allowUnsafeFileSystem: value } = parametersOf(query, { allowUnsafeFileSystem: true })
+  if (value === undefined) return {}
+  if (!/^(?:0|1|true|false)$/.test(value))
+    throw refused(url, 'allowUnsafeFileSystem must be 1, 0, true or false')
+  return { allowUnsafeFileSystem: value === '1' || value === 'true' }
 }
 
 /** On Windows the path of file:///C:/locks.db begins with a slash that is not part of it. */

@@ -1,3 +1,5 @@
+import type { TxStep } from '../atomically.ts'
+
 export type Row = Readonly<Record<string, unknown>>
 
 export interface Result {
@@ -22,6 +24,8 @@ export interface MysqlSession {
 export interface MysqlClient {
   /** One statement, which is a transaction of its own, on any connection of the pool; `often` for one that is worth preparing. */
   run(text: string, values: readonly Value[], often?: boolean): Promise<Result>
+  /** Statements that are done together on one connection, or not at all when one of them affects other than so many rows. */
+  transaction(steps: readonly TxStep[]): Promise<boolean>
   /** Takes a connection out of the pool; `lost` is called once when it ends other than by `close`. */
   session(lost: () => void): Promise<MysqlSession>
   close(): Promise<void>
@@ -45,5 +49,27 @@ export class Preparing {
       this.on = false
       return plain()
     }
+  }
+}
+
+/** The statements of a transaction, one by one. */
+export async function inTransaction(
+  run: (text: string, values: readonly Value[]) => Promise<Result>,
+  steps: readonly TxStep[],
+): Promise<boolean> {
+  await run('START TRANSACTION', [])
+  try {
+    for (const { text, values, affects } of steps) {
+      const { affected } = await run(text, values)
+      if (affects !== undefined && affected !== affects) {
+        await run('ROLLBACK', [])
+        return false
+      }
+    }
+    await run('COMMIT', [])
+    return true
+  } catch (error) {
+    await run('ROLLBACK', []).catch(() => {})
+    throw error
   }
 }

@@ -1,4 +1,8 @@
+import { Lending, type Pool } from '../../lending.ts'
+import type { Patience } from '../../patience.ts'
+import type { TxStep } from '../atomically.ts'
 import {
+  inTransaction,
   type MysqlClient,
   type MysqlSession,
   Preparing,
@@ -9,11 +13,17 @@ import {
 import { resultOf } from './mysql2.ts'
 import { kept, type PoolConnection } from './session.ts'
 
+interface Connection extends PoolConnection {
+  query(options: object, values?: unknown[]): Promise<unknown>
+  execute(options: object, values: unknown[]): Promise<unknown>
+  release(): Promise<void>
+  /** Only here does the library show its socket. */
+  readonly __tests?: { getSocket(): { destroy(error: Error): unknown } | undefined }
+}
+
 /** As much of a pool of `mariadb` as is needed. */
 export interface MariadbPool {
-  query(options: object, values: unknown[]): Promise<unknown>
-  execute(options: object, values: unknown[]): Promise<unknown>
-  getConnection(): Promise<PoolConnection & { query(options: object): Promise<unknown> }>
+  getConnection(): Promise<Connection>
   end(): Promise<void>
 }
 
@@ -22,30 +32,76 @@ const SHAPE = { rowsAsArray: false, metaAsArray: false, nestTables: false }
 export class MariadbClient implements MysqlClient {
   private readonly pool: MariadbPool
   private readonly own: boolean
+  private readonly patience: Patience
+  private readonly lending: Lending<Connection>
   private readonly preparing = new Preparing()
 
-  constructor(pool: MariadbPool, own: boolean) {
+  constructor(pool: MariadbPool, own: boolean, patience: Patience) {
     this.pool = pool
     this.own = own
+    this.patience = patience
+    this.lending = new Lending(new MariadbLender(pool), patience)
   }
 
   async run(text: string, values: readonly Value[], often = false): Promise<Result> {
     const statement = { sql: text, ...SHAPE }
-    const result = await this.preparing.run(
-      often,
-      () => this.pool.execute(statement, values as Value[]),
-      () => this.pool.query(statement, values as Value[]),
+    const given = values as Value[]
+    const ask = (how: 'execute' | 'query') => () =>
+      this.lending.use((connection) => connection[how](statement, given))
+    return resultOf(await this.preparing.run(often, ask('execute'), ask('query')))
+  }
+
+  transaction(steps: readonly TxStep[]): Promise<boolean> {
+    return this.lending.use((connection) =>
+      inTransaction(
+        async (text, values) => resultOf(await connection.query({ sql: text, ...SHAPE }, values as Value[])),
+        steps,
+      ),
     )
-    return resultOf(result)
   }
 
   async session(lost: () => void): Promise<MysqlSession> {
-    const connection = await this.pool.getConnection()
+    const taken = this.pool.getConnection()
+    const connection = await this.patience.bound(taken, () => void taken.then(end, ignore))
     const query = async (sql: string) => (await connection.query({ sql, ...SHAPE })) as Row[]
-    return kept(connection, query, lost)
+    return kept(connection, query, lost, () => end(connection))
   }
 
   async close(): Promise<void> {
     if (this.own) await this.pool.end()
   }
 }
+
+/** The pool asks a connection that has been idle for a while whether it is still there, before it lends it. */
+class MariadbLender implements Pool<Connection> {
+  readonly announces = false
+  private readonly pool: MariadbPool
+
+  constructor(pool: MariadbPool) {
+    this.pool = pool
+  }
+
+  take(): Promise<Connection> {
+    return this.pool.getConnection()
+  }
+
+  giveBack(connection: Connection): void {
+    connection.release().catch(ignore)
+  }
+
+  destroy(connection: Connection): void {
+    end(connection)
+  }
+}
+
+/**
+ * By itself the library opens another connection for a `KILL` of the statement under way. Its error ends the process when the server
+ * does not know the number any more, and after a failover the number is somebody else's.
+ */
+function end(connection: Connection): void {
+  const socket = connection.__tests?.getSocket()
+  if (socket === undefined) connection.destroy()
+  else socket.destroy(new Error('the server did not answer, or the connection is not needed any more'))
+}
+
+function ignore(): void {}

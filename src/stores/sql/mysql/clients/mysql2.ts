@@ -1,4 +1,8 @@
+import { Lending, noteHeard, type Pool } from '../../lending.ts'
+import type { Patience } from '../../patience.ts'
+import type { TxStep } from '../atomically.ts'
 import {
+  inTransaction,
   type MysqlClient,
   type MysqlSession,
   Preparing,
@@ -14,49 +18,120 @@ interface Packet {
 }
 
 type Done = (error: unknown, result: unknown) => void
+type Listener = (connection: Connection) => void
 
 interface Connection extends PoolConnection {
-  query(options: object, done: Done): unknown
+  readonly stream: { destroy(): unknown }
+  query(options: object, values: unknown[], done: Done): unknown
+  execute(options: object, values: unknown[], done: Done): unknown
+  release(): void
 }
 
 /** As much of a pool of `mysql2` as is needed: of the one with callbacks, because the one with promises takes note of the stack at every call. */
 export interface Mysql2Pool {
-  query(options: object, values: unknown[], done: Done): unknown
-  execute(options: object, values: unknown[], done: Done): unknown
+  readonly config: { readonly connectionConfig: { connectTimeout: number } }
   getConnection(done: Done): unknown
+  on(event: 'connection', listener: Listener): unknown
+  off(event: 'connection', listener: Listener): unknown
   promise(): { end(): Promise<void> }
 }
 
 export class Mysql2Client implements MysqlClient {
   private readonly pool: Mysql2Pool
   private readonly own: boolean
+  private readonly patience: Patience
+  private readonly lending: Lending<Connection>
   private readonly preparing = new Preparing()
+  /** Those of a pool of our own, which is closed with the store. */
+  private readonly open = new Set<Connection>()
 
-  constructor(pool: Mysql2Pool, own: boolean) {
+  constructor(pool: Mysql2Pool, own: boolean, patience: Patience) {
     this.pool = pool
     this.own = own
+    this.patience = patience
+    this.lending = new Lending(new Mysql2Lender(pool), patience)
+    listen(pool, 1)
+    if (own)
+      pool.on('connection', (connection) => {
+        this.open.add(connection)
+        connection.on('end', () => this.open.delete(connection))
+      })
   }
 
   async run(text: string, values: readonly Value[], often = false): Promise<Result> {
     const statement = { sql: text, rowsAsArray: false }
-    const result = await this.preparing.run(
-      often,
-      () => answerOf((done) => this.pool.execute(statement, values as Value[], done)),
-      () => answerOf((done) => this.pool.query(statement, values as Value[], done)),
+    const given = values as Value[]
+    const ask = (how: 'execute' | 'query') => () =>
+      this.lending.use((connection) => answerOf((done) => connection[how](statement, given, done)))
+    // A pool of our own opens connections no longer than a statement may take.
+    if (this.own) this.pool.config.connectionConfig.connectTimeout = this.patience.ms
+    return resultOf(await this.preparing.run(often, ask('execute'), ask('query')))
+  }
+
+  transaction(steps: readonly TxStep[]): Promise<boolean> {
+    return this.lending.use((connection) =>
+      inTransaction(
+        async (text, values) =>
+          resultOf(
+            await answerOf((done) =>
+              connection.query({ sql: text, rowsAsArray: false }, values as Value[], done),
+            ),
+          ),
+        steps,
+      ),
     )
-    return resultOf(result)
   }
 
   async session(lost: () => void): Promise<MysqlSession> {
-    const connection = (await answerOf((done) => this.pool.getConnection(done))) as Connection
+    const taken = answerOf((done) => this.pool.getConnection(done)) as Promise<Connection>
+    const connection = await this.patience.bound(taken, () => void taken.then(end, ignore))
     const query = async (sql: string) =>
-      (await answerOf((done) => connection.query({ sql, rowsAsArray: false }, done))) as readonly Row[]
-    return kept(connection, query, lost)
+      (await answerOf((done) => connection.query({ sql, rowsAsArray: false }, [], done))) as readonly Row[]
+    return kept(connection, query, lost, () => end(connection))
   }
 
   async close(): Promise<void> {
-    if (this.own) await this.pool.promise().end()
+    listen(this.pool, -1)
+    if (!this.own) return
+    await this.pool.promise().end()
+    for (const { stream } of this.open) stream.destroy()
   }
+}
+
+class Mysql2Lender implements Pool<Connection> {
+  readonly announces = true
+  private readonly pool: Mysql2Pool
+
+  constructor(pool: Mysql2Pool) {
+    this.pool = pool
+  }
+
+  take(): Promise<Connection> {
+    return answerOf((done) => this.pool.getConnection(done)) as Promise<Connection>
+  }
+
+  giveBack(connection: Connection): void {
+    connection.release()
+  }
+
+  destroy(connection: Connection): void {
+    end(connection)
+  }
+}
+
+/** The library says farewell alone, and waits for the server to end the connection. */
+function end(connection: Connection): void {
+  connection.destroy()
+  connection.stream.destroy()
+}
+
+const stores = new WeakMap<Mysql2Pool, number>()
+
+function listen(pool: Mysql2Pool, change: 1 | -1): void {
+  const before = stores.get(pool) ?? 0
+  stores.set(pool, before + change)
+  if (before === 0) pool.on('connection', noteHeard)
+  if (before + change === 0) pool.off('connection', noteHeard)
 }
 
 function answerOf(call: (done: Done) => unknown): Promise<unknown> {
@@ -73,3 +148,5 @@ export function resultOf(result: unknown): Result {
   const { affectedRows = 0, insertId = 0 } = result as Packet
   return { rows: [], affected: affectedRows, insertId: Number(insertId) }
 }
+
+function ignore(): void {}

@@ -11,6 +11,7 @@ export function kept(
   connection: PoolConnection,
   query: MysqlSession['query'],
   lost: () => void,
+  destroy: () => void,
 ): MysqlSession {
   let open = true
   const end = (): void => {
@@ -23,7 +24,7 @@ export function kept(
     query,
     close: () => {
       open = false
-      connection.destroy()
+      destroy()
     },
   }
 }

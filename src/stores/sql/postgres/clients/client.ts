@@ -33,3 +33,9 @@ const UNPREPARED = new Set(['26000', '42P05'])
 export function isUnprepared(error: unknown): boolean {
   return UNPREPARED.has((error as { code?: string } | null)?.code ?? '')
 }
+
+/** Whether the server refused a statement, and serves the next one. */
+export function isAnswer(error: unknown): boolean {
+  const { severity } = (error ?? {}) as { severity?: string }
+  return severity !== undefined && severity !== 'FATAL' && severity !== 'PANIC'
+}

@@ -1,4 +1,6 @@
+import { hasMethods } from '../../../../core/check.ts'
 import { InvalidArgumentError } from '../../../../errors.ts'
+import type { Patience } from '../../patience.ts'
 import type { PostgresClient } from './client.ts'
 import { PgClient, type PgPool } from './pg.ts'
 import { type PostgresJs, PostgresJsClient } from './postgres.ts'
@@ -11,11 +13,11 @@ export type AnyPostgresClient =
   | { readonly unsafe: Method; readonly listen: Method; readonly begin: Method }
 
 /** The adapter for a client, which stays the caller's. */
-export function adapterOf(client: AnyPostgresClient, argument: string): PostgresClient {
+export function adapterOf(client: AnyPostgresClient, argument: string, patience: Patience): PostgresClient {
   const shape = client as unknown as Partial<Record<string, unknown>> | null
-  if (typeof shape === 'object' && shape !== null && typeof shape.totalCount === 'number')
-    return new PgClient(client as unknown as PgPool, false)
-  if (typeof shape === 'function' && typeof (shape as { unsafe?: unknown }).unsafe === 'function')
-    return new PostgresJsClient(client as unknown as PostgresJs)
+  if (typeof shape?.totalCount === 'number' && hasMethods(shape, ['query', 'connect', 'on', 'Client']))
+    return new PgClient(client as unknown as PgPool, false, patience)
+  if (hasMethods(shape, ['unsafe', 'listen', 'begin']) && typeof shape?.options === 'object')
+    return new PostgresJsClient(client as unknown as PostgresJs, patience)
   throw new InvalidArgumentError(argument, 'must be a Pool of pg, or what the package postgres makes')
 }

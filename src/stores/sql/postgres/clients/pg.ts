@@ -1,5 +1,8 @@
+import { Lending, noteHeard, type Pool } from '../../lending.ts'
+import type { Patience } from '../../patience.ts'
 import { statementName } from '../statement-name.ts'
 import {
+  isAnswer,
   isUnprepared,
   type PostgresClient,
   type PostgresSession,
@@ -11,55 +14,79 @@ interface Answer {
   readonly rows: readonly Row[]
 }
 
+type Listener = (...args: never[]) => void
+
 /** As much of a client of `pg` as is needed. */
 export interface PgConnection {
   connect(): Promise<unknown>
   readonly processID: number | null
+  /** Left out by the client over libpq. */
+  readonly connection?: { readonly stream: { destroy(): unknown } }
   query(text: string | { text: string; values?: unknown[]; name?: string }): Promise<unknown>
   end(): Promise<void>
-  on(event: string, listener: (...args: never[]) => void): unknown
+  on(event: string, listener: Listener): unknown
+  off(event: string, listener: Listener): unknown
+}
+
+interface PoolConnection extends PgConnection {
+  /** True ends it. */
+  release(end: boolean): void
 }
 
 /** As much of a pool of `pg` as is needed. */
 export interface PgPool {
-  readonly options: object
+  readonly options: { connectionTimeoutMillis?: number }
   readonly Client: new (options: object) => PgConnection
-  query(statement: { text: string; values?: unknown[]; name?: string }): Promise<unknown>
-  on(event: string, listener: (...args: never[]) => void): unknown
-  off(event: string, listener: (...args: never[]) => void): unknown
+  connect(): Promise<PoolConnection>
+  on(event: string, listener: Listener): unknown
+  off(event: string, listener: Listener): unknown
   end(): Promise<void>
 }
+
+/** How long it may take to say farewell. */
+const FAREWELL_MS = 1000
 
 export class PgClient implements PostgresClient {
   private readonly pool: PgPool
   private readonly own: boolean
+  private readonly patience: Patience
+  private readonly lending: Lending<PoolConnection>
+  /** Those of a pool of our own, which is closed with the store. */
+  private readonly open = new Set<PgConnection>()
   /** Statements keep their plans on their connection; behind a pooler in transaction mode that is nobody's. */
   private prepares = true
 
-  constructor(pool: PgPool, own: boolean) {
+  constructor(pool: PgPool, own: boolean, patience: Patience) {
     this.pool = pool
     this.own = own
-    hush(pool, 1)
+    this.patience = patience
+    this.lending = new Lending(new PgLender(pool), patience)
+    listen(pool, 1)
+    if (!own) return
+    pool.on('connect', (connection: PgConnection) => void this.open.add(connection))
+    pool.on('remove', (connection: PgConnection) => void this.open.delete(connection))
   }
 
   async run(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
     const given = values as unknown[]
-    if (!this.prepares) return rowsOf(await this.pool.query({ text, values: given }))
+    if (!this.prepares) return this.query({ text, values: given })
     try {
-      return rowsOf(await this.pool.query({ text, values: given, name: statementName(text) }))
+      return await this.query({ text, values: given, name: statementName(text) })
     } catch (error) {
       if (!isUnprepared(error)) throw error
       this.prepares = false
-      return rowsOf(await this.pool.query({ text, values: given }))
+      return this.query({ text, values: given })
     }
   }
 
   async script(text: string): Promise<void> {
-    await this.pool.query({ text })
+    await this.query({ text })
   }
 
   async session({ lost, heard }: SessionEvents): Promise<PostgresSession> {
-    const connection = new this.pool.Client({ ...this.pool.options, keepAlive: true })
+    const { options } = this.pool
+    const connectionTimeoutMillis = Math.min(options.connectionTimeoutMillis || Infinity, this.patience.ms)
+    const connection = new this.pool.Client({ ...options, connectionTimeoutMillis, keepAlive: true })
     let open = true
     const end = (): void => {
       if (open) lost()
@@ -73,7 +100,7 @@ export class PgClient implements PostgresClient {
       )
     const close = async (): Promise<void> => {
       open = false
-      await connection.end()
+      await this.farewell(connection.end(), [connection])
     }
     try {
       await connection.connect()
@@ -96,9 +123,49 @@ export class PgClient implements PostgresClient {
   }
 
   async close(): Promise<void> {
-    if (this.own) await this.pool.end()
-    hush(this.pool, -1)
+    // Connections of our own pool may still break after the farewell has been given up.
+    if (this.own) await this.farewell(this.pool.end(), this.open)
+    else listen(this.pool, -1)
   }
+
+  private async query(statement: { text: string; values?: unknown[]; name?: string }) {
+    // A pool of our own opens connections no longer than a statement may take.
+    if (this.own) this.pool.options.connectionTimeoutMillis = this.patience.ms
+    return this.lending.use(async (connection) => rowsOf(await connection.query(statement)))
+  }
+
+  /** A server that does not take part in the end of a connection keeps nobody waiting. */
+  private async farewell(ending: Promise<void>, connections: Iterable<PgConnection>): Promise<void> {
+    await this.patience.bound(ending, () => sever(connections), FAREWELL_MS).catch(ignore)
+  }
+}
+
+class PgLender implements Pool<PoolConnection> {
+  readonly announces = true
+  private readonly pool: PgPool
+
+  constructor(pool: PgPool) {
+    this.pool = pool
+  }
+
+  async take(): Promise<PoolConnection> {
+    const connection = await this.pool.connect()
+    listenTo(connection)
+    return connection
+  }
+
+  giveBack(connection: PoolConnection, error?: unknown): void {
+    connection.release(error !== undefined && !isAnswer(error))
+  }
+
+  destroy(connection: PoolConnection): void {
+    connection.release(true)
+    sever([connection])
+  }
+}
+
+function sever(connections: Iterable<PgConnection>): void {
+  for (const { connection } of connections) connection?.stream.destroy()
 }
 
 function rowsOf(answer: unknown): readonly Row[] {
@@ -108,11 +175,34 @@ function rowsOf(answer: unknown): readonly Row[] {
 const stores = new WeakMap<PgPool, number>()
 
 /** An idle connection that breaks is told of by the pool, and would end the process if nobody listened. */
-function hush(pool: PgPool, change: 1 | -1): void {
+function listen(pool: PgPool, change: 1 | -1): void {
   const before = stores.get(pool) ?? 0
   stores.set(pool, before + change)
-  if (before === 0) pool.on('error', ignore)
-  if (before + change === 0) pool.off('error', ignore)
+  if (before === 0) {
+    pool.on('error', ignore)
+    pool.on('connect', connected)
+  }
+  if (before + change === 0) {
+    pool.off('error', ignore)
+    pool.off('connect', connected)
+  }
+}
+
+function connected(connection: PgConnection): void {
+  noteHeard(connection)
+  listenTo(connection)
+}
+
+const listenedTo = new WeakSet<PgConnection>()
+
+/**
+ * The pool listens for errors only while it has a connection. One that the server ends between two steps, while the promise of the
+ * pool is on its way to us, would end the process: so somebody listens for as long as the connection lives.
+ */
+function listenTo(connection: PgConnection): void {
+  if (listenedTo.has(connection)) return
+  listenedTo.add(connection)
+  connection.on('error', ignore)
 }
 
 function ignore(): void {}

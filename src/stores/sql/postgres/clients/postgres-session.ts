@@ -1,4 +1,6 @@
-import type { PostgresSession, Row, SessionEvents } from './client.ts'
+import { optionalPeer } from '../../../../core/optional-peer.ts'
+import { UnsupportedError } from '../../../../errors.ts'
+import { isAnswer, type PostgresSession, type Row, type SessionEvents } from './client.ts'
 
 interface OneConnection {
   unsafe(text: string, values?: unknown[], options?: { prepare: boolean }): Promise<readonly Row[]>
@@ -7,19 +9,23 @@ interface OneConnection {
 
 type Make = (options: object) => OneConnection
 
-/** How long it may take to say farewell. */
+/** How long it may take to say farewell, where nothing is left unanswered. */
 const FAREWELL_SECONDS = 1
 
 /**
  * A pool of one, made by the library from the options of another, as it makes the connection that it listens on. Whoever has
- * such a pool has installed the library. It is never connected again: what the library had left to write to a connection that
+ * such a pool has installed the library, but a bundle may have swallowed it. It is never connected again: what the library had left to write to a connection that
  * broke stands before the first words to the next one, and keeps them back.
  */
 export async function openSession(options: object, events: SessionEvents): Promise<PostgresSession> {
-  const library = await import('postgres')
+  const library = await optionalPeer<{ default: Make }>('postgres')
+  if (library === null)
+    throw new UnsupportedError(
+      'connections of postgres.js need its package at run time: keep it out of the bundle',
+    )
   const pending = new Set<(error: Error) => void>()
   let open = true
-  const sql = (library.default as unknown as Make)({
+  const sql = library.default({
     ...options,
     shared: { retries: 0, typeArrayMap: {} },
     max: 1,
@@ -45,7 +51,7 @@ export async function openSession(options: object, events: SessionEvents): Promi
   }
   const close = async (): Promise<void> => {
     open = false
-    await sql.end({ timeout: FAREWELL_SECONDS })
+    await sql.end({ timeout: pending.size > 0 ? 0 : FAREWELL_SECONDS })
   }
   const query = (text: string, values: readonly unknown[], often = false): Promise<readonly Row[]> => {
     // By itself it would open another connection, without the locks of this one.
@@ -68,12 +74,6 @@ export async function openSession(options: object, events: SessionEvents): Promi
     await close()
     throw error
   }
-}
-
-/** Whether the server refused a statement, and serves the next one. */
-function isAnswer(error: unknown): boolean {
-  const { severity } = error as { severity?: string }
-  return severity !== undefined && severity !== 'FATAL' && severity !== 'PANIC'
 }
 
 function ignore(): void {}

@@ -1,3 +1,5 @@
+import { Lending } from '../../lending.ts'
+import type { Patience } from '../../patience.ts'
 import {
   isUnprepared,
   type PostgresClient,
@@ -10,7 +12,7 @@ import { Sessions } from './sessions.ts'
 
 /** As much of what `postgres` makes as is needed. */
 export interface PostgresJs {
-  readonly options: { readonly prepare?: boolean; readonly max: number }
+  readonly options: { readonly prepare?: boolean; readonly max: number; readonly connect_timeout: number }
 }
 
 /**
@@ -19,17 +21,21 @@ export interface PostgresJs {
  */
 export class PostgresJsClient implements PostgresClient {
   private readonly options: PostgresJs['options']
+  private readonly patience: Patience
   private readonly sessions: Sessions
+  private readonly lending: Lending<PostgresSession>
   private prepares: boolean
 
-  constructor({ options }: PostgresJs) {
+  constructor({ options }: PostgresJs, patience: Patience) {
     this.options = options
+    this.patience = patience
     this.sessions = new Sessions((events) => this.session(events), options.max)
+    this.lending = new Lending(this.sessions, patience)
     this.prepares = options.prepare !== false
   }
 
   async run(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const send = () => this.sessions.use((session) => session.query(text, values, this.prepares))
+    const send = () => this.lending.use((session) => session.query(text, values, this.prepares))
     try {
       return await send()
     } catch (error) {
@@ -40,11 +46,12 @@ export class PostgresJsClient implements PostgresClient {
   }
 
   async script(text: string): Promise<void> {
-    await this.sessions.use((session) => session.query(text, []))
+    await this.lending.use((session) => session.query(text, []))
   }
 
   session(events: SessionEvents): Promise<PostgresSession> {
-    return openSession(this.options, events)
+    const connect_timeout = Math.min(this.options.connect_timeout, this.patience.ms / 1000)
+    return openSession({ ...this.options, connect_timeout }, events)
   }
 
   close(): Promise<void> {

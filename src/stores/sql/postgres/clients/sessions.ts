@@ -1,4 +1,5 @@
 import { StoreError } from '../../../../errors.ts'
+import type { Pool } from '../../lending.ts'
 import type { PostgresSession, SessionEvents } from './client.ts'
 
 type Open = (events: SessionEvents) => Promise<PostgresSession>
@@ -6,7 +7,8 @@ type Open = (events: SessionEvents) => Promise<PostgresSession>
 type Turn = (session: PostgresSession | null) => void
 
 /** Up to so many sessions that take turns. One that broke is never used again: another is opened when it is needed. */
-export class Sessions {
+export class Sessions implements Pool<PostgresSession> {
+  readonly announces = false
   private readonly open: Open
   private readonly most: number
   private readonly idle: PostgresSession[] = []
@@ -21,15 +23,6 @@ export class Sessions {
     this.most = most
   }
 
-  async use<T>(work: (session: PostgresSession) => Promise<T>): Promise<T> {
-    const session = await this.take()
-    try {
-      return await work(session)
-    } finally {
-      this.giveBack(session)
-    }
-  }
-
   /** Those at work are ended, too: nobody waits for what they would say. */
   async close(): Promise<void> {
     this.closed = true
@@ -37,7 +30,7 @@ export class Sessions {
     await Promise.all([...this.alive].map((session) => session.close()))
   }
 
-  private async take(): Promise<PostgresSession> {
+  async take(): Promise<PostgresSession> {
     const idle = this.idle.pop()
     if (idle !== undefined) return idle
     if (this.alive.size + this.opening < this.most) {
@@ -70,11 +63,16 @@ export class Sessions {
     return session
   }
 
-  private giveBack(session: PostgresSession): void {
+  giveBack(session: PostgresSession): void {
     if (!this.alive.has(session)) return
     const turn = this.turns.shift()
     if (turn === undefined) this.idle.push(session)
     else turn(session)
+  }
+
+  destroy(session: PostgresSession): void {
+    this.lose(session)
+    session.close().catch(() => {})
   }
 
   private lose(session: PostgresSession): void {

@@ -1,0 +1,77 @@
+import { createLocks, type Locks, type Store } from 'holdfast'
+import { mysql } from 'holdfast/mysql'
+import { postgres } from 'holdfast/postgres'
+import mysql2 from 'mysql2/promise'
+import pg from 'pg'
+import { afterAll, afterEach, describe, expect, it } from 'vitest'
+import { startMariadb } from '../../../scripts/servers/mariadb.ts'
+import { startPostgres } from '../../../scripts/servers/postgres.ts'
+
+/** Servers that were set up for other programs than ours. */
+const servers = await Promise.all([
+  startPostgres({ settings: ['default_transaction_isolation=serializable'] }),
+  startPostgres({ settings: ['default_transaction_isolation=repeatable read'] }),
+  startMariadb({ settings: ['--transaction-isolation=SERIALIZABLE'] }),
+])
+const [serializable, repeatable, mariadb] = servers
+const opened: { close(): Promise<unknown> }[] = []
+afterEach(async () => {
+  for (const one of opened.splice(0).reverse()) await one.close()
+})
+afterAll(() => Promise.all(servers.map((server) => server.stop())))
+
+const overPg = (url: string): Store => {
+  const pool = new pg.Pool({ connectionString: url, max: 2 })
+  opened.push({ close: () => pool.end() })
+  return postgres(pool)
+}
+const overMysql = (url: string): Store => {
+  const pool = mysql2.createPool({ uri: url, connectionLimit: 2 })
+  opened.push({ close: () => pool.end() })
+  return mysql(pool)
+}
+const locksOf = (store: Store): Locks => {
+  const locks = createLocks({ store })
+  opened.push(locks)
+  return locks
+}
+
+describe.each([
+  ['PostgreSQL, serializable', () => overPg(serializable.url)],
+  ['PostgreSQL, repeatable read', () => overPg(repeatable.url)],
+  ['MariaDB, serializable', () => overMysql(mariadb.url)],
+])('%s: 20 contenders', (_, storeOf) => {
+  it.each([
+    ['one key', 1],
+    ['20 keys', 20],
+  ])(
+    'on %s exclude each other, all get on, and none is told of an outage',
+    async (_what, count) => {
+      const crowd = Array.from({ length: 20 }, () => locksOf(storeOf()))
+      const failures: unknown[] = []
+      const inside = new Map<string, number>()
+      let turns = 0
+      let together = 0
+      await Promise.all(
+        crowd.map(async (locks, number) => {
+          locks.on('storeFailed', ({ error }) => failures.push(String(error)))
+          for (let round = 0; round < 10; round++) {
+            const key = `key ${(number + round * 7) % count}`
+            await locks.using(key, { wait: 60_000, ttl: 20_000 }, async () => {
+              const others = inside.get(key) ?? 0
+              inside.set(key, others + 1)
+              together = Math.max(together, others)
+              await new Promise(setImmediate)
+              inside.set(key, (inside.get(key) ?? 0) - 1)
+              turns++
+            })
+          }
+          for await (const _ of locks.list()) break
+          await locks.read('key 0')
+        }),
+      )
+      expect([turns, together, failures]).toEqual([200, 0, []])
+    },
+    90_000,
+  )
+})

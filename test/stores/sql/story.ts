@@ -1,0 +1,249 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { expect } from 'vitest'
+import type { Store, StoreNotice } from '../../../src/core/store.ts'
+import type { Claim, Clock, KeyState, KeyView } from '../../../src/model/index.ts'
+import { RULES } from '../../../src/stores/sql/server/rules.ts'
+import { claimOf } from '../sqlite/claims.ts'
+import { type Action, KEYS } from '../sqlite/plan.ts'
+import { Reference, Tokens } from '../sqlite/reference.ts'
+
+/** Nobody's token: to evict it counts the time of a key, and no more. */
+const NOBODY = 0n
+/** Positions are exact up to here. */
+const EXACT = 3
+/** A time to live that ends in a story only if the story waits for it, and one that does not end in it. */
+const SHORT_MS = 900
+const LONG_MS = 120_000
+/** What ends before that may be waited for. */
+const PATIENCE_MS = 3000
+/** A server that answers so late shows nothing about times. */
+const LATE_MS = 500
+
+/** A claim came to its end while a call was under way, so nobody knows which of the two was first. */
+export class Unclear extends Error {}
+
+export interface Plan {
+  readonly claims: readonly (Omit<Partial<Claim>, 'replaces' | 'key' | 'ttlMs'> & {
+    readonly key: string
+    readonly ttlMs: number
+    readonly replaces: number | null
+  })[]
+}
+
+/** The claims of a plan, under names of their own. */
+export function sceneOf(prefix: string, { claims }: Plan): readonly Claim[] {
+  const idOf = (place: number) => `${prefix}${place}`
+  return claims.map(({ replaces, key, ...fields }, place) =>
+    claimOf(prefix + key, {
+      ...fields,
+      id: idOf(place),
+      label: `label "${place}" of \\ ü`,
+      actor: place % 2 === 0 ? `actor ${place}` : null,
+      meta: place % 3 === 0 ? `{"place":${place}}` : null,
+      ttlMs: fields.ttlMs < 1000 ? SHORT_MS : LONG_MS,
+      replaces: replaces === null || replaces === place ? null : idOf(replaces),
+    }),
+  )
+}
+
+/** The same things happen to two stores over one database, each a process, and to the model; what both show is compared. */
+export class Story {
+  /** How many answers, views and notices were compared. */
+  compared = 0
+  private readonly stores: readonly Store[]
+  private readonly prefix: string
+  private readonly scene: readonly Claim[]
+  private readonly model = new Reference(RULES)
+  private readonly ours = new Tokens()
+  private readonly theirs = new Tokens()
+  private readonly pairs: { key: string; what: string; got: unknown; wanted: unknown }[] = []
+  /** Keys where the store may count waiters that the model knows to be dead. */
+  private readonly stale = new Set<string>()
+  private slackMs = 20
+  private stampUs = 0
+
+  constructor(stores: readonly Store[], prefix: string, scene: readonly Claim[]) {
+    this.stores = stores
+    this.prefix = prefix
+    this.scene = scene
+  }
+
+  get heldBy(): (key: string) => readonly number[] {
+    return (key) =>
+      this.model
+        .get(key)
+        .holds.flatMap(({ members }) => members.map(({ id }) => Number(id.slice(this.prefix.length))))
+  }
+
+  async play(action: Action): Promise<void> {
+    switch (action.kind) {
+      case 'pass':
+        return this.pass()
+      case 'evict':
+      case 'revoke':
+        return this.evict(this.prefix + KEYS[action.key], action.back, action.kind === 'revoke')
+      case 'group':
+        return this.call('attempt', action.who, action.places, 'g')
+      default:
+        return this.call(action.kind, action.who, action.places, null)
+    }
+  }
+
+  /** Compares a key as operators see it. */
+  async lookAt(key: string): Promise<void> {
+    const [view, clock] = await this.timed([key], () => this.stores[1]?.admin.read(key))
+    this.compare(key, 'view', shown(view as KeyView), shown(this.model.view(key, clock)))
+  }
+
+  /** Every grant that was made for a waiter was told to its process, by a database that tells. */
+  async compareGrants(told: readonly (readonly StoreNotice[])[]): Promise<void> {
+    for (const [who, all] of this.model.told.entries()) {
+      const wanted = all.filter(({ kind }) => kind === 'granted')
+      const got = () =>
+        told[who]?.filter(({ kind, key }) => kind === 'granted' && key.startsWith(this.prefix)) ?? []
+      for (let tries = 0; tries < 200 && got().length < wanted.length; tries++) await sleep(10)
+      this.compare(this.prefix, 'grants', got().map(grantOf).sort(), wanted.map(grantOf).sort())
+    }
+  }
+
+  /** Both sides number their tokens by themselves, so they are compared by rank, when all of them are known. */
+  verify(): void {
+    for (const { key, what, got, wanted } of this.pairs)
+      expect({ what, is: this.ours.ranked(key, got) }).toEqual({
+        what,
+        is: this.theirs.ranked(key, wanted),
+      })
+  }
+
+  private async call(
+    kind: 'attempt' | 'renew' | 'release',
+    who: number,
+    places: readonly number[],
+    group: string | null,
+  ): Promise<void> {
+    const claims = places.map((place) => ({ ...(this.scene[place] as Claim), group }))
+    const keys = [...new Set(claims.map(({ key }) => key))]
+    // A claim that waits renews itself alone: it leaves to others what time has brought.
+    await this.tick(kind === 'renew' ? [] : keys)
+    const [answers, clock] = await this.timed(keys, () => (this.stores[who] as Store)[kind](claims))
+    const wanted =
+      kind === 'attempt' ? this.model.attempt(claims, who, clock) : this.model[kind](claims, clock)
+    for (const [place, { key, id }] of claims.entries()) {
+      const stale = this.stale.has(key)
+      const answer = answerOf(answers[place], wanted[place], stale)
+      this.compare(key, `${kind} ${id}`, answer, answerOf(wanted[place], wanted[place], stale))
+    }
+    // A group that is not granted leaves everything as it was, so the view may foretell a grant.
+    if (group === null) for (const key of keys) await this.lookAt(key)
+  }
+
+  private async evict(key: string, back: number | null, ask: boolean): Promise<void> {
+    const [mine, reference] = [this.ours.pick(key, back), this.theirs.pick(key, back)]
+    if (back !== null && mine === null) return
+    await this.tick([key])
+    const [answer, clock] = await this.timed([key], () => this.stores[0]?.admin.evict(key, mine, ask))
+    const wanted = this.model.evict(key, reference, ask, clock)
+    this.compare(key, ask ? 'revoke' : 'evict', sorted(answer), sorted(wanted))
+    this.stale.delete(key)
+    await this.lookAt(key)
+  }
+
+  /** Until the next end of a claim. */
+  private async pass(): Promise<void> {
+    const nowMs = Date.now()
+    const times = [...this.keys()].flatMap((key) => timesOf(this.model.get(key)))
+    const next = times.filter((ms) => ms > nowMs && ms < nowMs + PATIENCE_MS).sort((a, b) => a - b)[0]
+    if (next !== undefined) await sleep(next + this.slackMs + 5 - nowMs)
+  }
+
+  /** Both sides write down what time has brought, but for the keys on which the next step will. */
+  private async tick(but: readonly string[]): Promise<void> {
+    for (const key of this.keys()) {
+      const dead = timesOf(this.model.get(key)).some((ms) => ms <= Date.now())
+      if (!dead || but.includes(key)) continue
+      const [, clock] = await this.timed([key], () => this.stores[0]?.admin.evict(key, NOBODY, false))
+      this.model.evict(key, NOBODY, false, clock)
+      this.stale.delete(key)
+    }
+  }
+
+  /** A call with the time of it, at which nothing ends. */
+  private async timed<T>(keys: readonly string[], call: () => T): Promise<[Awaited<T>, Clock]> {
+    const times = () => keys.flatMap((key) => timesOf(this.model.get(key)))
+    const isNear = (ms: number) => Math.abs(ms - Date.now()) < this.slackMs + 30
+    for (let near = times().filter(isNear); near.length > 0; near = times().filter(isNear))
+      await sleep(Math.max(...near) + this.slackMs + 31 - Date.now())
+    const sentMs = Date.now()
+    for (const key of keys)
+      if (this.model.get(key).line.some(({ expiresAtMs }) => expiresAtMs <= sentMs)) this.stale.add(key)
+    const value = await call()
+    const nowMs = Date.now()
+    this.slackMs = Math.max(this.slackMs, nowMs - sentMs + 10)
+    const isUnclear = (ms: number) => ms > sentMs - this.slackMs && ms < nowMs + this.slackMs
+    if (this.slackMs > LATE_MS || times().some(isUnclear)) throw new Unclear()
+    this.stampUs = Math.max(this.stampUs + 1, nowMs * 1000)
+    return [value, { nowMs, stampUs: this.stampUs }]
+  }
+
+  private compare(key: string, what: string, got: unknown, wanted: unknown): void {
+    this.ours.note(key, got)
+    this.theirs.note(key, wanted)
+    this.pairs.push({ key, what: `${this.pairs.length}: ${what}`, got, wanted })
+    this.compared++
+  }
+
+  private keys(): Set<string> {
+    return new Set(this.scene.map(({ key }) => key))
+  }
+}
+
+/** When time changes the state. */
+function timesOf({ holds, line, closedUntilMs }: KeyState): readonly number[] {
+  const members = holds.flatMap((hold) => hold.members)
+  const delays = members.map(({ expiresAtMs, lockDelayMs }) => expiresAtMs + lockDelayMs)
+  return [...[...members, ...line].map(({ expiresAtMs }) => expiresAtMs), ...delays, closedUntilMs]
+}
+
+interface Parts {
+  readonly kind: string
+  readonly position?: number
+  readonly token?: bigint
+  readonly spare?: number
+  readonly contended?: boolean
+  readonly reason?: string
+  readonly holder?: { readonly label: string } | null
+}
+
+/** What an answer says beside times. Dead waiters count until a step removes them. */
+function answerOf(given: unknown, reference: unknown, stale: boolean): object {
+  const { kind, position = 0, token, spare, contended, reason, holder } = given as Parts
+  const least = (reference as Parts).position ?? 0
+  const place = stale ? Math.min(Math.max(position, 0), 1) : Math.min(position, EXACT + 1)
+  const behind = position >= least
+  return {
+    ...{ kind, token, spare, reason, position: place, behind },
+    contended: stale ? undefined : contended,
+    isHeld: holder === undefined ? undefined : holder !== null,
+  }
+}
+
+/** Holders stand in no order, waiters in that of the queue. */
+function shown({ holders, line, token, limit, closedForMs }: KeyView): object {
+  return {
+    holders: holders
+      .map(({ heldMs: _, expiresInMs: _left, ...rest }) => rest)
+      .sort((a, b) => (a.label < b.label ? -1 : 1)),
+    line: line.map(({ waitedMs: _, expiresInMs: _left, ...rest }) => rest),
+    ...{ token, limit, isClosed: closedForMs > 0 },
+  }
+}
+
+function sorted(answer: unknown): unknown {
+  const { kind, labels } = answer as { kind: string; labels: readonly string[] }
+  return { kind, labels: labels.toSorted() }
+}
+
+function grantOf(notice: StoreNotice): string {
+  const { id, spare, lifeMs } = notice as StoreNotice & { kind: 'granted' }
+  return `${id}, ${spare} to spare, for ${lifeMs} ms`
+}
