@@ -1,17 +1,9 @@
 import type { Duration, Lease } from '../core/api.ts'
+import { checkOptions, type Known } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
 import { LeaseLostError } from '../errors.ts'
-import {
-  functionOf,
-  type Kit,
-  keepMs,
-  keyFor,
-  packed,
-  recordsOf,
-  unpacked,
-  wholeNumber,
-  writeUnder,
-} from './kit.ts'
+import { functionOf, type Kit, keepMs, keyFor, recordsOf, wholeNumber, writeUnder } from './kit.ts'
+import { packed, unpacked } from './values.ts'
 
 export interface CachedOptions {
   /** How long a value is fresh in the store. */
@@ -44,6 +36,14 @@ interface Checked {
   readonly onRefreshError: (error: unknown) => void
 }
 
+const OPTIONS: Known<CachedOptions> = {
+  ttl: true,
+  local: true,
+  stale: true,
+  onRefreshError: true,
+  wait: true,
+  maxBytes: true,
+}
 const MOST_COPIES = 10_000
 
 /** Values by key: a copy of this process first, then the store's, then one loader across all processes. */
@@ -52,6 +52,8 @@ export class Cache {
   private readonly copies = new Map<string, Copy>()
   /** What is being fetched by this process: later callers join in. */
   private readonly flights = new Map<string, Promise<unknown>>()
+  /** Keys that this process loads in the background. */
+  private readonly refreshing = new Set<string>()
 
   constructor(kit: Kit) {
     this.kit = kit
@@ -60,17 +62,14 @@ export class Cache {
   async get<T>(key: string, options: CachedOptions, load: Load<T>): Promise<T> {
     functionOf('load', load)
     const checked = checkedOf(options)
+    lockOf(key)
     const copy = this.copies.get(key)
     if (copy !== undefined && copy.untilMs > this.kit.runtime.nowMs()) return copy.value as T
-    return (await this.joined(key, () => this.fetch(key, checked, load))) as T
-  }
-
-  private async joined(key: string, start: () => Promise<unknown>): Promise<unknown> {
     const running = this.flights.get(key)
-    if (running !== undefined) return running
-    const flight = start().finally(() => this.flights.delete(key))
+    if (running !== undefined) return running as Promise<T>
+    const flight = this.fetch(key, checked, load).finally(() => this.flights.delete(key))
     this.flights.set(key, flight)
-    return flight
+    return flight as Promise<T>
   }
 
   private async fetch(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
@@ -87,20 +86,27 @@ export class Cache {
   private async load(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
     const { wait } = checked
     const options = wait === undefined ? {} : { wait }
+    let got: { readonly value: unknown } | null = null
     try {
-      return await this.kit.locks.using(lockOf(key), options, async (lease) => {
+      await this.kit.locks.using(lockOf(key), options, async (lease) => {
         const found = await recordsOf(this.kit, 'cached').read(this.kit.nameOf(lockOf(key)))
-        if (found !== null) return this.keep(key, unpacked(found.value), checked.localMs)
-        return this.loadUnder(lease, key, checked, load)
+        const value =
+          found === null
+            ? await this.loadUnder(lease, key, checked, load)
+            : this.keep(key, unpacked(found.value), checked.localMs)
+        got = { value }
       })
     } catch (error) {
-      if (error instanceof LeaseLostError) return error.result
-      throw error
+      // Only the loss of our own lease is told after the value; before it, the error is the loader's.
+      if (got === null) throw error
     }
+    return (got as { readonly value: unknown } | null)?.value
   }
 
   /** In the background, by whoever gets the lock; a failure leaves the old value until it ends. */
   private refresh(key: string, checked: Checked, load: Load<unknown>): void {
+    if (this.refreshing.has(key)) return
+    this.refreshing.add(key)
     const refreshed = async (): Promise<void> => {
       const lease = await this.kit.locks.tryAcquire(lockOf(key))
       if (lease === null) return
@@ -111,8 +117,9 @@ export class Cache {
         await lease[Symbol.asyncDispose]()
       }
     }
-    const flight = `refresh ${key}`
-    if (!this.flights.has(flight)) this.joined(flight, refreshed).catch(checked.onRefreshError)
+    refreshed()
+      .catch(checked.onRefreshError)
+      .finally(() => this.refreshing.delete(key))
   }
 
   private async loadUnder(
@@ -159,6 +166,7 @@ function freshOf(key: string): string {
 }
 
 function checkedOf(options: CachedOptions): Checked {
+  checkOptions('options', options, OPTIONS)
   const { ttl, local, stale, wait, maxBytes = 1024 * 1024, onRefreshError = warn } = options
   const ttlMs = keepMs('ttl', ttl)
   const localMs =
@@ -167,6 +175,7 @@ function checkedOf(options: CachedOptions): Checked {
       : durationMs('local', local, { minMs: 0, maxMs: ttlMs })
   const staleMs = stale === undefined ? 0 : durationMs('stale', stale, { minMs: 0, maxMs: 31_536_000_000 })
   wholeNumber('maxBytes', maxBytes, 2, 16 * 1024 * 1024)
+  functionOf('onRefreshError', onRefreshError)
   return { ttlMs, localMs, staleMs, wait, maxBytes, onRefreshError }
 }
 

@@ -1,36 +1,94 @@
 import type { AcquireOptions, Locks } from '../core/api.ts'
+import { checkFunction, checkLocks, checkOptions } from '../core/check.ts'
+import { ACQUIRE_OPTIONS } from '../core/known.ts'
+import { InvalidArgumentError } from '../errors.ts'
 import type { Recipes } from './index.ts'
-import type { OnceOptions } from './once.ts'
+import { ONCE_OPTIONS, type OnceOptions } from './once.ts'
 
 type Method<This, A extends unknown[], T> = (this: This, ...args: A) => Promise<T>
 /** The locks, or where an object keeps them. */
 export type LocksOf<This, L> = L | ((self: This) => L)
 
-/** A standard method decorator: the method runs under the lock on the key that its arguments have. */
-export function locked<This, A extends unknown[], T>(
+/** Decorates a method in the standard way, or as TypeScript's `experimentalDecorators` do. */
+export interface MethodDecorator<This, A extends unknown[]> {
+  <Self extends This, B extends A, T>(
+    method: Method<Self, B, T>,
+    context: ClassMethodDecoratorContext<Self, Method<Self, B, T>>,
+  ): Method<Self, B, T>
+  <B extends A, T>(
+    target: object,
+    name: string | symbol,
+    descriptor: TypedPropertyDescriptor<(...args: B) => Promise<T>>,
+  ): void
+}
+
+type Run<This, A> = (self: This, args: A, work: () => Promise<unknown>) => Promise<unknown>
+
+/** The method runs under the lock on a key, or on the key that its arguments have. */
+export function locked<This, A extends unknown[]>(
   locks: LocksOf<This, Locks>,
   keyOf: string | ((...args: A) => string),
   options: AcquireOptions = {},
-) {
-  return (method: Method<This, A, T>, _context: ClassMethodDecoratorContext<This, Method<This, A, T>>) =>
-    async function (this: This, ...args: A): Promise<T> {
-      const key = typeof keyOf === 'string' ? keyOf : keyOf(...args)
-      return resolved(locks, this).using(key, options, () => method.apply(this, args))
-    }
+): MethodDecorator<This, A> {
+  if (typeof locks !== 'function') checkLocks(locks, 'using')
+  if (typeof keyOf !== 'string' && typeof keyOf !== 'function')
+    throw new InvalidArgumentError('keyOf', 'must be a text or a function')
+  checkOptions('options', options, ACQUIRE_OPTIONS)
+  return decorator<This, A>('@locked', async (self, args, work) => {
+    const key = typeof keyOf === 'string' ? keyOf : keyOf(...args)
+    return resolved(locks, self, 'using').using(key, options, work)
+  })
 }
 
-/** A standard method decorator: the method runs once per id that its arguments have; later calls get its result. */
-export function idempotent<This, A extends unknown[], T>(
+/** The method runs once per id that its arguments have; later calls get its result. */
+export function idempotent<This, A extends unknown[]>(
   locks: LocksOf<This, Recipes>,
   idOf: (...args: A) => string,
   options: OnceOptions = {},
-) {
-  return (method: Method<This, A, T>, _context: ClassMethodDecoratorContext<This, Method<This, A, T>>) =>
-    async function (this: This, ...args: A): Promise<T> {
-      return (await resolved(locks, this).once(idOf(...args), options, () => method.apply(this, args))) as T
-    }
+): MethodDecorator<This, A> {
+  if (typeof locks !== 'function') checkLocks(locks, 'once')
+  checkFunction('idOf', idOf)
+  checkOptions('options', options, ONCE_OPTIONS)
+  return decorator<This, A>('@idempotent', async (self, args, work) =>
+    resolved(locks, self, 'once').once(idOf(...args), options, work),
+  )
 }
 
-function resolved<This, L>(locks: LocksOf<This, L>, self: This): L {
-  return typeof locks === 'function' ? (locks as (self: This) => L)(self) : locks
+/** The compiler's settings decide how a decorator is called: only a standard one gets a context. */
+function decorator<This, A extends unknown[]>(name: string, run: Run<This, A>): MethodDecorator<This, A> {
+  const decorate = (
+    target: unknown,
+    context: { readonly kind?: unknown } | string | symbol | undefined,
+    descriptor?: PropertyDescriptor,
+  ): unknown => {
+    if (typeof context === 'object') {
+      if (context.kind === 'method') return wrapped(target as Method<This, A, unknown>, run)
+      throw misplaced(name, `a ${String(context.kind)}`)
+    }
+    if (context === undefined) throw misplaced(name, 'a class')
+    if (typeof descriptor?.value !== 'function') throw misplaced(name, `the member ${String(context)}`)
+    descriptor.value = wrapped(descriptor.value, run)
+    return undefined
+  }
+  return decorate as MethodDecorator<This, A>
+}
+
+function wrapped<This, A extends unknown[]>(method: Method<This, A, unknown>, run: Run<This, A>): unknown {
+  const wrapper = function (this: This, ...args: A): Promise<unknown> {
+    return run(this, args, () => method.apply(this, args))
+  }
+  return Object.defineProperties(wrapper, {
+    name: { value: method.name, configurable: true },
+    length: { value: method.length, configurable: true },
+  })
+}
+
+function misplaced(name: string, place: string): InvalidArgumentError {
+  return new InvalidArgumentError(name, `must stand on a method, not on ${place}`)
+}
+
+function resolved<This, L>(locks: LocksOf<This, L>, self: This, method: 'using' | 'once'): L {
+  const found = typeof locks === 'function' ? (locks as (self: This) => L)(self) : locks
+  checkLocks(found, method)
+  return found
 }

@@ -1,4 +1,5 @@
 import type { AcquireOptions, Duration, Lease } from '../core/api.ts'
+import { checkOptions, checkSignal, type Known } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
 import { Events } from '../core/events.ts'
 import { ConflictError, quote } from '../errors.ts'
@@ -28,6 +29,19 @@ export interface ElectionEvents {
   resigned: { token: bigint | null }
 }
 
+interface LeadOptions {
+  signal?: AbortSignal
+}
+
+interface WatchOptions extends LeadOptions {
+  every?: Duration
+}
+
+const OPTIONS: Known<ElectionOptions> = { ttl: true, meta: true }
+const LEAD: Known<LeadOptions> = { signal: true }
+const OBSERVE: Known<WatchOptions> = { signal: true, every: true }
+const EVENTS: Known<ElectionEvents> = { elected: true, lost: true, resigned: true }
+
 /** `signal` fires when the leadership is lost and when it is to be given back: stop then. */
 export type LeaderWork<T> = (lease: Lease, signal: AbortSignal) => Promise<T> | T
 
@@ -36,10 +50,11 @@ export class Election {
   private readonly kit: Kit
   private readonly name: string
   private readonly options: AcquireOptions
-  private readonly events = new Events<ElectionEvents>()
+  private readonly events = new Events<ElectionEvents>(EVENTS)
   private term: { readonly resigning: AbortController; over: Promise<unknown> } | null = null
 
-  constructor(kit: Kit, name: string, { ttl, meta }: ElectionOptions = {}) {
+  constructor(kit: Kit, name: string, options: ElectionOptions = {}) {
+    const { ttl, meta } = checkOptions('options', options, OPTIONS)
     this.kit = kit
     this.name = name
     kit.nameOf(this.key)
@@ -54,12 +69,12 @@ export class Election {
    * Waits to be elected, then runs the work. Resolves with its result; a leadership that is lost ends the work by its
    * signal and begins a new campaign. `signal` ends the campaign, with its reason, or the work.
    */
-  async lead<T>(work: LeaderWork<T>, options: { signal?: AbortSignal } = {}): Promise<T | undefined> {
+  async lead<T>(work: LeaderWork<T>, options: LeadOptions = {}): Promise<T | undefined> {
     functionOf('work', work)
+    const signal = checkSignal('signal', checkOptions('options', options, LEAD).signal)
     if (this.term !== null) throw new ConflictError(`this object campaigns for ${quote(this.name)} already`)
     const resigning = new AbortController()
-    const stop =
-      options.signal === undefined ? resigning.signal : AbortSignal.any([options.signal, resigning.signal])
+    const stop = signal === undefined ? resigning.signal : AbortSignal.any([signal, resigning.signal])
     const over = this.campaign(work, stop, resigning.signal)
     this.term = { resigning, over }
     try {
@@ -86,15 +101,17 @@ export class Election {
   }
 
   /** Tells who leads: at once, and whenever that changes. Looks every second unless told otherwise. */
-  async *observe(options: { every?: Duration; signal?: AbortSignal } = {}): AsyncIterable<Leader | null> {
-    const everyMs = durationMs('every', options.every ?? 1000, { minMs: 10, maxMs: 3_600_000 })
+  async *observe(options: WatchOptions = {}): AsyncIterable<Leader | null> {
+    const { every = 1000, signal } = checkOptions('options', options, OBSERVE)
+    const everyMs = durationMs('every', every, { minMs: 10, maxMs: 3_600_000 })
+    checkSignal('signal', signal)
     let last: Leader | null | undefined
-    while (options.signal?.aborted !== true) {
+    while (signal?.aborted !== true) {
       const leader = await this.leader()
       if (last === undefined || last?.token !== leader?.token || last?.label !== leader?.label) yield leader
       last = leader
       try {
-        await pause(this.kit, everyMs, options.signal)
+        await pause(this.kit, everyMs, signal)
       } catch {
         return
       }
@@ -120,14 +137,22 @@ export class Election {
       if (lease === null) return undefined
       const { token } = lease
       this.events.emit('elected', { token })
+      const signal = AbortSignal.any([lease.signal, stop])
+      let ended: { readonly result: T } | null = null
+      const term = async (): Promise<T> => {
+        const result = await work(lease, signal)
+        ended = { result }
+        return result
+      }
       try {
-        const result = await work(lease, AbortSignal.any([lease.signal, stop]))
-        if (lease.held || stop.aborted) return result
+        return await this.kit.workUnder(lease, term)
       } catch (error) {
-        if (!lease.signal.aborted && !resigned.aborted) throw error
+        const told = lease.signal.aborted
+        // Work that ended by itself, or because it was asked to, is done whatever became of the leadership.
+        if (ended !== null && (stop.aborted || !told)) return (ended as { result: T }).result
+        if (ended === null && !told && !resigned.aborted) throw error
       } finally {
         this.events.emit(lease.signal.aborted ? 'lost' : 'resigned', { token })
-        await lease[Symbol.asyncDispose]()
       }
       if (resigned.aborted) return undefined
     }

@@ -1,11 +1,12 @@
 import type { Duration } from '../core/api.ts'
+import { checkOptions, type Known } from '../core/check.ts'
 import { show } from '../core/durations.ts'
-import type { Records } from '../core/store.ts'
 import { ConflictError, InvalidArgumentError, quote } from '../errors.ts'
-import { amount, type Deal, type DealAnswer, type Goods } from '../model/index.ts'
+import { amount, type Deal, type DealAnswer, type FirstUse, type Goods, sameGoods } from '../model/index.ts'
 import { type Kit, keepMs, keyFor, recordsOf, wholeNumber } from './kit.ts'
+import { type Trader, traderOf } from './stock-records.ts'
 import { stripeOf } from './striped.ts'
-import { gather } from './stripes.ts'
+import { gather, orderOf, spread, type Take } from './stripes.ts'
 
 export interface InventoryOptions {
   /** The most that one buyer may have, held or bought. */
@@ -19,7 +20,10 @@ export interface InventoryOptions {
 export interface TakeOptions {
   /** How many, all or nothing: 1 by default. */
   count?: number
-  /** Names the purchase: the same request takes once and gets the same answer again. */
+  /**
+   * Names the purchase: the same request takes once and gets the same answer again. `ConflictError` if it was used for another
+   * buyer or count, or to add.
+   */
   request?: string
 }
 
@@ -35,10 +39,16 @@ export type Taken =
   | { readonly kind: 'limit'; readonly has: number }
   | { readonly kind: 'givenBack' }
 
+const OPTIONS: Known<InventoryOptions> = { perBuyer: true, hold: true, stripes: true }
+const TAKE: Known<TakeOptions> = { count: true, request: true }
+const STOCK = { ttl: true } as const
+const ADD = { request: true } as const
 const MOST_GOODS = 1_000_000_000
 const MOST_UNITS = 100_000
 const MOST_STRIPES = 256
 const LONGEST_NAME_BYTES = 256
+/** An order is a request behind the number of a stripe. */
+const LONGEST_ORDER_BYTES = LONGEST_NAME_BYTES + 4
 /** For so long, that nothing was left anywhere is believed without asking every stripe again. */
 const EMPTY_MS = 50
 
@@ -49,9 +59,11 @@ export class Inventory {
   private readonly stripes: readonly string[]
   private readonly perBuyer: number | null
   private readonly holdMs: number | null
+  private traders: readonly Trader[] | null = null
   private emptyUntilMs = Number.NEGATIVE_INFINITY
 
-  constructor(kit: Kit, name: string, { perBuyer, hold, stripes = 1 }: InventoryOptions = {}) {
+  constructor(kit: Kit, name: string, options: InventoryOptions = {}) {
+    const { perBuyer, hold, stripes = 1 } = checkOptions('options', options, OPTIONS)
     this.kit = kit
     this.name = name
     this.perBuyer = perBuyer === undefined ? null : wholeNumber('perBuyer', perBuyer, 1, MOST_GOODS)
@@ -65,55 +77,54 @@ export class Inventory {
 
   /** Opens the stock with a number of goods or with named units, once; `ConflictError` if it was opened with others. */
   async stock(goods: Goods, options: { ttl?: Duration } = {}): Promise<void> {
+    checkOptions('options', options, STOCK)
     const parts = split(checkedGoods(goods), this.stripes.length)
     const ttlMs = options.ttl === undefined ? null : keepMs('ttl', options.ttl)
-    for (const [index, stripe] of this.stripes.entries()) {
-      const part = parts[index] as Goods
+    for (const [stripe, part] of parts.entries()) {
       const answer = await this.trade(stripe, { kind: 'open', goods: part, ttlMs })
-      if (answer.kind !== 'opened' || (!answer.created && !same(answer.goods, part)))
+      if (answer.kind !== 'opened' || (!answer.created && !sameGoods(answer.goods, part)))
         throw new ConflictError(`the stock of ${quote(this.name)} was opened with other goods`)
     }
   }
 
-  /** Adds goods, once per request. */
+  /** Adds goods, once per request; `ConflictError` if the request was used for other goods, or to take. */
   async add(goods: Goods, options: { request: string }): Promise<void> {
-    const order = checkedName('request', options.request)
-    const parts = split(checkedGoods(goods), this.stripes.length)
-    for (const [index, stripe] of this.stripes.entries()) {
-      const part = parts[index] as Goods
-      if (amount(part) === 0) continue
-      const answer = await this.trade(stripe, { kind: 'add', order, goods: part })
-      if (answer.kind === 'unfit')
-        throw new ConflictError(`the stock of ${quote(this.name)} has counted goods or named units, not both`)
-    }
+    checkOptions('options', options, ADD)
+    const request = checkedName('request', options.request)
+    const count = amount(checkedGoods(goods))
+    if (count === 0) return
+    const stripe = stripeOf(request, this.stripes.length)
+    const answer = await this.trade(stripe, { kind: 'add', order: orderOf(request), goods })
+    if (answer.kind === 'unfit')
+      throw new ConflictError(`the stock of ${quote(this.name)} has counted goods or named units, not both`)
+    if (answer.kind === 'conflict')
+      throw this.conflict(request, answer.first, { kind: 'add', buyer: null, count })
     this.emptyUntilMs = Number.NEGATIVE_INFINITY
+    const newId = () => this.kit.runtime.newId()
+    await spread((...deal) => this.trade(...deal), this.stripes.length, stripe, count, newId)
   }
 
   async take(buyer: string, options: TakeOptions = {}): Promise<Taken> {
     checkedName('buyer', buyer)
-    const { count = 1, request = this.kit.runtime.newId() } = options
+    const { count = 1, request } = checkOptions('options', options, TAKE)
     wholeNumber('count', count, 1, MOST_GOODS)
+    const name = request === undefined ? this.kit.runtime.newId() : checkedName('request', request)
     const { perBuyer, holdMs } = this
     const home = stripeOf(buyer, this.stripes.length)
-    const deal: Deal = {
-      kind: 'take',
-      order: checkedName('request', request),
-      buyer,
-      count,
-      perBuyer,
-      holdMs,
-    }
-    const stripe = this.stripes[home] as string
-    let answer = await this.trade(stripe, deal)
+    const deal = { kind: 'take', order: orderOf(name), buyer, count, perBuyer, holdMs } as const
+    let answer = await this.trade(home, deal)
     if (answer.kind === 'short' && this.stripes.length > 1)
       answer = await this.takeFromAll(home, deal, answer)
+    if (request !== undefined) answer = await this.registered(home, request, deal, answer)
     switch (answer.kind) {
       case 'taken':
-        return takenOf(`${home}.${request}`, answer.goods)
+        return takenOf(`${home}.${name}`, answer.goods)
       case 'short':
         return { kind: 'soldOut', left: answer.left }
       case 'limit':
         return { kind: 'limit', has: answer.has }
+      case 'conflict':
+        throw this.conflict(name, answer.first, { kind: 'take', buyer, count })
       default:
         return { kind: 'givenBack' }
     }
@@ -152,37 +163,64 @@ export class Inventory {
     return (await this.look()).reduce((sum, look) => sum + look.held, 0)
   }
 
-  private async takeFromAll(
+  /**
+   * A request has a stripe of its own, which knows whose it is: the stripes of two buyers know nothing of each other. Only
+   * what was taken is registered, so that buyers who come too late leave nothing behind. Nobody was told yet of what is
+   * given back here.
+   */
+  private async registered(
     home: number,
-    deal: Deal & { kind: 'take' },
-    short: DealAnswer,
+    request: string,
+    { order, buyer, count }: Take & { readonly buyer: string },
+    answer: DealAnswer,
   ): Promise<DealAnswer> {
+    const stripe = stripeOf(request, this.stripes.length)
+    if (stripe === home || answer.kind === 'conflict') return answer
+    const kind = answer.kind === 'taken' ? 'register' : 'compare'
+    const known = await this.trade(stripe, { kind, order, buyer, count })
+    if (known.kind !== 'conflict') return answer
+    if (answer.kind === 'taken') {
+      await this.trade(home, { kind: 'giveBack', order })
+      this.emptyUntilMs = Number.NEGATIVE_INFINITY
+    }
+    return known
+  }
+
+  private conflict(request: string, first: FirstUse, now: FirstUse): ConflictError {
+    const differs = `the request ${quote(request)} of ${quote(this.name)} was used before, with ${differences(first, now)}`
+    return new ConflictError(`${differs}: give every purchase and every delivery a request of its own`)
+  }
+
+  private async takeFromAll(home: number, deal: Take, short: DealAnswer): Promise<DealAnswer> {
     if (this.kit.runtime.nowMs() < this.emptyUntilMs) return short
-    const trade = (stripe: number, step: Deal) => this.trade(this.stripes[stripe] as string, step)
-    const answer = await gather(trade, this.stripes.length, home, deal, () => this.kit.runtime.newId())
+    const newId = () => this.kit.runtime.newId()
+    const answer = await gather((...step) => this.trade(...step), this.stripes.length, home, deal, newId)
     if (answer.kind === 'short' && answer.left === 0) this.emptyUntilMs = this.kit.runtime.nowMs() + EMPTY_MS
     return answer
   }
 
   private async settle(order: string, kind: 'confirm' | 'giveBack'): Promise<DealAnswer['kind']> {
-    const [, home, request] = /^(\d+)\.(.+)$/s.exec(checkedName('order', order)) ?? []
-    const stripe = this.stripes[Number(home)]
-    if (stripe === undefined || request === undefined)
+    const [, home, request] = /^(\d+)\.(.+)$/s.exec(checkedName('order', order, LONGEST_ORDER_BYTES)) ?? []
+    const stripe = Number(home)
+    if (request === undefined || stripe >= this.stripes.length)
       throw new InvalidArgumentError(
         'order',
         `must be the order of something that was taken, not ${show(order)}`,
       )
-    return (await this.trade(stripe, { kind, order: request })).kind
+    return (await this.trade(stripe, { kind, order: orderOf(request) })).kind
   }
 
   private async look(): Promise<(DealAnswer & { kind: 'stock' })[]> {
-    const looks = await Promise.all(this.stripes.map((stripe) => this.trade(stripe, { kind: 'look' })))
+    const looks = await Promise.all(this.stripes.map((_, stripe) => this.trade(stripe, { kind: 'look' })))
     return looks as (DealAnswer & { kind: 'stock' })[]
   }
 
-  private async trade(stripe: string, deal: Deal): Promise<DealAnswer> {
-    const records: Records = recordsOf(this.kit, 'an inventory')
-    const answer = await records.trade(stripe, deal)
+  private async trade(stripe: number, deal: Deal): Promise<DealAnswer> {
+    if (this.traders === null) {
+      const records = recordsOf(this.kit, 'an inventory')
+      this.traders = this.stripes.map((key) => traderOf(records, this.kit.runtime, key))
+    }
+    const answer = await (this.traders[stripe] as Trader)(deal)
     if (answer.kind === 'absent')
       throw new ConflictError(`there is no stock of ${quote(this.name)}: open it with stock()`)
     return answer
@@ -202,8 +240,14 @@ function split(goods: Goods, parts: number): Goods[] {
   })
 }
 
-function same(goods: Goods, others: Goods): boolean {
-  return JSON.stringify(goods) === JSON.stringify(others)
+/** The buyer's name is kept out of it: the message may reach somebody else. */
+function differences(first: FirstUse, now: FirstUse): string {
+  if (first.kind !== now.kind) return `another operation (${first.kind}, not ${now.kind})`
+  const parts: string[] = []
+  if (first.buyer !== now.buyer) parts.push('another buyer')
+  if (first.count !== now.count && first.count !== 0)
+    parts.push(`another count (${first.count}, not ${now.count})`)
+  return parts.length === 0 ? 'other units' : parts.join(' and ')
 }
 
 function checkedGoods(goods: Goods): Goods {
@@ -216,11 +260,8 @@ function checkedGoods(goods: Goods): Goods {
   return goods
 }
 
-function checkedName(argument: string, value: string): string {
+function checkedName(argument: string, value: string, maxBytes = LONGEST_NAME_BYTES): string {
   const bytes = typeof value === 'string' ? Buffer.byteLength(value) : 0
-  if (bytes >= 1 && bytes <= LONGEST_NAME_BYTES) return value
-  throw new InvalidArgumentError(
-    argument,
-    `must be a text of 1 to ${LONGEST_NAME_BYTES} bytes, not ${show(value)}`,
-  )
+  if (bytes >= 1 && bytes <= maxBytes) return value
+  throw new InvalidArgumentError(argument, `must be a text of 1 to ${maxBytes} bytes, not ${show(value)}`)
 }

@@ -1,6 +1,7 @@
 import type { Duration, Work } from '../core/api.ts'
+import { checkOptions, type Known } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
-import { functionOf, type Kit, keepMs, keyFor, recordsOf, runUnder, writeUnder } from './kit.ts'
+import { functionOf, type Kit, keepMs, keyFor, recordsOf, writeUnder } from './kit.ts'
 
 export interface JobOptions {
   /** Nobody runs the job again before this time after its start, however short the work was. */
@@ -12,6 +13,8 @@ export interface JobOptions {
   meta?: unknown
 }
 
+const OPTIONS: Known<JobOptions> = { atLeast: true, atMost: true, ttl: true, meta: true }
+
 /** Runs the work on one replica; `skipped` on those that came while it ran, or within `atLeast` of its start. */
 export async function job(
   kit: Kit,
@@ -20,7 +23,7 @@ export async function job(
   work: Work<unknown>,
 ): Promise<'ran' | 'skipped'> {
   functionOf('work', work)
-  const { atLeast, atMost, ttl, meta } = options
+  const { atLeast, atMost, ttl, meta } = checkOptions('options', options, OPTIONS)
   const atLeastMs = atLeast === undefined ? 0 : keepMs('atLeast', atLeast)
   if (atMost !== undefined)
     durationMs('atMost', atMost, { minMs: Math.max(1, atLeastMs), maxMs: Number.MAX_SAFE_INTEGER })
@@ -32,7 +35,7 @@ export async function job(
     ...(meta === undefined ? {} : { meta }),
   })
   if (lease === null) return 'skipped'
-  return runUnder(lease, async () => {
+  return kit.workUnder(lease, async () => {
     if (records !== null) {
       if ((await records.read(kit.nameOf(key))) !== null) return 'skipped'
       // Before the work, so that the time counts although the process may die in the middle.

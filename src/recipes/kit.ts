@@ -1,4 +1,7 @@
 import type { Lease, Locks } from '../core/api.ts'
+
+export { checkFunction as functionOf, checkWholeNumber as wholeNumber } from '../core/check.ts'
+
 import { type Duration, durationMs, show } from '../core/durations.ts'
 import type { Runtime } from '../core/runtime.ts'
 import type { Records } from '../core/store.ts'
@@ -10,6 +13,8 @@ export interface Kit {
   readonly runtime: Runtime
   /** The name of a key in the store; throws when it is too long. */
   nameOf(key: string): string
+  /** Runs the work under a lease of these locks, judges loss as `using` does, and gives the lease back. */
+  workUnder<T>(lease: Lease, work: () => Promise<T> | T): Promise<T>
 }
 
 const DAY_MS = 86_400_000
@@ -37,33 +42,6 @@ export function keepMs(argument: string, value: Duration): number {
   return durationMs(argument, value, { minMs: 1, maxMs: LONGEST_KEPT_MS })
 }
 
-export function wholeNumber(argument: string, value: number, min: number, max: number): number {
-  if (Number.isSafeInteger(value) && value >= min && value <= max) return value
-  throw new InvalidArgumentError(argument, `must be a whole number from ${min} to ${max}, not ${show(value)}`)
-}
-
-export function functionOf<F>(argument: string, value: F): F {
-  if (typeof value === 'function') return value
-  throw new InvalidArgumentError(argument, `must be a function, not ${show(value)}`)
-}
-
-/** A value as it is kept; `undefined` is kept too, JSON has no word for it. */
-export function packed(argument: string, value: unknown, maxBytes: number): string {
-  let text: string | undefined
-  try {
-    text = JSON.stringify(value === undefined ? {} : { value })
-  } catch (error) {
-    throw new InvalidArgumentError(argument, `cannot be written as JSON: ${String(error)}`)
-  }
-  const bytes = Buffer.byteLength(text)
-  if (bytes <= maxBytes) return text
-  throw new InvalidArgumentError(argument, `must have at most ${maxBytes} bytes as JSON, not ${bytes}`)
-}
-
-export function unpacked<T>(text: string): T {
-  return (JSON.parse(text) as { value: T }).value
-}
-
 /** Rejects with the signal's reason as soon as it fires. */
 export function pause({ runtime }: Kit, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -82,17 +60,6 @@ export function pause({ runtime }: Kit, delayMs: number, signal?: AbortSignal): 
     )
     signal?.addEventListener('abort', stop, { once: true })
   })
-}
-
-/** Runs the work under a lease, gives that back, and throws `LeaseLostError` when it was lost on the way. */
-export async function runUnder<T>(lease: Lease, work: () => Promise<T> | T): Promise<T> {
-  try {
-    const result = await work()
-    lease.assertHeld()
-    return result
-  } finally {
-    await lease[Symbol.asyncDispose]()
-  }
 }
 
 /**

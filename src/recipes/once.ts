@@ -1,17 +1,9 @@
 import type { Duration, Lease } from '../core/api.ts'
+import { checkOptions, type Known } from '../core/check.ts'
 import { show } from '../core/durations.ts'
-import { ConflictError, InvalidArgumentError, quote } from '../errors.ts'
-import {
-  functionOf,
-  type Kit,
-  keepMs,
-  keyFor,
-  packed,
-  recordsOf,
-  unpacked,
-  wholeNumber,
-  writeUnder,
-} from './kit.ts'
+import { ConflictError, InvalidArgumentError, LockTimeoutError, quote } from '../errors.ts'
+import { functionOf, type Kit, keepMs, keyFor, recordsOf, wholeNumber } from './kit.ts'
+import { keepResult, resultOf } from './results.ts'
 
 /** What a second caller with the same id gets. */
 export type OnDuplicate = 'wait' | 'replay' | 'skip' | 'error'
@@ -30,16 +22,27 @@ export interface OnceOptions {
   lease?: Duration
   /** Cancels the wait. */
   signal?: AbortSignal
-  /** Larger results are refused: 65,536 bytes of JSON by default. */
+  /** A larger result is not kept, although the work counts as done: 65,536 bytes of JSON by default. */
   maxResultBytes?: number
 }
 
 export type OnceWork<T> = (lease: Lease) => Promise<T> | T
 
+export const ONCE_OPTIONS: Known<OnceOptions> = {
+  ttl: true,
+  onDuplicate: true,
+  wait: true,
+  lease: true,
+  signal: true,
+  maxResultBytes: true,
+}
 const CHOICES: readonly OnDuplicate[] = ['wait', 'replay', 'skip', 'error']
 const LARGEST_RESULT_BYTES = 16 * 1024 * 1024
 
-/** Runs the work once per id. A failure leaves no mark, so that a retry may run it again. */
+/**
+ * Runs the work once per id. Work that throws leaves no mark, so that a retry may run it again; after work that returned,
+ * nothing does: neither a lost lease nor a result that cannot be kept turns its success into a failure.
+ */
 export async function once<T>(
   kit: Kit,
   id: string,
@@ -54,7 +57,7 @@ export async function once<T>(
     lease: leaseTtl,
     signal,
     maxResultBytes = 65_536,
-  } = options
+  } = checkOptions('options', options, ONCE_OPTIONS)
   const ttlMs = keepMs('ttl', ttl)
   wholeNumber('maxResultBytes', maxResultBytes, 2, LARGEST_RESULT_BYTES)
   if (!CHOICES.includes(onDuplicate))
@@ -69,36 +72,42 @@ export async function once<T>(
   const found = await records.read(name)
   if (found !== null) return duplicate(id, onDuplicate, found.value)
 
-  const run = async (lease: Lease): Promise<T | undefined> => {
+  let granted = false
+  let outcome: { readonly value: T | undefined } | null = null
+  const run = async (lease: Lease): Promise<void> => {
+    granted = true
     // Whoever waited may come after the one that finished.
     const finished = await records.read(name)
-    if (finished !== null) return duplicate(id, onDuplicate, finished.value)
+    if (finished !== null) {
+      outcome = { value: duplicate(id, onDuplicate, finished.value) }
+      return
+    }
     const result = await work(lease)
-    await writeUnder(kit, lease, packed('the result of the work', result, maxResultBytes), ttlMs)
-    return result
+    outcome = { value: result }
+    await keepResult(kit, lease, id, { name, result, maxBytes: maxResultBytes, ttlMs })
   }
+  const patience = onDuplicate === 'wait' ? wait : 0
   const acquire = {
     ...(leaseTtl === undefined ? {} : { ttl: leaseTtl }),
-    ...(wait === undefined ? {} : { wait }),
+    ...(patience === undefined ? {} : { wait: patience }),
     ...(signal === undefined ? {} : { signal }),
   }
-  if (onDuplicate === 'wait') return kit.locks.using(key, acquire, run)
-  const lease = await kit.locks.tryAcquire(key, acquire)
-  if (lease === null) {
-    if (onDuplicate === 'skip') return undefined
-    throw new ConflictError(`${quote(id)} is in progress`)
-  }
   try {
-    return await run(lease)
-  } finally {
-    await lease[Symbol.asyncDispose]()
+    await kit.locks.using(key, acquire, run)
+  } catch (error) {
+    const isBusy = !granted && error instanceof LockTimeoutError && onDuplicate !== 'wait'
+    if (isBusy && onDuplicate === 'skip') return undefined
+    if (isBusy) throw new ConflictError(`${quote(id)} is in progress`)
+    // Only the loss of the lease is told after the outcome.
+    if (outcome === null) throw error
   }
+  return (outcome as { readonly value: T | undefined } | null)?.value
 }
 
 function duplicate<T>(id: string, onDuplicate: OnDuplicate, text: string): T | undefined {
   if (onDuplicate === 'skip') return undefined
   if (onDuplicate === 'error') throw new ConflictError(`${quote(id)} was done already`)
-  return unpacked<T>(text)
+  return resultOf<T>(id, text)
 }
 
 /** The function, run once per id that its arguments have. */
@@ -110,5 +119,6 @@ export function idempotent<A extends unknown[], T>(
 ): (...args: A) => Promise<T | undefined> {
   functionOf('idOf', idOf)
   functionOf('work', work)
+  checkOptions('options', options, ONCE_OPTIONS)
   return async (...args) => once(kit, idOf(...args), options, () => work(...args))
 }

@@ -1,17 +1,9 @@
 import type { Duration } from '../core/api.ts'
+import { checkOptions, checkSignal, type Known } from '../core/check.ts'
 import { ConflictError, quote } from '../errors.ts'
 import type { RecordCondition } from '../model/index.ts'
-import {
-  functionOf,
-  type Kit,
-  keepMs,
-  keyFor,
-  packed,
-  pause,
-  recordsOf,
-  unpacked,
-  wholeNumber,
-} from './kit.ts'
+import { functionOf, type Kit, keepMs, keyFor, pause, recordsOf, wholeNumber } from './kit.ts'
+import { packed, unpacked } from './values.ts'
 
 export interface UpdateOptions {
   /** How long the value is kept after this change; for ever by default. */
@@ -27,6 +19,8 @@ export interface UpdateOptions {
 /** Called with the value, undefined when there is none; returning undefined leaves it as it is. */
 export type Change<T> = (value: T | undefined) => T | undefined | Promise<T | undefined>
 
+const OPTIONS: Known<UpdateOptions> = { ttl: true, tries: true, signal: true, maxBytes: true }
+const LARGEST_BYTES = 16 * 1024 * 1024
 const LONGEST_PAUSE_MS = 100
 
 /** Reads, changes and writes back if nobody else wrote in between; else begins again after a random pause. */
@@ -37,9 +31,11 @@ export async function update<T>(
   options: UpdateOptions = {},
 ): Promise<T | undefined> {
   functionOf('change', change)
-  const { ttl, tries = 25, signal, maxBytes = 65_536 } = options
+  const { ttl, tries = 25, signal, maxBytes = 65_536 } = checkOptions('options', options, OPTIONS)
   const ttlMs = ttl === undefined ? null : keepMs('ttl', ttl)
   wholeNumber('tries', tries, 1, 10_000)
+  wholeNumber('maxBytes', maxBytes, 2, LARGEST_BYTES)
+  checkSignal('signal', signal)
   const records = recordsOf(kit, 'update')
   const name = kit.nameOf(keyFor('value', 'key', key))
   let current = await records.read(name)

@@ -1,5 +1,6 @@
 import type { AcquireOptions, Lease, Mutex, Work } from '../core/api.ts'
-import { type Kit, runUnder, wholeNumber } from './kit.ts'
+import { checkFunction, checkObject, checkText } from '../core/check.ts'
+import { type Kit, wholeNumber } from './kit.ts'
 
 /** A fixed number of locks for many ids: ids that fall on the same stripe wait for each other. */
 export interface Striped {
@@ -14,14 +15,19 @@ export interface Striped {
 const MOST_STRIPES = 1024
 
 export function striped(kit: Kit, name: string, size: number, defaults: AcquireOptions = {}): Striped {
+  checkText('name', name)
   wholeNumber('size', size, 1, MOST_STRIPES)
   const keyOf = (stripe: number) => `${name}:${stripe}`
   kit.nameOf(keyOf(size - 1))
+  // Refuses unknown options once, here, where they are written.
+  kit.locks.mutex(keyOf(0), defaults)
   return {
     size,
-    for: (id) => kit.locks.mutex(keyOf(stripeOf(id, size)), defaults),
-    any: <T>(...rest: [Work<T>] | [AcquireOptions, Work<T>]) => {
-      const [options, work] = rest.length === 1 ? [defaults, rest[0]] : [{ ...defaults, ...rest[0] }, rest[1]]
+    for: (id) => kit.locks.mutex(keyOf(stripeOf(checkText('id', id), size)), defaults),
+    any: async <T>(...rest: [Work<T>] | [AcquireOptions, Work<T>]) => {
+      const [given, work] = rest.length === 1 ? [{}, rest[0]] : rest
+      checkFunction('work', work)
+      const options = { ...defaults, ...checkObject('options', given) }
       const first = Math.floor(kit.runtime.random() * size)
       const keys = Array.from({ length: size }, (_, step) => keyOf((first + step) % size))
       return usingAny(kit, keys, options, work)
@@ -45,10 +51,10 @@ async function usingAny<T>(
 ): Promise<T> {
   for (const key of keys) {
     const lease = await kit.locks.tryAcquire(key, options)
-    if (lease !== null) return runUnder(lease, () => work(lease))
+    if (lease !== null) return kit.workUnder(lease, () => work(lease))
   }
   const lease = await firstOf(kit, keys, options)
-  return runUnder(lease, () => work(lease))
+  return kit.workUnder(lease, () => work(lease))
 }
 
 /** Waits in every line at once; what comes after the first is let go. */

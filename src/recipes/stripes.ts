@@ -1,7 +1,7 @@
 import { amount, type Deal, type DealAnswer, type Move } from '../model/index.ts'
 
 type Trade = (stripe: number, deal: Deal) => Promise<DealAnswer>
-type Take = Deal & { readonly kind: 'take' }
+export type Take = Deal & { readonly kind: 'take' }
 
 interface Sight {
   readonly stripe: number
@@ -11,6 +11,13 @@ interface Sight {
 
 /** Others may be faster to what was moved; after so many rounds the buyer is told what is left. */
 const ROUNDS = 8
+const MOVE = 'move.'
+const MARK = '~'
+
+/** The order that a user's request has in the store: never one of a move. */
+export function orderOf(request: string): string {
+  return request.startsWith(MOVE) || request.startsWith(MARK) ? MARK + request : request
+}
 
 /**
  * Takes from a stripe that has too little, after goods of the others were moved there. A move is three steps, each of
@@ -38,6 +45,20 @@ export async function gather(
   return answer
 }
 
+/** Shares a delivery, which arrives in one stripe as one step, with the others. */
+export async function spread(
+  trade: Trade,
+  stripes: number,
+  giver: number,
+  delivered: number,
+  newId: () => string,
+): Promise<void> {
+  const share = Math.floor(delivered / stripes)
+  if (share === 0) return
+  const takers = Array.from({ length: stripes }, (_, stripe) => stripe).filter((stripe) => stripe !== giver)
+  await Promise.all(takers.map((taker) => move(trade, giver, taker, share, newId)))
+}
+
 async function fetchGoods(
   trade: Trade,
   home: number,
@@ -53,18 +74,29 @@ async function fetchGoods(
     if (missing <= 0) return
     // Half of what a rich stripe has, so that the next buyers need not move again.
     const count = Math.min(left, Math.max(missing, Math.floor(left / 2)))
-    const order = `move.${home}.${newId()}`
-    const out = await trade(stripe, { kind: 'take', order, buyer: null, count, perBuyer: null, holdMs: null })
-    if (out.kind !== 'taken') continue
-    await finish(trade, stripe, { order, goods: out.goods })
-    missing -= count
+    if (await move(trade, stripe, home, count, newId)) missing -= count
   }
+}
+
+/** Whether the giver had so many. */
+async function move(
+  trade: Trade,
+  giver: number,
+  taker: number,
+  count: number,
+  newId: () => string,
+): Promise<boolean> {
+  const order = `${MOVE}${taker}.${newId()}`
+  const out = await trade(giver, { kind: 'take', order, buyer: null, count, perBuyer: null, holdMs: null })
+  if (out.kind !== 'taken') return false
+  await finish(trade, giver, { order, goods: out.goods })
+  return true
 }
 
 async function finish(trade: Trade, giver: number, { order, goods }: Move): Promise<void> {
   const taker = Number(order.split('.')[1])
-  await trade(taker, { kind: 'add', order, goods })
-  await trade(giver, { kind: 'ship', order })
+  const arrival = await trade(taker, { kind: 'add', order, goods })
+  if (arrival.kind === 'added') await trade(giver, { kind: 'ship', order })
 }
 
 async function sightOf(trade: Trade, stripe: number): Promise<Sight> {

@@ -1,4 +1,4 @@
-import { createLocks } from 'holdfast'
+import { createLocks, LeaseLostError } from 'holdfast'
 import { expect, test } from 'vitest'
 import { failure, Scene } from '../core/support.ts'
 
@@ -102,6 +102,28 @@ test('a value that was loaded under a lost lease is returned, not kept', async (
   })
   expect(await scene.runtime.until(got)).toBe('loaded')
   expect(await scene.runtime.until(b.locks.cached('x', { ttl: '10s' }, () => 'of b'))).toBe('of b')
+})
+
+test("a loader's own error is never taken for the loss of our lease", async () => {
+  await using locks = createLocks()
+  const own = new LeaseLostError('elsewhere', 'the loader works under a lock, too')
+  const load = () => Promise.reject(own)
+  expect(await failure(locks.cached('x', { ttl: '10s' }, load))).toBe(own)
+})
+
+test('a key that reads like the refresh of another is a key of its own', async () => {
+  const scene = new Scene()
+  const { locks } = scene.party()
+  const sleep = sleeper(scene)
+  const get = (key: string, value: string) =>
+    locks.cached(key, { ttl: '10s', local: 0, stale: '1m' }, async () => {
+      await sleep(100)
+      return value
+    })
+  expect(await scene.runtime.until(get('foo', 'foo 1'))).toBe('foo 1')
+  await scene.runtime.advance(10_001)
+  expect(await get('foo', 'foo 2'), 'refreshed in the background').toBe('foo 1')
+  expect(await scene.runtime.until(get('refresh foo', 'another'))).toBe('another')
 })
 
 test('bad input is named', async () => {

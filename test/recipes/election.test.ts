@@ -114,3 +114,15 @@ test('observers see who leads, at once and when it changes', async () => {
   await watching
   expect(seen).toEqual([null, 'a', null])
 })
+
+test('finished work is not repeated because the event loop stood still at its end', async () => {
+  const scene = new Scene()
+  const { locks } = scene.party({ ttl: '3s' })
+  let runs = 0
+  const led = locks.election('boss').lead(() => {
+    if (++runs > 1) throw new Error('the work was repeated')
+    scene.runtime.stall(2500)
+    return runs
+  })
+  expect(await scene.runtime.until(led)).toBe(1)
+})

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createLocks, StaleTokenError } from 'holdfast'
 import { fencingToken, memoryGuard, redisGuard, updateFencedPg } from 'holdfast/guard'
@@ -40,26 +40,52 @@ test.each(['ioredis', 'node-redis'])('in Redis with %s: compared and written in 
   expect((await failure(guard.check('elsewhere', 6n))).code).toBe('STALE_TOKEN')
 })
 
-test('over HTTP: 412 for a stale token, 428 without one, 400 for nonsense', async () => {
+test('over HTTP: 412 for a stale token, 428 without one, 400 for what is no token', async () => {
   await using locks = createLocks()
-  const [old, young] = [await locks.acquire('doc'), null]
+  const old = await locks.acquire('doc')
   await old.release()
   const newer = await locks.acquire('doc')
   const check = fencingToken(memoryGuard())
-  const http = createServer((request, response) => check(request, response, () => response.end('written')))
+  const http = createServer((request, response) =>
+    check(request, response, (error) => {
+      response.statusCode = error === undefined ? 200 : 500
+      response.end()
+    }),
+  )
   onTestFinished(() => void http.close())
   await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve))
-  const put = async (token: bigint | string | null) => {
-    const headers: Record<string, string> = token === null ? {} : { 'Fencing-Token': String(token) }
-    return (
-      await fetch(`http://127.0.0.1:${(http.address() as AddressInfo).port}/doc?x`, {
-        method: 'PUT',
-        headers,
+  const { port } = http.address() as AddressInfo
+  const put = (...tokens: unknown[]): Promise<{ status: number; detail?: string }> =>
+    new Promise((resolve, reject) => {
+      const options = { port, path: '/doc?x', method: 'PUT', agent: false }
+      const headers = tokens.length === 0 ? {} : { 'Fencing-Token': tokens.map(String) }
+      request({ ...options, headers }, async (response) => {
+        const body = (await response.toArray()).join('')
+        resolve({ status: response.statusCode ?? 0, ...(body !== '' && JSON.parse(body)) })
       })
-    ).status
-  }
-  expect([await put(newer.token), await put(old.token), await put(newer.token)]).toEqual([200, 412, 200])
-  expect([await put(young), await put('-1'), await put('abc')]).toEqual([428, 400, 400])
+        .on('error', reject)
+        .end()
+    })
+  const ok = { status: 200 }
+  expect([await put(newer.token), await put(newer.token)]).toEqual([ok, ok])
+  expect(await put(old.token)).toMatchObject({ status: 412, detail: expect.stringContaining('too late') })
+  expect(await put()).toMatchObject({ status: 428, detail: 'Fencing-Token is missing' })
+  for (const wrong of [
+    '-1',
+    'abc',
+    '',
+    '1.5',
+    '0x1',
+    '9223372036854775808',
+    '9999999999999999999',
+    '9'.repeat(40),
+  ])
+    expect(await put(wrong), wrong).toMatchObject({
+      status: 400,
+      detail: 'Fencing-Token must be one whole number from 0 to 9223372036854775807',
+    })
+  expect(await put(newer.token, newer.token)).toMatchObject({ status: 400 })
+  expect(await put('9223372036854775807')).toEqual(ok)
   await newer.release()
 })
 

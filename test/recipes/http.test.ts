@@ -1,94 +1,12 @@
-import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { serve } from '@hono/node-server'
-import express from 'express'
-import fastify from 'fastify'
-import { createLocks, type Locks } from 'holdfast'
-import { idempotencyKey, idempotencyKeyFastify, idempotencyKeyHono, idempotentHandler } from 'holdfast/http'
-import { Hono } from 'hono'
-import { describe, expect, onTestFinished, test } from 'vitest'
-
-/** What the handlers of all four frameworks do: count, and answer as the body asks. */
-class Till {
-  runs = 0
-  gate: Promise<void> = Promise.resolve()
-
-  async pay(body: { status?: number; amount?: number }): Promise<{ status: number; receipt: object }> {
-    const run = ++this.runs
-    await this.gate
-    return { status: body.status ?? 201, receipt: { run, amount: body.amount } }
-  }
-}
-
-type Start = (locks: Locks, till: Till) => Promise<string>
-
-const options = { required: true, scope: () => 'everyone' }
-
-const FRAMEWORKS: Record<string, Start> = {
-  'node:http': (locks, till) =>
-    listen(
-      idempotentHandler(
-        locks,
-        async (_, response, body) => {
-          const { status, receipt } = await till.pay(JSON.parse(body.toString()))
-          response.writeHead(status, { 'content-type': 'application/json', 'x-till': 'one' })
-          response.write(JSON.stringify(receipt).slice(0, 3))
-          response.end(JSON.stringify(receipt).slice(3))
-        },
-        options,
-      ),
-    ),
-  express: (locks, till) => {
-    const app = express()
-    app.use(express.json())
-    app.use(idempotencyKey(locks, options))
-    app.post('/pay', async (request, response) => {
-      const { status, receipt } = await till.pay(request.body)
-      response.status(status).set('X-Till', 'one').json(receipt)
-    })
-    return listen(app)
-  },
-  fastify: async (locks, till) => {
-    const app = fastify()
-    idempotencyKeyFastify(app as never, locks, options)
-    app.post('/pay', async (request, reply) => {
-      const { status, receipt } = await till.pay(request.body as object)
-      return reply.code(status).header('X-Till', 'one').send(receipt)
-    })
-    const url = await app.listen({ port: 0, host: '127.0.0.1' })
-    onTestFinished(() => app.close())
-    return url
-  },
-  hono: async (locks, till) => {
-    const app = new Hono()
-    app.use(idempotencyKeyHono(locks, options) as never)
-    app.post('/pay', async (context) => {
-      const { status, receipt } = await till.pay(await context.req.json())
-      return context.json(receipt, status as 201, { 'X-Till': 'one' })
-    })
-    return new Promise((resolve) => {
-      const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' }, ({ port }) =>
-        resolve(`http://127.0.0.1:${port}`),
-      )
-      onTestFinished(() => void server.close())
-    })
-  },
-}
+import { createLocks } from 'holdfast'
+import { idempotentHandler } from 'holdfast/http'
+import { memory } from 'holdfast/memory'
+import { describe, expect, test } from 'vitest'
+import type { Records } from '../../src/core/store.ts'
+import { FRAMEWORKS, listen, openShop } from './support/shop.ts'
 
 describe.each(Object.entries(FRAMEWORKS))('Idempotency-Key with %s', (_, start) => {
-  async function shop() {
-    const locks = createLocks()
-    const till = new Till()
-    const url = await start(locks, till)
-    onTestFinished(() => locks.close())
-    const post = (key: string | null, body: object) =>
-      fetch(`${url}/pay`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json', ...(key === null ? {} : { 'Idempotency-Key': key }) },
-        body: JSON.stringify(body),
-      })
-    return { till, post }
-  }
+  const shop = () => openShop(start, createLocks())
 
   test('status, headers and body are replayed', async () => {
     const { till, post } = await shop()
@@ -113,8 +31,7 @@ describe.each(Object.entries(FRAMEWORKS))('Idempotency-Key with %s', (_, start) 
 
   test('409 while the first is in progress', async () => {
     const { till, post } = await shop()
-    let open: () => void = () => {}
-    till.gate = new Promise((resolve) => (open = resolve))
+    const open = till.close()
     const first = post('k', { amount: 1 })
     await expect.poll(() => till.runs).toBe(1)
     const second = await post('k', { amount: 1 })
@@ -151,6 +68,55 @@ describe.each(Object.entries(FRAMEWORKS))('Idempotency-Key with %s', (_, start) 
     expect((await post('refused', { status: 402 })).status).toBe(402)
     expect(till.runs).toBe(3)
   })
+
+  test('every cookie is sent, and sent again', async () => {
+    const { post } = await shop()
+    const order = { cookies: ['a=1; Path=/', 'b=2; Expires=Thu, 01 Jan 2099 00:00:00 GMT'] }
+    for (const replayed of [null, 'true']) {
+      const response = await post('k', order)
+      expect(response.headers.get('idempotency-replayed')).toBe(replayed)
+      expect(response.headers.getSetCookie()).toEqual(order.cookies)
+    }
+  })
+
+  test.each([200, 204, 205, 304])('a response without a body is replayed: %i', async (status) => {
+    const { till, post } = await shop()
+    for (const replayed of [null, 'true']) {
+      const response = await post('k', { status, empty: true })
+      expect([response.status, response.headers.get('idempotency-replayed')]).toEqual([status, replayed])
+      expect(await response.text()).toBe('')
+    }
+    expect(till.runs).toBe(1)
+  })
+
+  test('a response that is too large is sent, and its request is not run again', async () => {
+    const { till, post } = await openShop(start, createLocks(), { maxResponseBytes: 20 })
+    const first = await post('k', { amount: 5 })
+    expect([first.status, await first.json()]).toEqual([201, { run: 1, amount: 5 }])
+    const again = await post('k', { amount: 5 })
+    expect(again.status).toBe(422)
+    expect(await again.json()).toMatchObject({
+      title: 'The response for this Idempotency-Key was not kept',
+      detail: expect.stringMatching(/status 201 has \d+ bytes, more than the 20 that are kept/),
+    })
+    expect(await (await post('k', { amount: 6 })).json()).toMatchObject({
+      title: 'Idempotency-Key is already used',
+    })
+    expect(till.runs).toBe(1)
+  })
+
+  test('a lease lost while the handler works loses no response', async () => {
+    const { locks, till, post } = await shop()
+    const open = till.close()
+    const first = post('k', { amount: 1 })
+    await expect.poll(() => till.runs).toBe(1)
+    for await (const { key } of locks.list({ prefix: 'once:' })) await locks.evict(key)
+    open()
+    expect((await first).status).toBe(201)
+    const again = await post('k', { amount: 1 })
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true'])
+    expect(till.runs).toBe(1)
+  })
 })
 
 test('a handler of node:http that throws is answered with 500, and its key may be tried again', async () => {
@@ -168,15 +134,26 @@ test('a handler of node:http that throws is answered with 500, and its key may b
   expect(await (await post()).text()).toBe('worked')
 })
 
-async function listen(handler: RequestListener): Promise<string> {
-  const server = createServer(handler)
-  onTestFinished(
-    () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+test('a response that the store refuses is sent, and its request is not run again', async () => {
+  const store = memory()
+  const { write } = store.records as Records
+  const refusing = (...args: Parameters<Records['write']>) => {
+    if (args[1].length > 1000) throw new Error('too large for this store')
+    return write(...args)
+  }
+  await using locks = createLocks({
+    store: { ...store, records: { ...store.records, write: refusing } as Records },
+  })
+  let runs = 0
+  const url = await listen(
+    idempotentHandler(locks, (_, response) => void response.end(`${++runs}`.repeat(2000))),
   )
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
+  const post = () => fetch(url, { method: 'POST', headers: { 'Idempotency-Key': 'k' } })
+  expect(await (await post()).text()).toHaveLength(2000)
+  const again = await post()
+  expect(await again.json()).toMatchObject({
+    status: 422,
+    detail: 'The first request was run, and is not run again, but the store refused its response.',
+  })
+  expect(runs).toBe(1)
+})

@@ -1,5 +1,8 @@
 import { createLocks, type Taken } from 'holdfast'
 import { expect, test } from 'vitest'
+import { nodeRuntime } from '../../src/core/runtime.ts'
+import type { Records } from '../../src/core/store.ts'
+import { traderOf } from '../../src/recipes/stock-records.ts'
 import { failure, Scene } from '../core/support.ts'
 
 const taken = (answers: readonly Taken[]) => answers.filter(({ kind }) => kind === 'taken').length
@@ -53,7 +56,11 @@ test('a move that its starter did not finish is finished by the next buyer', asy
     [0, 1],
     [1, 0],
   ]) {
-    await locks.records?.trade(`inventory:crash:2:${stripe}`, {
+    await traderOf(
+      locks.records as Records,
+      nodeRuntime,
+      `inventory:crash:2:${stripe}`,
+    )({
       kind: 'take',
       order: `move.${home}.dead`,
       buyer: null,

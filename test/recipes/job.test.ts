@@ -69,3 +69,17 @@ test('bad input is named', async () => {
   )
   expect((await failure(locks.job('x', undefined as never))).message).toMatch(/^work must be a function/)
 })
+
+test('a stall at the end of the work is no loss: the lease is proven, as in using', async () => {
+  const scene = new Scene()
+  const { locks } = scene.party({ ttl: '3s' })
+  const ran = locks.job('x', () => scene.runtime.stall(2500))
+  expect(await scene.runtime.until(ran)).toBe('ran')
+})
+
+test('a job whose lease was lost tells so, with what it returned', async () => {
+  const scene = new Scene()
+  const { locks } = scene.party({ ttl: '3s' })
+  const error = await failure(locks.job('x', { atMost: 1000 }, () => scene.runtime.advance(5000)))
+  expect(error).toMatchObject({ code: 'LEASE_LOST', result: 'ran' })
+})

@@ -1,10 +1,13 @@
 import 'reflect-metadata'
+import * as common from '@nestjs/common'
 import { Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { createLocks, type Locks, UnsupportedError } from 'holdfast'
 import { memory } from 'holdfast/memory'
+import * as nestjs from 'holdfast/nestjs'
 import { HoldfastModule, Idempotent, InjectLocks, Locked, locksToken } from 'holdfast/nestjs'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
+import { COMPILERS, type Compiler, runCompiled } from './compiled.ts'
 
 /** What TypeScript makes of `@decorator` with `experimentalDecorators`, as every Nest application is compiled. */
 function decorate(
@@ -131,4 +134,79 @@ test('an object that the framework did not make says so, and a decorator in the 
   await expect(alone.sell('book')).rejects.toThrow(UnsupportedError)
   expect(() => Locked('k')(class {}, 'x', undefined as never)).toThrow(/experimentalDecorators/)
   expect(() => Idempotent('id' as never)).toThrow(/idOf/)
+})
+
+const SERVICE = `
+import { Injectable } from '@nestjs/common'
+import { Idempotent, InjectLocks, Locked } from 'holdfast/nestjs'
+@Injectable()
+export class Service {
+  @InjectLocks() readonly locks: any
+  sold = 0
+  receipts = 0
+
+  @Locked((item: string) => 'item:' + item)
+  async sell(_item: string): Promise<number> {
+    const before = this.sold
+    await new Promise(setImmediate)
+    return (this.sold = before + 1)
+  }
+
+  @Idempotent((order: string) => order)
+  async charge(_order: string): Promise<string> {
+    return 'receipt ' + ++this.receipts
+  }
+}
+`
+
+interface Service {
+  readonly locks: Locks
+  readonly sold: number
+  sell(item: string): Promise<number>
+  charge(order: string): Promise<string>
+}
+
+function compiled(compiler: Compiler, source: string): new () => Service {
+  const modules = { '@nestjs/common': common, 'holdfast/nestjs': nestjs }
+  return runCompiled<{ Service: new () => Service }>(compiler, source, modules).Service
+}
+
+describe.each(COMPILERS.filter(({ legacy }) => legacy))('a service by $name', (compiler) => {
+  test('is locked and idempotent', async () => {
+    const Service = compiled(compiler, SERVICE)
+    const app = await start([HoldfastModule.forRoot({ url: 'memory:' })], [Service])
+    const service = app.get(Service)
+    const holder = await service.locks.acquire('item:book')
+    const selling = [service.sell('book'), service.sell('book')]
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    expect(service.sold).toBe(0)
+    await holder.release()
+    expect(await Promise.all(selling)).toEqual([1, 2])
+    const receipts = [service.charge('a'), service.charge('a'), service.charge('b')]
+    expect(await Promise.all(receipts)).toEqual(['receipt 1', 'receipt 1', 'receipt 2'])
+    await app.close()
+  })
+})
+
+const use = (member: string) => `
+import { Locked } from 'holdfast/nestjs'
+export class Service {
+  @Locked('key')
+  ${member}
+}
+`
+
+// The framework injects into nothing that standard decorators mark.
+test.each(COMPILERS.filter(({ legacy }) => !legacy))('$name are refused', (compiler) => {
+  expect(() => compiled(compiler, use('async sell() {}'))).toThrow(/experimentalDecorators/)
+})
+
+test.each(
+  COMPILERS.filter(({ legacy }) => legacy).flatMap((compiler) => [
+    { compiler, member: 'sell = async () => 1', message: /must stand on a method/ },
+    { compiler, member: 'get sell() { return 1 }', message: /must stand on a method/ },
+    { compiler, member: 'static async sell() {}', message: /sell is static/ },
+  ]),
+)('$compiler.name are refused on $member', ({ compiler, member, message }) => {
+  expect(() => compiled(compiler, use(member))).toThrow(message)
 })

@@ -56,3 +56,14 @@ test('any gives up after its wait, and what it throws is the timeout or the call
   expect((await scene.runtime.until(waiting)).message).toBe('enough')
   expect(() => b.locks.striped('s', 0)).toThrow(/^size must/)
 })
+
+test('a stall at the end of the work of any stripe is no loss', async () => {
+  const scene = new Scene()
+  const { locks } = scene.party({ ttl: '3s' })
+  const work = () => {
+    scene.runtime.stall(2500)
+    return 'done'
+  }
+  const stripes = locks.striped('s', 2)
+  expect(await scene.runtime.until(stripes.any(work))).toBe('done')
+})

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { StaleTokenError } from '../../errors.ts'
-import type { Guard } from './memory.ts'
+import { checkFlag, checkFunction, checkOptions, hasMethods } from '../../core/check.ts'
+import { InvalidArgumentError, StaleTokenError } from '../../errors.ts'
+import { type Guard, HIGHEST_TOKEN } from './memory.ts'
 
 /** A guard that may ask somebody else, as the one of Redis does. */
 export interface SoonGuard {
@@ -14,6 +15,8 @@ export interface FenceOptions<Request> {
   required?: boolean
 }
 
+const OPTIONS = { resource: true, required: true } as const
+
 type Next = (error?: unknown) => void
 
 /**
@@ -24,7 +27,10 @@ export function fencingToken<Request extends IncomingMessage>(
   guard: Guard | SoonGuard,
   options: FenceOptions<Request> = {},
 ) {
-  const { required = true, resource = pathOf } = options
+  if (!hasMethods(guard, ['check'])) throw new InvalidArgumentError('guard', 'must have a method check')
+  const { resource = pathOf } = checkOptions('options', options, OPTIONS)
+  const required = checkFlag('required', options.required, true)
+  checkFunction('resource', resource)
   return (request: Request, response: ServerResponse, next: Next): void => {
     const header = request.headers['fencing-token']
     if (header === undefined) {
@@ -32,17 +38,24 @@ export function fencingToken<Request extends IncomingMessage>(
       else next()
       return
     }
-    if (typeof header !== 'string' || !/^\d{1,19}$/.test(header)) {
-      refuse(response, 400, 'Fencing-Token must be a whole number')
+    const token = tokenOfHeader(header)
+    if (token === null) {
+      refuse(response, 400, `Fencing-Token must be one whole number from 0 to ${HIGHEST_TOKEN}`)
       return
     }
     Promise.resolve()
-      .then(() => guard.check(resource(request), BigInt(header)))
+      .then(() => guard.check(resource(request), token))
       .then(
         () => next(),
         (error) => (error instanceof StaleTokenError ? refuse(response, 412, error.message) : next(error)),
       )
   }
+}
+
+/** Null for anything but one token: Node joins headers that come twice by commas. */
+function tokenOfHeader(header: string | string[]): bigint | null {
+  const token = typeof header === 'string' && /^\d{1,19}$/.test(header) ? BigInt(header) : null
+  return token !== null && token <= HIGHEST_TOKEN ? token : null
 }
 
 function pathOf(request: IncomingMessage & { originalUrl?: string }): string {

@@ -1,4 +1,11 @@
 export { type FenceOptions, fencingToken, type SoonGuard } from './http.ts'
 export { type Guard, memoryGuard } from './memory.ts'
 export { type RedisGuard, type RedisLike, redisGuard } from './redis.ts'
-export { type FencedUpdate, type MysqlLike, type PgLike, updateFencedMysql, updateFencedPg } from './sql.ts'
+export {
+  type FencedUpdate,
+  type MysqlLike,
+  type PgLike,
+  type SqlScalar,
+  updateFencedMysql,
+  updateFencedPg,
+} from './sql.ts'

@@ -1,3 +1,4 @@
+import { checkOptions, checkText, checkWholeNumber } from '../../core/check.ts'
 import { InvalidArgumentError, StaleTokenError } from '../../errors.ts'
 
 /** Remembers the highest token of each resource. */
@@ -6,15 +7,19 @@ export interface Guard {
   check(resource: string, token: bigint | null): void
 }
 
+const OPTIONS = { maxResources: true } as const
 const MOST_RESOURCES = 100_000
+export const HIGHEST_TOKEN = 2n ** 63n - 1n
 
 /** A guard for a resource that lives in this process alone. The oldest of very many resources are forgotten. */
 export function memoryGuard(options: { maxResources?: number } = {}): Guard {
-  const { maxResources = MOST_RESOURCES } = options
+  const { maxResources = MOST_RESOURCES } = checkOptions('options', options, OPTIONS)
+  checkWholeNumber('maxResources', maxResources, 1, Number.MAX_SAFE_INTEGER)
   const highest = new Map<string, bigint>()
   return {
     check(resource, token) {
       const wanted = tokenOf(token)
+      checkText('resource', resource)
       const seen = highest.get(resource)
       if (seen !== undefined && wanted < seen) throw stale(resource, wanted, seen)
       highest.delete(resource)
@@ -27,7 +32,7 @@ export function memoryGuard(options: { maxResources?: number } = {}): Guard {
 
 /** A token as an argument: those of a store without ordered tokens are null and guard nothing. */
 export function tokenOf(token: bigint | null): bigint {
-  if (typeof token === 'bigint' && token >= 0n && token < 2n ** 63n) return token
+  if (typeof token === 'bigint' && token >= 0n && token <= HIGHEST_TOKEN) return token
   throw new InvalidArgumentError('token', `must be a bigint from 0 to 2^63 - 1, not ${String(token)}`)
 }
 

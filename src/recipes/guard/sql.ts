@@ -1,12 +1,16 @@
+import { checkObject, checkOptions, hasMethods, type Known } from '../../core/check.ts'
 import { show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import { stale, tokenOf } from './memory.ts'
 
+/** What a column may be given or compared with. JSON goes into a column as text. */
+export type SqlScalar = string | number | bigint | boolean | Date | Uint8Array
+
 export interface FencedUpdate {
   readonly table: string
   /** Which row: columns and values of its key. */
-  readonly where: Readonly<Record<string, unknown>>
-  readonly set: Readonly<Record<string, unknown>>
+  readonly where: Readonly<Record<string, SqlScalar>>
+  readonly set: Readonly<Record<string, SqlScalar | null>>
   readonly token: bigint | null
   /** The column that keeps the highest token, a 64-bit integer: `fence` by default. */
   readonly fence?: string
@@ -20,24 +24,45 @@ export interface PgLike {
   ): Promise<{ rowCount: number | null; rows: readonly unknown[] }>
 }
 
-/** As much of `mysql2/promise` as is needed. */
+/** As much of `mysql2/promise` as is needed: a pool, or the connection of a transaction. */
 export interface MysqlLike {
-  query(text: string, values: readonly unknown[]): Promise<readonly [unknown, unknown]>
+  execute(options: { sql: string; rowsAsArray: false }, values: never[]): Promise<readonly [unknown, unknown]>
 }
 
 interface Dialect {
   readonly name: (word: string) => string
   readonly value: (place: number) => string
+  readonly token: (place: number) => string
+  readonly text: (column: string) => string
+  /** What a column of the key is compared with. */
+  readonly key: (value: SqlScalar) => SqlScalar
 }
 
-const PG: Dialect = { name: (word) => `"${word}"`, value: (place) => `$${place}` }
-const MYSQL: Dialect = { name: (word) => `\`${word}\``, value: () => '?' }
+const UPDATE: Known<FencedUpdate> = { table: true, where: true, set: true, token: true, fence: true }
+const PG: Dialect = {
+  name: (word) => `"${word}"`,
+  value: (place) => `$${place}`,
+  token: (place) => `$${place}`,
+  text: (column) => `CAST(${column} AS text)`,
+  key: (value) => value,
+}
+const MYSQL: Dialect = {
+  name: (word) => `\`${word}\``,
+  value: () => '?',
+  // A text is compared with a number as a float, which cannot tell neighbouring tokens apart.
+  token: () => 'CAST(? AS SIGNED)',
+  text: (column) => `CAST(${column} AS CHAR)`,
+  // MySQL reads a column of texts as numbers to compare it with one, and then 0 equals every text without digits.
+  key: (value) =>
+    typeof value === 'boolean' ? String(Number(value)) : typeof value === 'number' ? String(value) : value,
+}
 
 /**
  * Changes a row in one statement, only with a token that is not below the row's fence, and moves the fence.
  * Resolves to false when there is no such row; throws `StaleTokenError` when a newer holder was there.
  */
 export async function updateFencedPg(client: PgLike, update: FencedUpdate): Promise<boolean> {
+  checkCall(client, 'query', 'a pool or a client of pg', update)
   const { text, values, probe, key } = statementsOf(update, PG)
   if (((await client.query(text, values)).rowCount ?? 0) > 0) return true
   const { rows } = await client.query(probe, key)
@@ -46,11 +71,20 @@ export async function updateFencedPg(client: PgLike, update: FencedUpdate): Prom
 
 /** The same for MySQL and MariaDB through `mysql2/promise`. */
 export async function updateFencedMysql(client: MysqlLike, update: FencedUpdate): Promise<boolean> {
+  checkCall(client, 'execute', 'a pool or a connection of mysql2/promise', update)
   const { text, values, probe, key } = statementsOf(update, MYSQL)
-  const [result] = await client.query(text, values)
+  // Prepared: the server itself keeps the statement apart from its values.
+  const [result] = await client.execute({ sql: text, rowsAsArray: false }, values as never[])
   if ((result as { affectedRows: number }).affectedRows > 0) return true
-  const [rows] = await client.query(probe, key)
+  const [rows] = await client.execute({ sql: probe, rowsAsArray: false }, key as never[])
   return judge(update, (rows as readonly unknown[])[0])
+}
+
+function checkCall(client: object, method: string, what: string, update: FencedUpdate): void {
+  if (!hasMethods(client, [method])) throw new InvalidArgumentError('client', `must be ${what}`)
+  const { where, set } = checkOptions('update', update, UPDATE)
+  checkObject('where', where)
+  checkObject('set', set)
 }
 
 function judge({ table, token }: FencedUpdate, row: unknown): false {
@@ -60,23 +94,50 @@ function judge({ table, token }: FencedUpdate, row: unknown): false {
 
 function statementsOf({ table, where, set, token, fence = 'fence' }: FencedUpdate, dialect: Dialect) {
   const { name, value } = dialect
-  const [keys, changes] = [Object.keys(where), Object.keys(set)]
+  const changes = columnsOf('set', set)
+  const keys = columnsOf('where', where)
   if (keys.length === 0) throw new InvalidArgumentError('where', 'must name at least one column')
+  for (const column of keys)
+    if (where[column] === null) throw new InvalidArgumentError(`where.${column}`, 'must not be null')
+  if (changes.some((column) => column.toLowerCase() === fence.toLowerCase()))
+    throw new InvalidArgumentError('set', `must not name the column of the fence, ${fence}`)
   const [table_, fence_] = [tableOf(table, name), name(word('fence', fence))]
   let place = 0
-  const assignments = changes.map((column) => `${name(word('set', column))} = ${value(++place)}`)
-  assignments.push(`${fence_} = ${value(++place)}`)
-  const matches = (first: number) =>
-    keys.map((column, index) => `${name(word('where', column))} = ${value(first + index)}`)
-  const conditions = [...matches(place + 1), `${fence_} <= ${value(place + keys.length + 1)}`]
+  const assignments = changes.map((column) => `${name(column)} = ${value(++place)}`)
+  assignments.push(`${fence_} = ${dialect.token(++place)}`)
+  const matches = (first: number) => keys.map((column, index) => `${name(column)} = ${value(first + index)}`)
+  const conditions = [...matches(place + 1), `${fence_} <= ${dialect.token(place + keys.length + 1)}`]
   const wanted = String(tokenOf(token))
-  const key = Object.values(where)
+  const key = keys.map((column) => dialect.key(where[column] as SqlScalar))
   return {
     text: `UPDATE ${table_} SET ${assignments.join(', ')} WHERE ${conditions.join(' AND ')}`,
-    values: [...Object.values(set), wanted, ...key, wanted],
-    probe: `SELECT ${fence_} AS fence FROM ${table_} WHERE ${matches(1).join(' AND ')}`,
+    values: [...changes.map((column) => set[column]), wanted, ...key, wanted],
+    probe: `SELECT ${dialect.text(fence_)} AS fence FROM ${table_} WHERE ${matches(1).join(' AND ')}`,
     key,
   }
+}
+
+/** The columns of `where` or `set`; their values may come out of a request, where anything can stand in the place of an id. */
+function columnsOf(argument: string, values: Readonly<Record<string, unknown>>): string[] {
+  if (typeof values !== 'object' || values === null || Array.isArray(values))
+    throw new InvalidArgumentError(argument, `must be an object of columns and values, not ${show(values)}`)
+  const columns = Object.keys(values)
+  for (const column of columns) {
+    const value = values[column]
+    if (isScalar(value) || value === null) word(argument, column)
+    else
+      throw new InvalidArgumentError(
+        `${argument}.${word(argument, column)}`,
+        `must be a text, a finite number, a bigint, a boolean, a valid Date or bytes, not ${show(value)}`,
+      )
+  }
+  return columns
+}
+
+function isScalar(value: unknown): value is SqlScalar {
+  if (typeof value === 'number') return Number.isFinite(value)
+  if (value instanceof Date) return !Number.isNaN(value.getTime())
+  return ['string', 'bigint', 'boolean'].includes(typeof value) || value instanceof Uint8Array
 }
 
 function tableOf(table: string, name: Dialect['name']): string {

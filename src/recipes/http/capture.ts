@@ -1,79 +1,172 @@
-import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import type { KeptResponse } from './keys.ts'
+import type { ServerResponse } from 'node:http'
+import { nodeRuntime } from '../../core/runtime.ts'
+import { type Ended, type KeptResponse, keptHeaders } from './keys.ts'
+import { shadow } from './shadow.ts'
 
-/** Headers of one connection or of one moment: they are made anew for a response that is sent again. */
-const OWN = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date'])
-
-/** Holds a response back until it has been kept. */
+/** A response that is held back until it has been kept. */
 export interface Captured {
-  /** Resolves when the handler has ended its response. */
-  readonly response: Promise<KeptResponse>
-  /** Gives the methods back that were watched. */
+  /** Resolves when the handler has ended its response, or was given up. */
+  readonly ended: Promise<Ended>
+  /** Whether it has. */
+  readonly isOver: () => boolean
+  /** Resolves when the connection is closed before that. */
+  readonly gone: Promise<void>
+  /** From now on the handler has this long to end its response. */
+  giveUpAfter(delayMs: number): void
+  /** Gives the response back as it was. */
   restore(): void
 }
 
-/** Watches what a handler writes, and lets nothing of it through. */
+type Callback = (error?: Error) => void
+
+/**
+ * Watches what a handler writes, and lets nothing of it through. To the handler, the response behaves as one that is sent
+ * at once to a client that stays: it ends, finishes and closes. A client that leaves ends nothing, since the work goes on.
+ */
 export function capture(response: ServerResponse): Captured {
-  const { write, end, writeHead, flushHeaders } = response
+  const { emit } = response
   const chunks: Buffer[] = []
-  const keep = (chunk: unknown, encoding: unknown): void => {
-    if (typeof chunk === 'string')
-      chunks.push(Buffer.from(chunk, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'))
-    else if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk))
-  }
-  const called = (...args: unknown[]): void => {
-    const callback = args.find((arg) => typeof arg === 'function') as (() => void) | undefined
-    if (callback !== undefined) process.nextTick(callback)
-  }
-  const restore = () => Object.assign(response, { write, end, writeHead, flushHeaders })
-  const done = new Promise<KeptResponse>((resolve, reject) => {
-    response.once('close', () => reject(new Error('the connection was closed before the response was ended')))
-    Object.assign(response, {
-      flushHeaders: () => {},
-      writeHead: (status: number, ...rest: unknown[]) => {
-        response.statusCode = status
-        const headers = rest.find((arg) => typeof arg === 'object' && arg !== null)
-        for (const [name, value] of headersOf(headers)) response.setHeader(name, value)
-        return response
-      },
-      write: (chunk: unknown, encoding?: unknown, callback?: unknown) => {
-        keep(chunk, encoding)
-        called(encoding, callback)
-        return true
-      },
-      end: (chunk?: unknown, encoding?: unknown, callback?: unknown) => {
-        keep(chunk, encoding)
-        called(chunk, encoding, callback)
-        resolve({
-          status: response.statusCode,
-          headers: kept(response.getHeaders()),
-          body: Buffer.concat(chunks).toString('base64'),
-        })
-        return response
-      },
-    })
+  let state: 'open' | 'begun' | 'ended' | 'finished' = 'open'
+  let isOver = false
+  let settle: (ended: Ended) => void = () => {}
+  let leave: () => void = () => {}
+  const ended = new Promise<Ended>((resolve) => {
+    settle = (value) => {
+      isOver = true
+      resolve(value)
+    }
   })
-  // Looked at only by those who wait for it; a connection that closes must not end the process.
-  done.catch(() => undefined)
-  return { response: done, restore }
+  const gone = new Promise<void>((resolve) => {
+    leave = resolve
+  })
+  if (response.destroyed) leave()
+
+  const earlier = new Set([...response.rawListeners('finish'), ...response.rawListeners('close')])
+  /** Listeners that were there before us wait for the real response; those of the handler are told once, of this one. */
+  const tell = (event: 'finish' | 'close'): void => {
+    for (const listener of response.rawListeners(event)) {
+      if (earlier.has(listener)) continue
+      response.removeListener(event, listener as () => void)
+      listener.call(response)
+    }
+  }
+  const begin = (): void => {
+    // By its name, so that whoever waits for the headers inside of us adds to them.
+    if (state === 'open') response.writeHead(response.statusCode)
+  }
+  const keep = (chunk: unknown, encoding: unknown): void => {
+    begin()
+    chunks.push(
+      Buffer.from(chunk as string, typeof encoding === 'string' ? (encoding as BufferEncoding) : 'utf8'),
+    )
+  }
+  const finish = (): void => {
+    state = 'finished'
+    try {
+      tell('finish')
+      tell('close')
+    } finally {
+      settle({
+        status: response.statusCode,
+        headers: keptHeaders(Object.entries(response.getHeaders())),
+        body: Buffer.concat(chunks).toString('base64'),
+      })
+    }
+  }
+
+  const restore = shadow(
+    response,
+    {
+      flushHeaders: begin,
+      writeHead: (status: number, ...rest: unknown[]) => {
+        if (state !== 'open')
+          throw Object.assign(new Error('the headers were written before'), { code: 'ERR_HTTP_HEADERS_SENT' })
+        writeHead(response, status, rest)
+        state = 'begun'
+        return response
+      },
+      write: (chunk: unknown, ...rest: unknown[]) => {
+        const callback = callbackOf(rest)
+        const isOpen = state === 'open' || state === 'begun'
+        if (isOpen) keep(chunk, rest[0])
+        if (callback !== undefined)
+          process.nextTick(callback, isOpen ? undefined : new Error('write after end'))
+        return isOpen
+      },
+      end: (...args: unknown[]) => {
+        const callback = callbackOf(args)
+        if (state === 'ended' || state === 'finished') {
+          if (callback !== undefined) process.nextTick(callback, new Error('write after end'))
+          return response
+        }
+        const [chunk, encoding] = args
+        if (chunk !== undefined && chunk !== null && chunk !== callback) keep(chunk, encoding)
+        else begin()
+        state = 'ended'
+        if (callback !== undefined) response.once('finish', callback)
+        process.nextTick(finish)
+        return response
+      },
+      emit: (event: string, ...args: unknown[]) => {
+        if (event !== 'close') return emit.call(response, event, ...args)
+        leave()
+        const listeners = response.rawListeners(event).filter((listener) => earlier.has(listener))
+        for (const listener of listeners) listener.apply(response, args)
+        return listeners.length > 0
+      },
+    },
+    {
+      headersSent: () => state !== 'open',
+      // Where Node and middleware look to see whether headers were sent.
+      _header: () => (state === 'open' ? null : 'held back'),
+      finished: () => state === 'ended' || state === 'finished',
+      writableEnded: () => state === 'ended' || state === 'finished',
+      writableFinished: () => state === 'finished',
+      destroyed: () => false,
+      _closed: () => false,
+    },
+  )
+  return {
+    ended,
+    gone,
+    restore,
+    isOver: () => isOver,
+    giveUpAfter(delayMs) {
+      const notKept = `its client was gone, and the handler had not ended its response ${delayMs} ms later`
+      const timer = nodeRuntime.setTimer(() => settle({ notKept }), delayMs, true)
+      void ended.then(() => timer.clear())
+    },
+  }
 }
 
-/** Sends a response that was kept. */
+/** Sends a response that was kept, if there is still somebody to send it to. */
 export function send(response: ServerResponse, kept: KeptResponse, replayed: boolean): void {
+  if (response.destroyed) return
   response.statusCode = kept.status
   for (const [name, value] of Object.entries(kept.headers)) response.setHeader(name, value as string)
   if (replayed) response.setHeader('Idempotency-Replayed', 'true')
   response.end(Buffer.from(kept.body, 'base64'))
 }
 
-function kept(headers: OutgoingHttpHeaders): KeptResponse['headers'] {
-  const entries = Object.entries(headers).filter(([name]) => !OWN.has(name.toLowerCase()))
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, Array.isArray(value) ? value : String(value)]),
-  )
+/** As Node has it: a message, then headers as an object or as a list of names and values, which may come twice. */
+function writeHead(response: ServerResponse, status: number, rest: readonly unknown[]): void {
+  if (!Number.isInteger(status) || status < 100 || status > 999)
+    throw new RangeError(`Invalid status code: ${status}`)
+  response.statusCode = status
+  const [message] = rest
+  if (typeof message === 'string') response.statusMessage = message
+  const headers = rest.find((arg) => typeof arg === 'object' && arg !== null)
+  if (!Array.isArray(headers)) {
+    for (const [name, value] of Object.entries((headers ?? {}) as Record<string, string>))
+      response.setHeader(name, value)
+    return
+  }
+  const flat = Array.isArray(headers[0]) ? headers.flat() : headers
+  const pairs = Array.from({ length: flat.length / 2 }, (_, pair) => [flat[2 * pair], flat[2 * pair + 1]])
+  for (const [name] of pairs) response.removeHeader(name)
+  for (const [name, value] of pairs) response.appendHeader(name, value)
 }
 
-function headersOf(headers: unknown): [string, string | string[]][] {
-  if (!Array.isArray(headers)) return Object.entries((headers ?? {}) as Record<string, string>)
-  return Array.from({ length: headers.length / 2 }, (_, pair) => [headers[2 * pair], headers[2 * pair + 1]])
+function callbackOf(args: readonly unknown[]): Callback | undefined {
+  return args.find((arg) => typeof arg === 'function') as Callback | undefined
 }

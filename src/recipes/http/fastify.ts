@@ -1,13 +1,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { hasMethods } from '../../core/check.ts'
+import { InvalidArgumentError } from '../../errors.ts'
 import type { Recipes } from '../index.ts'
-import {
-  bodyOf,
-  decide,
-  type IdempotencyOptions,
-  type KeptResponse,
-  problemText,
-  type Verdict,
-} from './keys.ts'
+import { type AbandonOptions, abandonMsOf } from './abandon.ts'
+import { checkMiddleware, FOLLOWED } from './check.ts'
+import { FastifyRun } from './fastify-run.ts'
+import { bodyOf, decide, type IdempotencyOptions, problemText, type Verdict } from './keys.ts'
 
 /** As much of Fastify as is needed. */
 export interface FastifyRequestLike {
@@ -25,6 +24,7 @@ export interface FastifyReplyLike {
   getHeaders(): Record<string, unknown>
   send(payload?: unknown): FastifyReplyLike
 }
+type Handler = (this: unknown, request: FastifyRequestLike, reply: FastifyReplyLike) => unknown
 interface Hooked {
   addHook(
     name: 'preHandler',
@@ -34,21 +34,30 @@ interface Hooked {
     name: 'onSend',
     hook: (request: FastifyRequestLike, reply: FastifyReplyLike, payload: unknown) => Promise<unknown>,
   ): unknown
+  addHook(name: 'onRoute', hook: (route: { handler: Handler }) => void): unknown
 }
 
-/** A run that goes on while the handler works: what it answers, and when that has been kept. */
-interface Run {
-  answered(response: KeptResponse): void
-  readonly kept: Promise<unknown>
-}
-
-/** Registers the hooks: `idempotencyKeyFastify(app, locks)`. A response is sent after it was kept. */
+/**
+ * Registers the hooks: `idempotencyKeyFastify(app, locks)`, before the routes, so that the end of an asynchronous handler is
+ * known. A response is sent after it was kept.
+ */
 export function idempotencyKeyFastify(
   app: Hooked,
   locks: Recipes,
-  options: IdempotencyOptions<FastifyRequestLike> = {},
+  options: IdempotencyOptions<FastifyRequestLike> & AbandonOptions = {},
 ): void {
-  const runs = new WeakMap<IncomingMessage, Run>()
+  if (!hasMethods(app, ['addHook'])) throw new InvalidArgumentError('app', 'must be an instance of Fastify')
+  checkMiddleware(locks, options, FOLLOWED)
+  const abandonMs = abandonMsOf(options)
+  const runs = new WeakMap<IncomingMessage, FastifyRun>()
+  app.addHook('onRoute', (route) => {
+    const { handler } = route
+    route.handler = function (request, reply) {
+      const result = handler.call(this, request, reply)
+      if (result instanceof Promise) runs.get(request.raw)?.follow(result)
+      return result
+    }
+  })
   app.addHook('preHandler', async (request, reply) => {
     const header = request.headers['idempotency-key']
     const asked = {
@@ -59,12 +68,12 @@ export function idempotencyKeyFastify(
       body: bodyOf(request.body),
     }
     const verdict = await new Promise<Verdict>((resolve, reject) => {
-      const kept = decide(locks, options, asked, () => {
-        const { response, answered } = awaited(reply)
-        runs.set(request.raw, { answered, kept })
+      const kept: Promise<Verdict> = decide(locks, options, asked, () => {
+        const run = new FastifyRun(reply, abandonMs, kept)
+        runs.set(request.raw, run)
         // From here on the handler works; what becomes of its response is awaited before it is sent.
         resolve({ kind: 'pass' })
-        return response
+        return run.ended
       })
       kept.then(resolve, reject)
     })
@@ -72,53 +81,22 @@ export function idempotencyKeyFastify(
     answer(reply, verdict)
     return reply
   })
-  app.addHook('onSend', async (request, reply, payload) => {
+  app.addHook('onSend', async (request, _reply, payload) => {
     const run = runs.get(request.raw)
-    if (run === undefined) return payload
-    const body = await bytesOf(payload)
-    run.answered({ status: reply.statusCode, headers: headersOf(reply), body: body.toString('base64') })
-    await run.kept.catch(() => undefined)
-    return payload === undefined || payload === null ? payload : body
+    return run === undefined ? payload : run.send(payload)
   })
 }
 
-function awaited(reply: FastifyReplyLike): { response: Promise<KeptResponse>; answered: Run['answered'] } {
-  let answered: Run['answered'] = () => {}
-  const response = new Promise<KeptResponse>((resolve, reject) => {
-    answered = resolve
-    reply.raw.once('close', () =>
-      reject(new Error('the connection was closed before the response was ended')),
-    )
-  })
-  return { response, answered }
-}
-
-function answer(reply: FastifyReplyLike, verdict: Exclude<Verdict, { kind: 'pass' }>): void {
-  if (verdict.kind === 'problem') {
+function answer(reply: FastifyReplyLike, verdict: Verdict): void {
+  if (verdict.kind === 'problem')
     reply.code(verdict.status).header('Content-Type', 'application/problem+json').send(problemText(verdict))
-    return
-  }
+  if (verdict.kind !== 'respond') return
   const { status, headers, body } = verdict.response
   reply.code(status)
   for (const [name, value] of Object.entries(headers)) reply.header(name, value)
   if (verdict.replayed) reply.header('Idempotency-Replayed', 'true')
-  reply.send(Buffer.from(body, 'base64'))
-}
-
-/** A text, bytes, or a stream of either. */
-async function bytesOf(payload: unknown): Promise<Buffer> {
-  if (payload === undefined || payload === null) return Buffer.alloc(0)
-  if (typeof payload === 'string' || payload instanceof Uint8Array) return Buffer.from(payload as string)
-  const chunks: Buffer[] = []
-  for await (const chunk of payload as AsyncIterable<string>) chunks.push(Buffer.from(chunk))
-  return Buffer.concat(chunks)
-}
-
-function headersOf(reply: FastifyReplyLike): KeptResponse['headers'] {
-  const entries = Object.entries(reply.getHeaders()).filter(
-    ([name]) => name !== 'content-length' && name !== 'date',
-  )
-  return Object.fromEntries(
-    entries.map(([name, value]) => [name, Array.isArray(value) ? value : String(value)]),
-  )
+  const bytes = Buffer.from(body, 'base64')
+  // Fastify gives a type to bytes that have none.
+  if (bytes.length === 0) reply.send()
+  else reply.send(headers['content-type'] === undefined ? Readable.from(bytes) : bytes)
 }

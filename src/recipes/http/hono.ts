@@ -1,5 +1,13 @@
 import type { Recipes } from '../index.ts'
-import { decide, type IdempotencyOptions, type KeptResponse, problemText } from './keys.ts'
+import { checkMiddleware, IDEMPOTENCY } from './check.ts'
+import {
+  decide,
+  type Ended,
+  type IdempotencyOptions,
+  type KeptResponse,
+  keptHeaders,
+  problemText,
+} from './keys.ts'
 
 /** As much of Hono's context as is needed. */
 export interface HonoContext {
@@ -7,8 +15,12 @@ export interface HonoContext {
   res: Response
 }
 
+/** Statuses whose response must not have a body, not even an empty one. */
+const BODYLESS = new Set([204, 205, 304])
+
 /** Middleware for Hono. */
 export function idempotencyKeyHono(locks: Recipes, options: IdempotencyOptions<HonoContext> = {}) {
+  checkMiddleware(locks, options, IDEMPOTENCY)
   return async (context: HonoContext, next: () => Promise<void>): Promise<Response | undefined> => {
     const { req } = context
     const url = new URL(req.raw.url)
@@ -22,12 +34,13 @@ export function idempotencyKeyHono(locks: Recipes, options: IdempotencyOptions<H
     }
     const verdict = await decide(locks, options, asked, async () => {
       await next()
-      return keptOf(context.res)
+      return endedOf(context.res)
     })
     if (verdict.kind === 'pass') {
       await next()
       return undefined
     }
+    if (verdict.kind === 'gone') return undefined
     const response =
       verdict.kind === 'respond'
         ? responseOf(verdict.response, verdict.replayed)
@@ -42,17 +55,22 @@ export function idempotencyKeyHono(locks: Recipes, options: IdempotencyOptions<H
   }
 }
 
-async function keptOf(response: Response): Promise<KeptResponse> {
+async function endedOf(response: Response): Promise<Ended> {
+  const { status, headers } = response
+  // Only the runtime itself can make one, to switch protocols: it goes out as it is.
+  if (status < 200) return { notKept: `a response with status ${status} cannot be sent again` }
   const body = Buffer.from(await response.arrayBuffer()).toString('base64')
-  return { status: response.status, headers: Object.fromEntries(response.headers), body }
+  const cookies = headers.getSetCookie()
+  const all = cookies.length === 0 ? headers : [...headers, ['set-cookie', cookies] as const]
+  return { status, headers: keptHeaders(all), body }
 }
 
 function responseOf({ status, headers, body }: KeptResponse, replayed: boolean): Response {
-  const bodyless = status === 204 || status === 304
-  const response = new Response(bodyless ? null : Buffer.from(body, 'base64'), {
-    status,
-    headers: headers as Record<string, string>,
-  })
+  const response = new Response(BODYLESS.has(status) ? null : Buffer.from(body, 'base64'), { status })
+  for (const [name, value] of Object.entries(headers)) {
+    response.headers.delete(name)
+    for (const one of [value].flat()) response.headers.append(name, one)
+  }
   if (replayed) response.headers.set('Idempotency-Replayed', 'true')
   return response
 }

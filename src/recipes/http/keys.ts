@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { show } from '../../core/durations.ts'
-import { ConflictError, InvalidArgumentError, LeaseLostError } from '../../errors.ts'
+import { ConflictError, InvalidArgumentError } from '../../errors.ts'
 import type { Recipes } from '../index.ts'
+import { wholeNumber } from '../kit.ts'
 import type { OnceOptions } from '../once.ts'
+import { RESULT } from '../results.ts'
 
 export interface IdempotencyOptions<Request = unknown> extends Pick<OnceOptions, 'ttl' | 'lease'> {
   /** Methods that are guarded: POST and PATCH by default. The others pass. */
@@ -11,7 +13,7 @@ export interface IdempotencyOptions<Request = unknown> extends Pick<OnceOptions,
   required?: boolean
   /** Who the key belongs to: two users may choose the same key. By default all share one space. */
   scope?: (request: Request) => string
-  /** Larger responses are sent but not kept: 1 MiB by default, as JSON. */
+  /** A larger response is sent but not kept, and its request is not run again: 1 MiB of JSON by default. */
   maxResponseBytes?: number
 }
 
@@ -23,9 +25,13 @@ export interface KeptResponse {
   readonly body: string
 }
 
-/** What the middleware does with a request. */
+/** How a handler ended: with a response, or, for the reason given, without one that can be sent again. */
+export type Ended = KeptResponse | { readonly notKept: string }
+
+/** What the middleware does with a request; `gone`: there is nobody to answer, or the handler did so itself. */
 export type Verdict =
   | { readonly kind: 'pass' }
+  | { readonly kind: 'gone' }
   | {
       readonly kind: 'problem'
       readonly status: 400 | 409 | 422
@@ -42,21 +48,13 @@ export interface Asked<Request> {
   readonly body: Uint8Array | string
 }
 
-interface Kept {
-  readonly print: string
-  readonly response: KeptResponse
-}
+type Kept = { readonly print: string } & ({ readonly response: KeptResponse } | { readonly notKept: string })
 
-/** A response that says that the server failed is no result: the same key may try again. */
-class NotKept extends Error {
-  readonly response: KeptResponse
-
-  constructor(response: KeptResponse) {
-    super('the response is not kept')
-    this.response = response
-  }
-}
-
+/** Headers of one connection or of one moment: they are made anew for a response that is sent again. */
+const OWN_HEADERS = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date'])
+const LARGEST_RESPONSE_BYTES = 16_000_000
+/** What is kept beside the response. */
+const FRAME_BYTES = 1024
 const LONGEST_KEY_LETTERS = 255
 
 /** The `Idempotency-Key` header, as the IETF draft describes it, over `once`. */
@@ -64,7 +62,7 @@ export async function decide<Request>(
   locks: Recipes,
   options: IdempotencyOptions<Request>,
   asked: Asked<Request>,
-  handle: () => Promise<KeptResponse>,
+  handle: () => Promise<Ended>,
 ): Promise<Verdict> {
   const {
     methods = ['POST', 'PATCH'],
@@ -83,39 +81,84 @@ export async function decide<Request>(
     const detail = `The key must be a quoted or plain text of 1 to ${LONGEST_KEY_LETTERS} letters, not ${show(asked.header)}.`
     return problem(400, 'Idempotency-Key is not valid', detail)
   }
+  wholeNumber('maxResponseBytes', maxResponseBytes, 0, LARGEST_RESPONSE_BYTES)
   const print = fingerprint(asked)
-  let replayed = true
+  let isOurs = false
+  let ended: Ended | null = null
   const run = async (): Promise<Kept> => {
-    replayed = false
-    const response = await handle()
-    if (response.status >= 500 || response.body.length > maxResponseBytes) throw new NotKept(response)
-    return { print, response }
+    isOurs = true
+    ended = await handle()
+    // The handler's own word that nothing happened, as if it had thrown: the same key may try again.
+    if (hasFailed(ended)) throw new Error('the handler failed')
+    return { print, ...keepable(ended, maxResponseBytes) }
   }
   const id = `http:${createHash('sha256')
     .update(JSON.stringify([options.scope?.(asked.request) ?? '', key]))
     .digest('base64url')}`
   const kept = {
     onDuplicate: 'replay',
-    maxResultBytes: maxResponseBytes + 65_536,
+    maxResultBytes: maxResponseBytes + FRAME_BYTES,
     ...(ttl === undefined ? {} : { ttl }),
     ...(lease === undefined ? {} : { lease }),
   } as const
   try {
-    const { print: first, response } = await locks.once(id, kept, run)
-    if (first === print) return { kind: 'respond', response, replayed }
-    return problem(422, 'Idempotency-Key is already used', 'The key came before with another request.')
+    const first = await locks.once(id, kept, run)
+    if (ended === null) return replay(first, print)
   } catch (error) {
-    if (error instanceof NotKept) return { kind: 'respond', response: error.response, replayed: false }
-    if (error instanceof LeaseLostError && error.result !== undefined)
-      return { kind: 'respond', response: (error.result as Kept).response, replayed: false }
-    if (error instanceof ConflictError)
+    // A conflict of the handler's own is an error like any other.
+    if (error instanceof ConflictError && !isOurs)
       return problem(
         409,
         'A request is outstanding for this Idempotency-Key',
         'The first request is still in progress.',
       )
-    throw error
+    if (error instanceof InvalidArgumentError && error.argument === RESULT && !isOurs)
+      return notKept('the store refused its response')
+    if (ended === null) throw error
   }
+  return answerOf(ended)
+}
+
+/** Whether the same key may try again. */
+export function hasFailed(ended: Ended): boolean {
+  return 'status' in ended && ended.status >= 500
+}
+
+function answerOf(ended: Ended): Verdict {
+  return 'notKept' in ended ? { kind: 'gone' } : { kind: 'respond', response: ended, replayed: false }
+}
+
+function replay(first: Kept, print: string): Verdict {
+  if (first.print !== print)
+    return problem(422, 'Idempotency-Key is already used', 'The key came before with another request.')
+  if ('response' in first) return { kind: 'respond', response: first.response, replayed: true }
+  return notKept(first.notKept)
+}
+
+function notKept(why: string): Verdict {
+  const detail = `The first request was run, and is not run again, but ${why}.`
+  return problem(422, 'The response for this Idempotency-Key was not kept', detail)
+}
+
+function keepable(
+  ended: Ended,
+  maxBytes: number,
+): { readonly response: KeptResponse } | { readonly notKept: string } {
+  if ('notKept' in ended) return ended
+  const bytes = Buffer.byteLength(JSON.stringify(ended))
+  if (bytes <= maxBytes) return { response: ended }
+  return {
+    notKept: `its response with status ${ended.status} has ${bytes} bytes, more than the ${maxBytes} that are kept`,
+  }
+}
+
+/** The headers of a response that is sent again; a list keeps its members apart, as cookies need it. */
+export function keptHeaders(headers: Iterable<readonly [string, unknown]>): KeptResponse['headers'] {
+  return Object.fromEntries(
+    Array.from(headers)
+      .filter(([name, value]) => value !== undefined && !OWN_HEADERS.has(name.toLowerCase()))
+      .map(([name, value]) => [name, Array.isArray(value) ? value.map(String) : String(value)]),
+  )
 }
 
 /** The body of a problem as `application/problem+json`. */

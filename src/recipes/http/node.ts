@@ -1,18 +1,30 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Recipes } from '../index.ts'
+import { type AbandonOptions, abandonMsOf } from './abandon.ts'
 import { capture, send } from './capture.ts'
-import { bodyOf, decide, type IdempotencyOptions, problemText } from './keys.ts'
+import { checkHandler, checkMiddleware, FOLLOWED } from './check.ts'
+import { bodyOf, decide, type Ended, hasFailed, type IdempotencyOptions, problemText } from './keys.ts'
 
 type Parsed = IncomingMessage & { body?: unknown; originalUrl?: string }
 type Next = (error?: unknown) => void
 
 /** Middleware for Express and its kin. It belongs behind the parser of the body, so that another body is noticed. */
-export function idempotencyKey(locks: Recipes, options: IdempotencyOptions<IncomingMessage> = {}) {
+export function idempotencyKey(
+  locks: Recipes,
+  options: IdempotencyOptions<IncomingMessage> & AbandonOptions = {},
+) {
+  checkMiddleware(locks, options, FOLLOWED)
+  const abandonMs = abandonMsOf(options)
   return (request: Parsed, response: ServerResponse, next: Next): void => {
-    const handle = () => {
+    const handle = async (): Promise<Ended> => {
       const captured = capture(response)
-      next()
-      return captured.response.finally(captured.restore)
+      void captured.gone.then(() => captured.giveUpAfter(abandonMs))
+      try {
+        next()
+        return await captured.ended
+      } finally {
+        captured.restore()
+      }
     }
     guard(locks, options, request, response, handle).then((passes) => passes && next(), next)
   }
@@ -22,8 +34,10 @@ export function idempotencyKey(locks: Recipes, options: IdempotencyOptions<Incom
 export function idempotentHandler(
   locks: Recipes,
   handler: (request: IncomingMessage, response: ServerResponse, body: Buffer) => unknown,
-  options: IdempotencyOptions<IncomingMessage> & { maxBodyBytes?: number } = {},
+  options: IdempotencyOptions<IncomingMessage> & AbandonOptions & { maxBodyBytes?: number } = {},
 ) {
+  checkHandler(locks, handler, options)
+  const abandonMs = abandonMsOf(options)
   const serve = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = await read(request, options.maxBodyBytes ?? 1024 * 1024)
     if (body === null) {
@@ -31,15 +45,7 @@ export function idempotentHandler(
       return
     }
     const parsed: Parsed = Object.assign(request, { body })
-    const handle = async () => {
-      const captured = capture(response)
-      try {
-        await handler(request, response, body)
-        return await captured.response
-      } finally {
-        captured.restore()
-      }
-    }
+    const handle = () => captureHandler(response, abandonMs, async () => handler(request, response, body))
     if (await guard(locks, options, parsed, response, handle)) await handler(request, response, body)
   }
   return (request: IncomingMessage, response: ServerResponse): void => {
@@ -47,11 +53,38 @@ export function idempotentHandler(
   }
 }
 
+/** The response of a handler whose end is known; one that it has ended counts, whatever it does afterwards. */
+async function captureHandler(
+  response: ServerResponse,
+  abandonMs: number,
+  handler: () => Promise<unknown>,
+): Promise<Ended> {
+  const captured = capture(response)
+  try {
+    const work = handler()
+    void Promise.allSettled([work, captured.gone]).then(() => captured.giveUpAfter(abandonMs))
+    const settled = work.catch((error) => {
+      if (!response.writableEnded && !captured.isOver()) throw error
+      warn(error)
+    })
+    const ended = await Promise.race([captured.ended, settled.then(() => captured.ended)])
+    // A failure frees the key, so it is one only when the handler is at its end.
+    if (hasFailed(ended)) await settled
+    return ended
+  } finally {
+    captured.restore()
+  }
+}
+
 /** Nobody awaits a handler of `node:http`: what it throws would end the process. */
 function fail(response: ServerResponse, error: unknown): void {
-  process.emitWarning(`a handler failed: ${String(error)}`, 'HoldfastWarning')
+  warn(error)
   if (response.headersSent) response.destroy()
   else response.writeHead(500).end()
+}
+
+function warn(error: unknown): void {
+  process.emitWarning(`a handler failed: ${String(error)}`, 'HoldfastWarning')
 }
 
 /** Answers the request, or says that it passes. */
@@ -60,7 +93,7 @@ async function guard(
   options: IdempotencyOptions<IncomingMessage>,
   request: Parsed,
   response: ServerResponse,
-  handle: () => ReturnType<Parameters<typeof decide>[3]>,
+  handle: () => Promise<Ended>,
 ): Promise<boolean> {
   const header = request.headers['idempotency-key']
   const asked = {
@@ -73,7 +106,7 @@ async function guard(
   const verdict = await decide(locks, options, asked, handle)
   if (verdict.kind === 'pass') return true
   if (verdict.kind === 'respond') send(response, verdict.response, verdict.replayed)
-  else {
+  else if (verdict.kind === 'problem') {
     response.statusCode = verdict.status
     response.setHeader('Content-Type', 'application/problem+json')
     response.end(problemText(verdict))

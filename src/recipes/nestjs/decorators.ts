@@ -1,4 +1,5 @@
 import { Inject } from '@nestjs/common'
+import { checkObject } from '../../core/check.ts'
 import {
   type AcquireOptions,
   InvalidArgumentError,
@@ -34,8 +35,9 @@ export function InjectLocks(name?: string): PropertyDecorator & ParameterDecorat
 // biome-ignore lint/suspicious/noExplicitAny: one key for all arguments
 export function Locked<A extends unknown[] = any[]>(
   key: string | ((...args: A) => string),
-  { locks, ...options }: LockedOptions = {},
+  given: LockedOptions = {},
 ): MethodDecorator<A> {
+  const { locks, ...options } = checkObject('options', given)
   const keyOf = typeof key === 'string' ? () => key : key
   if (typeof keyOf !== 'function') throw new InvalidArgumentError('key', 'must be a text or a function')
   return wrapping<A>(locks, (found, args, work) => found.using(keyOf(...args), options, work))
@@ -44,8 +46,9 @@ export function Locked<A extends unknown[] = any[]>(
 /** The method runs once per id that its arguments have; later calls, in any process, get its result. */
 export function Idempotent<A extends unknown[]>(
   idOf: (...args: A) => string,
-  { locks, ...options }: IdempotentOptions = {},
+  given: IdempotentOptions = {},
 ): MethodDecorator<A> {
+  const { locks, ...options } = checkObject('options', given)
   if (typeof idOf !== 'function') throw new InvalidArgumentError('idOf', 'must be a function')
   return wrapping<A>(locks, (found, args, work) => found.once(idOf(...args), options, work))
 }
@@ -60,6 +63,12 @@ function wrapping<A extends unknown[]>(locks: string | undefined, run: Run<A>): 
       throw new InvalidArgumentError(
         'decorator',
         'must stand on a method, with "experimentalDecorators" as the framework has them',
+      )
+    // The framework makes objects, and puts nothing into a class.
+    if (typeof target === 'function')
+      throw new InvalidArgumentError(
+        'decorator',
+        `must stand on a method of objects: ${String(name)} is static`,
       )
     Inject(token)(target, property)
     const wrapper = async function (this: { [property]?: Locks }, ...args: A): Promise<unknown> {

@@ -1,3 +1,4 @@
+import { checkFlag, checkLocks, checkObject, checkOptions, type Known } from '../../core/check.ts'
 import { connect, createLocks, InvalidArgumentError, type Locks, type LocksOptions } from '../../index.ts'
 import { locksToken } from './token.ts'
 
@@ -24,6 +25,14 @@ export interface HoldfastAsyncOptions extends Placement {
   useFactory(...args: any[]): LocksSource | Promise<LocksSource>
 }
 
+const ASYNC_OPTIONS: Known<HoldfastAsyncOptions> = {
+  name: true,
+  global: true,
+  imports: true,
+  inject: true,
+  useFactory: true,
+}
+
 // biome-ignore lint/suspicious/noExplicitAny: what the framework lists here has types that only it knows
 type Parts = any[]
 
@@ -39,7 +48,8 @@ interface NestModule {
 /** Provides `Locks` to a Nest application, and closes them when it shuts down: everything held is released. */
 // biome-ignore lint/complexity/noStaticOnlyClass: the framework wants a class
 export class HoldfastModule {
-  static forRoot({ name, global, ...source }: HoldfastOptions): NestModule {
+  static forRoot(options: HoldfastOptions): NestModule {
+    const { name, global, ...source } = checkObject('options', options)
     return HoldfastModule.forRootAsync({
       ...(name !== undefined && { name }),
       ...(global !== undefined && { global }),
@@ -48,7 +58,10 @@ export class HoldfastModule {
   }
 
   static forRootAsync(options: HoldfastAsyncOptions): NestModule {
-    const { name, global = true, imports = [], inject = [], useFactory } = options
+    checkOptions('options', options, ASYNC_OPTIONS)
+    const { name, global, imports = [], inject = [], useFactory } = options
+    for (const [argument, list] of Object.entries({ imports, inject }))
+      if (!Array.isArray(list)) throw new InvalidArgumentError(argument, 'must be a list')
     if (typeof useFactory !== 'function') throw new InvalidArgumentError('useFactory', 'must be a function')
     const token = locksToken(name)
     const opener = {
@@ -64,7 +77,7 @@ export class HoldfastModule {
     }
     return {
       module: HoldfastModule,
-      global,
+      global: checkFlag('global', global, true),
       imports: [...imports],
       providers: [opener, closer],
       exports: [token],
@@ -73,7 +86,13 @@ export class HoldfastModule {
 }
 
 async function open(source: LocksSource): Promise<Locks> {
-  if ('locks' in source) return source.locks
+  checkObject('source', source)
+  if ('locks' in source) {
+    const { locks, ...others } = source
+    checkOptions('source', others, {})
+    checkLocks(locks, 'using', 'close')
+    return locks
+  }
   if (!('url' in source)) return createLocks(source)
   const { url, ...options } = source
   return connect(url, options)

@@ -1,0 +1,57 @@
+import {
+  checkFlag,
+  checkFunction,
+  checkLocks,
+  checkOptions,
+  checkWholeNumber,
+  type Known,
+} from '../../core/check.ts'
+import { show } from '../../core/durations.ts'
+import { InvalidArgumentError } from '../../errors.ts'
+import type { Recipes } from '../index.ts'
+import { keepMs } from '../kit.ts'
+import type { AbandonOptions } from './abandon.ts'
+import type { IdempotencyOptions } from './keys.ts'
+
+type Options = IdempotencyOptions<never>
+
+export const IDEMPOTENCY: Known<Options> = {
+  ttl: true,
+  lease: true,
+  methods: true,
+  required: true,
+  scope: true,
+  maxResponseBytes: true,
+}
+/** Where a handler may go on after its client has gone. */
+export const FOLLOWED: Known<Options & AbandonOptions> = { ...IDEMPOTENCY, abandonAfter: true }
+const HANDLER: Known<Options & AbandonOptions & { maxBodyBytes?: number }> = {
+  ...FOLLOWED,
+  maxBodyBytes: true,
+}
+const LARGEST_BYTES = 15 * 1024 * 1024
+
+/** Refuses, where the middleware is made, what would else fail at the first request. */
+export function checkMiddleware(locks: Recipes, options: Options, known: Known<Options>): void {
+  checkLocks(locks, 'once')
+  checkOptions('options', options, known)
+  const { methods = [], scope, required, maxResponseBytes = 2, ttl, lease } = options
+  if (!Array.isArray(methods) || !methods.every((method) => typeof method === 'string'))
+    throw new InvalidArgumentError('methods', `must be a list such as ['POST'], not ${show(methods)}`)
+  if (scope !== undefined) checkFunction('scope', scope)
+  if (ttl !== undefined) keepMs('ttl', ttl)
+  if (lease !== undefined) keepMs('lease', lease)
+  checkFlag('required', required, false)
+  checkWholeNumber('maxResponseBytes', maxResponseBytes, 2, LARGEST_BYTES)
+}
+
+/** The same for a handler, which reads the body itself. */
+export function checkHandler(
+  locks: Recipes,
+  handler: unknown,
+  options: Options & { maxBodyBytes?: number },
+): void {
+  checkMiddleware(locks, options, HANDLER)
+  checkFunction('handler', handler)
+  checkWholeNumber('maxBodyBytes', options.maxBodyBytes ?? 0, 0, Number.MAX_SAFE_INTEGER)
+}

@@ -1,0 +1,30 @@
+/**
+ * Puts methods and readings before those of an object, and returns how to take them away again. A value that is written
+ * to a reading meanwhile is there afterwards.
+ */
+export function shadow(
+  target: object,
+  methods: Readonly<Record<string, unknown>>,
+  readings: Readonly<Record<string, () => unknown>>,
+): () => void {
+  const before = [...Object.keys(methods), ...Object.keys(readings)].map(
+    (name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const,
+  )
+  const writes = new Map<string, unknown>()
+  for (const [name, value] of Object.entries(methods))
+    Object.defineProperty(target, name, { configurable: true, writable: true, enumerable: true, value })
+  for (const [name, get] of Object.entries(readings))
+    Object.defineProperty(target, name, {
+      configurable: true,
+      enumerable: true,
+      get,
+      set: (value) => writes.set(name, value),
+    })
+  return () => {
+    for (const [name, descriptor] of before) {
+      Reflect.deleteProperty(target, name)
+      if (descriptor !== undefined) Object.defineProperty(target, name, descriptor)
+      if (writes.has(name)) Reflect.set(target, name, writes.get(name))
+    }
+  }
+}

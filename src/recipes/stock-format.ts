@@ -1,0 +1,45 @@
+import { StoreError } from '../errors.ts'
+import type { StockHead } from '../model/index.ts'
+
+/** A cell as it is kept, with the revision of the stock that wrote it. */
+export interface CellRecord {
+  readonly revision: number
+  readonly value: unknown
+}
+
+/** What the last step changed beside the head: by cell, its value, and when nobody needs it any more. */
+export type Journal = Readonly<Record<string, { readonly value: unknown; readonly untilMs: number | null }>>
+
+export interface HeadRecord {
+  readonly head: StockHead
+  readonly journal: Journal
+}
+
+/** Before the text, because what an earlier build wrote was bare JSON, and that build must not take this for its own. */
+const FORMAT = 'format 2: '
+
+export function formatHead({ head, journal }: HeadRecord): string {
+  return FORMAT + JSON.stringify({ ...head, journal })
+}
+
+export function parseHead(key: string, text: string): HeadRecord {
+  if (!text.startsWith(FORMAT))
+    throw new StoreError(
+      `the record ${JSON.stringify(key)} is no stock of this format: another build of holdfast keeps its stock there, or something else does`,
+    )
+  const { journal, ...head } = JSON.parse(text.slice(FORMAT.length)) as StockHead & { journal: Journal }
+  return { head, journal }
+}
+
+export function formatCell(record: CellRecord): string {
+  return JSON.stringify(record)
+}
+
+export function parseCell(text: string): CellRecord {
+  return JSON.parse(text) as CellRecord
+}
+
+/** The record of a cell. It has the stock's id, so that it belongs to no other stock, also of the same name. */
+export function cellKey(id: string, name: string): string {
+  return `stock:${id}:${name}`
+}

@@ -1,0 +1,167 @@
+import type { Runtime } from '../core/runtime.ts'
+import type { Records, Soon } from '../core/store.ts'
+import { StoreError } from '../errors.ts'
+import type { Deal, DealAnswer, RecordCondition, RecordState, StockHead } from '../model/index.ts'
+import { StockCells } from './stock-cells.ts'
+import { Draft } from './stock-draft.ts'
+import { formatHead, type HeadRecord, parseHead } from './stock-format.ts'
+
+/** The deals that wait for their turn go together, so many at most: the head carries what they changed. */
+const MOST_TOGETHER = 32
+const PATIENCE_MS = 5000
+const LONGEST_PAUSE_MS = 40
+const CROWDED = `others changed the stock for ${PATIENCE_MS} ms, each time before this process could`
+
+/** One step on a stock. */
+export type Trader = (deal: Deal) => Soon<DealAnswer>
+
+/** By the accelerator of the store where it has one, and else over its records. */
+export function traderOf(records: Records, runtime: Runtime, key: string): Trader {
+  if (records.inventory !== undefined) return (deal) => records.inventory!(key, deal)
+  const stock = new StockRecords(records, runtime, key)
+  return (deal) => stock.trade(deal)
+}
+
+interface Waiting {
+  readonly deal: Deal
+  readonly resolve: (answer: DealAnswer) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The record of the head as it was read or written last. */
+interface Known {
+  readonly version: number | null
+  readonly record: HeadRecord | null
+}
+
+/**
+ * A stock as records that are each changed by themselves: a head of constant size, and a cell for every order and buyer. A step
+ * happens when the head is written over the one it was made from. The head carries a journal of the cells that the step
+ * changed; they are written after it, by the one that made the step or by whoever reads the head next, and always before the
+ * next step. So a crash leaves a step undone or done, and nothing in between.
+ */
+export class StockRecords {
+  private readonly records: Records
+  private readonly runtime: Runtime
+  private readonly key: string
+  private readonly cells: StockCells
+  private waiting: Waiting[] = []
+  private running = false
+  /** Null when it has to be read. */
+  private known: Known | null = null
+  /** Ends when the cells of the known head are written. */
+  private settling: Promise<void> = Promise.resolve()
+
+  constructor(records: Records, runtime: Runtime, key: string) {
+    this.records = records
+    this.runtime = runtime
+    this.key = key
+    this.cells = new StockCells(records)
+  }
+
+  trade(deal: Deal): Promise<DealAnswer> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ deal, resolve, reject })
+      if (this.running) return
+      this.running = true
+      // Those of one tick go together.
+      this.runtime.defer(() => void this.run())
+    })
+  }
+
+  private async run(): Promise<void> {
+    while (this.waiting.length > 0) {
+      const together = this.waiting.splice(0, MOST_TOGETHER)
+      try {
+        const answers = await this.serve(together.map(({ deal }) => deal))
+        for (const [index, { resolve }] of together.entries()) resolve(answers[index] as DealAnswer)
+      } catch (error) {
+        this.forget()
+        for (const { reject } of together) reject(error)
+      }
+    }
+    this.running = false
+  }
+
+  private async serve(deals: readonly Deal[]): Promise<readonly DealAnswer[]> {
+    const giveUpAtMs = this.runtime.nowMs() + PATIENCE_MS
+    for (let losses = 0; this.runtime.nowMs() <= giveUpAtMs; ) {
+      await this.settling
+      const readNow = this.known === null
+      if (readNow) await this.learn(await this.records.read(this.key))
+      const known = this.known as Known
+      const reads = this.cells.reads
+      const wallMs = this.runtime.wallMs()
+      const before = livingHead(known, wallMs)
+      const draft = new Draft(before, wallMs, this.cells.read, () => this.runtime.newId())
+      const unfinished = await draft.returnExpired()
+      const answers: DealAnswer[] = []
+      if (!unfinished) await draft.prefetch(deals)
+      if (!unfinished) for (const deal of deals) answers.push(await draft.trade(deal))
+      const changed = draft.head !== before || draft.cells.size > 0
+      if (!changed && readNow && this.cells.reads === reads) return answers
+      if (changed ? await this.commit(known, draft, wallMs) : await this.isStill(known)) {
+        if (!unfinished) return answers
+      } else if (losses++ > 0) {
+        // The first loss says only that somebody was faster; more of them say that there is a crowd.
+        await this.pause(Math.min(2 ** losses, LONGEST_PAUSE_MS) * this.runtime.random())
+      }
+    }
+    throw new StoreError(CROWDED)
+  }
+
+  /** Whether the head is what it was, so that the cells that were read since belong to it. */
+  private async isStill({ version }: Known): Promise<boolean> {
+    const state = await this.records.read(this.key)
+    if ((state?.version ?? null) === version) return true
+    await this.learn(state)
+    return false
+  }
+
+  /** The cells of a head that somebody else wrote are written before anything is built on them. */
+  private async learn(state: RecordState | null): Promise<void> {
+    const record = state === null ? null : parseHead(this.key, state.value)
+    const known = { version: state?.version ?? null, record }
+    this.known = null
+    this.cells.forget()
+    if (record !== null) await this.cells.write(record, this.runtime.wallMs())
+    this.known = known
+  }
+
+  /** Whether the head was still the one the draft was made from. The outcome is unknown when it throws. */
+  private async commit(known: Known, draft: Draft, wallMs: number): Promise<boolean> {
+    const head: StockHead = { ...(draft.head as StockHead), revision: (draft.head as StockHead).revision + 1 }
+    const record: HeadRecord = { head, journal: Object.fromEntries(draft.cells) }
+    await this.cells.writePages(head, draft.pages, wallMs)
+    const ttlMs = head.endsAtMs === null ? null : head.endsAtMs - wallMs
+    const condition: RecordCondition =
+      known.version === null ? { kind: 'absent' } : { kind: 'version', version: known.version }
+    const answer = await this.records.write(this.key, formatHead(record), ttlMs, condition)
+    if (answer.kind === 'refused') {
+      await this.cells.removePages(head, draft.pages)
+      await this.learn(answer.current)
+      return false
+    }
+    this.known = { version: answer.version, record }
+    this.settling = this.cells.write(record, wallMs).catch(() => this.forget())
+    return true
+  }
+
+  private forget(): void {
+    this.known = null
+    this.cells.forget()
+  }
+
+  private pause(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.runtime.setTimer(resolve, delayMs, false)
+    })
+  }
+}
+
+/** The store may keep the record of a stock a little longer than the stock itself lasts. */
+function livingHead({ record }: Known, wallMs: number): StockHead | null {
+  if (record === null) return null
+  const { head } = record
+  return head.endsAtMs !== null && head.endsAtMs <= wallMs ? null : head
+}
