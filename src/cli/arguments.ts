@@ -1,6 +1,6 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util'
+import { nearest } from '../core/nearest.ts'
 import { UsageError } from './exit.ts'
-import { nearest } from './nearest.ts'
 
 type Options = NonNullable<ParseArgsConfig['options']>
 

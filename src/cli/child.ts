@@ -1,5 +1,5 @@
 import type { Command } from './command.ts'
-import { EXIT } from './exit.ts'
+import { EXIT, exitCodeOf } from './exit.ts'
 import { messageOf } from './output.ts'
 
 /** A command that our own processes are started with: it works by an order, and tells its parent how that went. */
@@ -14,7 +14,7 @@ export function childCommand<Order>(of: string, work: (order: Order) => Promise<
         return EXIT.ok
       } catch (error) {
         process.send?.({ kind: 'failed', message: messageOf(error) })
-        return EXIT.failed
+        return exitCodeOf(error)
       } finally {
         process.disconnect?.()
       }

@@ -2,13 +2,21 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeadlockStep, Locks } from '../index.ts'
 import { DATA, readArguments } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type Command, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
-import { paintFor, print } from './output.ts'
+import { paintFor, print, say } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
-import { age, jsonText, neutralise, padEnd, plural, widthOf } from './text.ts'
+import { suggestion } from './suggestion.ts'
+import { age, jsonText, neutralise, padEnd, plural, shellWord, widthOf } from './text.ts'
 
 type Cycle = readonly DeadlockStep[]
+
+/** The findings of one look. */
+interface Seen {
+  readonly cycles: readonly Cycle[]
+  /** Claims of which nobody can know what else they wait for or hold. */
+  readonly untold: { readonly holders: number; readonly waiters: number }
+}
 
 const OPTIONS = { ...DATA, watch: { type: 'boolean' } } as const
 const EVERY_MS = 2_000
@@ -18,7 +26,8 @@ export const deadlocks: Command = {
     usage: 'holdfast deadlocks [--watch] [--json]',
     about: [
       'Draws who waits for whom in a circle, over all processes. Seen are programs that look for deadlocks themselves',
-      '(onDeadlock), and actors that have a name. A circle has to be seen twice, which takes a second or two.',
+      '(onDeadlock), and actors that have a name; how many others there are is told, too, and holdfast doctor judges',
+      'those by process. A circle has to be seen twice, which takes a second or two.',
     ].join('\n'),
     examples: [
       ['is there one now?', 'holdfast deadlocks'],
@@ -28,44 +37,64 @@ export const deadlocks: Command = {
     options: [
       ['--watch', 'look again and again, and print what has changed, until Ctrl-C'],
       STORE_OPTION,
-      JSON_OPTION,
+      ['--json', 'print the circles as JSON; what could not be judged goes to stderr'],
     ],
     exits: [
-      ['0', 'there is none; with --watch: there was none'],
-      ['1', 'there is one; with --watch: there was one'],
+      ['0', 'none was seen'],
+      ['1', 'one was seen'],
     ],
   },
   async run(args) {
     const { values } = readArguments(args, OPTIONS, [])
-    const show = (cycles: readonly Cycle[], locks: Locks): void => {
-      if (values.json) print(jsonText(cycles))
-      else for (const line of report(cycles, locks)) print(line)
+    const show = (seen: Seen, locks: Locks): void => {
+      const blind = blindness(seen, locks, values.store)
+      if (values.json) {
+        print(jsonText(seen.cycles))
+        if (blind !== null) say(blind)
+      } else for (const line of report(seen, blind, values.store)) print(line)
     }
     return await withLocks(openLocks(values.store), async (locks) => {
       locks.on('warning', () => {})
-      if (values.watch) return await watch(locks, (cycles) => show(cycles, locks))
-      const cycles = await locks.deadlocks()
-      show(cycles, locks)
-      return cycles.length === 0 ? EXIT.ok : EXIT.failed
+      if (values.watch) return await watch(locks, (seen) => show(seen, locks))
+      const seen = await look(locks)
+      show(seen, locks)
+      return seen.cycles.length === 0 ? EXIT.ok : EXIT.failed
     })
   },
 }
 
-async function watch(locks: Locks, show: (cycles: readonly Cycle[]) => void): Promise<number> {
+async function look(locks: Locks): Promise<Seen> {
+  const cycles = await locks.deadlocks()
+  const { records } = locks.traits
+  // Without records a process can publish nothing, so only a name that was given tells.
+  const isUntold = ({ actor }: { readonly actor: string | null }) =>
+    actor === null || (!records && actor.startsWith('@'))
+  let holders = 0
+  let waiters = 0
+  for await (const view of locks.list()) {
+    holders += view.holders.filter(isUntold).length
+    waiters += view.line.filter(isUntold).length
+  }
+  return { cycles, untold: { holders, waiters } }
+}
+
+async function watch(locks: Locks, show: (seen: Seen) => void): Promise<number> {
   const stop = new AbortController()
   void once(process, 'SIGINT', { signal: stop.signal }).then(
     () => stop.abort(),
     () => {},
   )
-  let seen: string | null = null
+  let before: string | null = null
   let code: number = EXIT.ok
   try {
     while (!stop.signal.aborted) {
-      const cycles = await locks.deadlocks()
-      if (cycles.length > 0) code = EXIT.failed
-      const now = JSON.stringify(cycles.map((cycle) => cycle.map(({ label, waitsFor }) => [label, waitsFor])))
-      if (now !== seen) show(cycles)
-      seen = now
+      const seen = await look(locks)
+      if (seen.cycles.length > 0) code = EXIT.failed
+      const cycles = seen.cycles.map((cycle) => cycle.map(({ label, waitsFor }) => [label, waitsFor]))
+      // How many could not be judged changes all the time; that there are some is news.
+      const now = JSON.stringify([cycles, seen.untold.holders + seen.untold.waiters > 0])
+      if (now !== before) show(seen)
+      before = now
       await sleep(EVERY_MS, undefined, { signal: stop.signal }).catch(() => {})
     }
   } finally {
@@ -74,23 +103,37 @@ async function watch(locks: Locks, show: (cycles: readonly Cycle[]) => void): Pr
   return code
 }
 
-function report(cycles: readonly Cycle[], locks: Locks): string[] {
+/** Names the claims that an answer of "none" does not cover; null when it covers all. */
+function blindness({ untold }: Seen, { traits }: Locks, store: string | undefined): string | null {
+  const { holders, waiters } = untold
+  if (holders + waiters === 0) return null
+  const why = traits.records
+    ? 'programs without onDeadlock and without named actors'
+    : `the ${traits.name} store has no records, so that only named actors tell`
+  const doctor = suggestion('holdfast doctor', store)
+  return `not judged: ${plural(holders, 'holder')} and ${plural(waiters, 'waiter')} (${why}); see ${doctor}`
+}
+
+function report({ cycles }: Seen, blind: string | null, store: string | undefined): string[] {
   const paint = paintFor(process.stdout)
-  const blind = locks.traits.records
-    ? []
-    : [paint('dim', `the ${locks.traits.name} store keeps no notes: only actors that have a name are seen`)]
-  if (cycles.length === 0) return [`${paint('green', 'none')}: nobody waits in a circle`, ...blind]
+  const rest = blind === null ? [] : [paint('dim', blind)]
+  if (cycles.length === 0)
+    return [`${paint('green', 'none seen')}: nobody is known to wait in a circle`, ...rest]
   return [
     ...cycles.flatMap((cycle) => [
       `${paint('red', 'deadlock')}: ${plural(cycle.length, 'actor')} in a circle`,
       '',
       ...drawing(cycle),
       '',
-      `one has to let go: ${paint('bold', `holdfast evict ${shellWord(cycle[0]?.waitsFor ?? '')}`)}`,
+      `one has to let go: ${paint('bold', evictionOf(cycle, store))}`,
       '',
     ]),
-    ...blind,
+    ...rest,
   ]
+}
+
+function evictionOf([first]: Cycle, store: string | undefined): string {
+  return suggestion(`holdfast evict ${shellWord(first?.waitsFor ?? '')}`, store)
 }
 
 /** Each holds what the one above it waits for, and the first what the last one waits for. */
@@ -116,10 +159,4 @@ function nameOf({ label, actor }: DeadlockStep): string {
 function heldBy({ holds, heldMs }: DeadlockStep): string {
   if (holds.length === 0) return 'is before it in the line'
   return `holds ${holds.map(neutralise).join(', ')}${heldMs === null ? '' : ` for ${age(heldMs)}`}`
-}
-
-/** The key as it can be pasted into a shell. */
-function shellWord(key: string): string {
-  const safe = neutralise(key)
-  return /^[\w:.@/-]+$/.test(safe) ? safe : `'${safe.replaceAll("'", `'\\''`)}'`
 }

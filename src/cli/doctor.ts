@@ -4,6 +4,7 @@ import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
+import { suggestion } from './suggestion.ts'
 import { jsonText, neutralise, plural } from './text.ts'
 
 const OPTIONS = {
@@ -20,9 +21,10 @@ export const doctor: Command = {
   help: {
     usage: "holdfast doctor [PREFIX] [--foreign 'lock:*'] [--usual 2s] [--watch 1s] [--json]",
     about: [
-      'Looks for everything that is known to go wrong with locks: holders and waiters whose process is gone, lines that do',
-      'not move, holds far beyond the usual, ttls that do not fit, keys of other programs without an end, what nobody',
-      'needs any more, servers that can lose locks, clocks that differ. Looks twice, and changes nothing.',
+      'Looks for everything that is known to go wrong with locks: deadlocks, holders and waiters whose process is gone or',
+      'stopped, queues that do not move, holds far beyond the usual, ttls that do not fit, keys of other programs without an',
+      'end, what nobody needs any more, servers that can lose locks, clocks that differ. Looks twice, changes nothing, and',
+      'says at the end what it could not see.',
     ].join('\n'),
     examples: [
       ['everything', 'holdfast doctor'],
@@ -36,7 +38,11 @@ export const doctor: Command = {
       ['--foreign PATTERN', 'keys of other programs to look at, * for any text; may be given again'],
       ['--usual TIME', 'how long keys are usually held; ten times that is a finding'],
       ['--max-ttl TIME', 'a longer ttl is a finding'],
-      ['--stuck TIME', 'a line whose head has waited so long and does not move is a finding'],
+      [
+        '--stuck TIME',
+        'a queue whose head has waited so long and does not move is critical; by default ten times the',
+      ],
+      ['', 'usual; if that is not known: 5s is a note, 20s a warning, 1m critical'],
       ['--watch TIME', 'how long to watch before looking again; 1s by default'],
       ['--dead-for TIME', 'what has been dead for less goes by itself; 1h by default'],
       STORE_OPTION,
@@ -67,7 +73,9 @@ export const doctor: Command = {
       // What the store warns of is among the findings.
       locks.on('warning', () => {})
       const stop = values.json ? () => {} : progress()
-      const diagnosis = await locks.doctor(options).finally(stop)
+      const { findings, ...rest } = await locks.doctor(options).finally(stop)
+      const fixable = findings.map((each) => ({ ...each, fix: suggestion(each.fix, values.store) }))
+      const diagnosis = { ...rest, findings: fixable }
       if (values.json) print(jsonText(diagnosis))
       else for (const line of report(diagnosis, process.stdout)) print(line)
       return exitOf(diagnosis)
@@ -88,7 +96,7 @@ function progress(): () => void {
 function report({ findings, keys, watchedMs, unseen }: Diagnosis, stream: NodeJS.WriteStream): string[] {
   const paint = paintFor(stream)
   const looked = `${plural(keys, 'key')} in use, watched for ${(watchedMs / 1000).toFixed(1)} s`
-  const blind = unseen.map(({ what, why }) => paint('dim', `not looked at: ${neutralise(`${what}: ${why}`)}`))
+  const blind = unseen.map(({ what, why }) => paint('dim', `not seen: ${neutralise(`${what}: ${why}`)}`))
   if (findings.length === 0) return [`${paint('green', 'healthy')}: nothing found (${looked})`, ...blind]
   return [
     `${plural(findings.length, 'finding')} (${looked})`,

@@ -24,7 +24,19 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
+/** A process of ours failed; its own exit code says by which kind of error. */
+export class ChildError extends Error {
+  override readonly name = 'ChildError'
+  readonly exitCode: number
+
+  constructor(message: string, exitCode: number | null) {
+    super(message)
+    this.exitCode = exitCode ?? EXIT.internal
+  }
+}
+
 export function exitCodeOf(error: unknown): number {
+  if (error instanceof ChildError) return error.exitCode
   if (error instanceof UsageError) return EXIT.usage
   if (!(error instanceof LockError)) return EXIT.internal
   switch (error.code) {

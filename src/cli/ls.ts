@@ -6,13 +6,14 @@ import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
 import { table } from './table.ts'
 import { age, jsonText, neutralise, plural } from './text.ts'
+import { viewData } from './view-data.ts'
 
 const COLUMNS = [
-  { title: 'KEY', atLeast: 12 },
-  { title: 'HELD BY', atLeast: 10 },
-  { title: 'MODE' },
+  { title: 'KEY', atLeast: 8 },
+  { title: 'HELD BY', atLeast: 8, drop: 3 },
+  { title: 'MODE', drop: 1 },
   { title: 'FOR', align: 'right' },
-  { title: 'LEFT', align: 'right' },
+  { title: 'LEFT', align: 'right', drop: 2 },
   { title: 'WAITING', align: 'right' },
 ] as const
 
@@ -32,10 +33,18 @@ export const ls: Command = {
     const { values, positionals } = readArguments(args, DATA, ['[PREFIX]'])
     return await withLocks(openLocks(values.store), async (locks) => {
       const views: KeyView[] = []
-      for await (const view of locks.list({ prefix: positionals[0] ?? '' })) views.push(view)
+      let failure: unknown = null
+      try {
+        for await (const view of locks.list({ prefix: positionals[0] ?? '' })) views.push(view)
+      } catch (error) {
+        // A server of several may be silent: what the others have is shown first.
+        if (views.length === 0) throw error
+        failure = error
+      }
       views.sort((one, other) => (one.key < other.key ? -1 : 1))
-      if (values.json) print(jsonText(views))
+      if (values.json) print(jsonText(views.map(viewData)))
       else printTable(views)
+      if (failure !== null) throw failure
       return EXIT.ok
     })
   },

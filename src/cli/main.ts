@@ -1,15 +1,17 @@
 #!/usr/bin/env node
+import { setImmediate as turn } from 'node:timers/promises'
 import packageJson from '../../package.json' with { type: 'json' }
+import { nearest } from '../core/nearest.ts'
 import { splitCommand } from './arguments.ts'
 import type { Command } from './command.ts'
 import { COMMANDS, commandNames } from './commands.ts'
 import { EXIT, exitCodeOf, UsageError } from './exit.ts'
 import { commandHelp, overview } from './help.ts'
-import { nearest } from './nearest.ts'
-import { messageOf, print, say } from './output.ts'
+import { messageOf, outliveStreams, outputClosed, print, say, sayWarnings } from './output.ts'
 
 /** How long a socket that does not close may keep the process alive after its last word. */
 const LINGER_MS = 500
+const VERSION_WORDS = ['version', '--version', '-v', '-V']
 
 async function dispatch(args: readonly string[]): Promise<number> {
   const [name, ...rest] = args
@@ -17,7 +19,7 @@ async function dispatch(args: readonly string[]): Promise<number> {
     process.stderr.write(`${overview(process.stderr)}\n`)
     return EXIT.usage
   }
-  if (name === '--version' || name === '-V') {
+  if (VERSION_WORDS.includes(name)) {
     print(packageJson.version)
     return EXIT.ok
   }
@@ -53,18 +55,28 @@ async function find(name: string): Promise<Command> {
 }
 
 async function main(): Promise<void> {
-  // A reader that has seen enough, as in `holdfast ls | head`, is no error.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) =>
-    process.exit(error.code === 'EPIPE' ? EXIT.ok : EXIT.failed),
-  )
+  outliveStreams()
+  sayWarnings()
   try {
     process.exitCode = await dispatch(process.argv.slice(2))
   } catch (error) {
     say(messageOf(error))
     process.exitCode = exitCodeOf(error)
-    if (process.exitCode === EXIT.internal && error instanceof Error) say(error.stack ?? '')
+    if (process.exitCode === EXIT.internal && error instanceof Error)
+      for (const line of error.stack?.split('\n') ?? []) say(line)
   }
+  await judgeOutput()
   setTimeout(() => process.exit(), LINGER_MS).unref()
+}
+
+/** A reader that has seen enough, as in `holdfast ls | head`, is no error; a full disk is one. */
+async function judgeOutput(): Promise<void> {
+  // The error of the last line arrives a turn after it was written.
+  await turn()
+  const problem: unknown = outputClosed.reason
+  if (!outputClosed.aborted || (problem as NodeJS.ErrnoException).code === 'EPIPE') return
+  say(`stdout cannot be written: ${messageOf(problem)}`)
+  process.exitCode = EXIT.failed
 }
 
 void main()

@@ -1,54 +1,69 @@
 import { migration as mysqlMigration } from '../stores/sql/mysql/index.ts'
+import { migrateMysql } from '../stores/sql/mysql/open.ts'
 import { migration as postgresMigration } from '../stores/sql/postgres/index.ts'
-import { readArguments } from './arguments.ts'
-import { type Command, STORE_OPTION } from './command.ts'
+import { migratePostgres } from '../stores/sql/postgres/open.ts'
+import { DATA, readArguments } from './arguments.ts'
+import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT, UsageError } from './exit.ts'
-import { print } from './output.ts'
-import { openLocks, withLocks } from './store.ts'
+import { paintFor, print } from './output.ts'
+import { jsonText } from './text.ts'
 
-const OPTIONS = {
-  store: { type: 'string' },
-  table: { type: 'string' },
-  print: { type: 'boolean' },
-} as const
+const OPTIONS = { ...DATA, table: { type: 'string' }, print: { type: 'boolean' } } as const
 
-const MIGRATIONS: Readonly<Record<string, (table?: string) => string>> = {
-  postgres: postgresMigration,
-  postgresql: postgresMigration,
-  mysql: mysqlMigration,
-  mariadb: mysqlMigration,
+interface Kind {
+  readonly statements: (table?: string) => string
+  readonly migrate: (url: string) => Promise<boolean>
+}
+
+const POSTGRES: Kind = { statements: postgresMigration, migrate: migratePostgres }
+const MYSQL: Kind = { statements: mysqlMigration, migrate: migrateMysql }
+const KINDS: Readonly<Record<string, Kind>> = {
+  postgres: POSTGRES,
+  postgresql: POSTGRES,
+  mysql: MYSQL,
+  mariadb: MYSQL,
 }
 
 export const migrate: Command = {
   help: {
-    usage: 'holdfast migrate --store URL [--print] [--table NAME]',
-    about:
-      'Makes the tables of a PostgreSQL, MySQL or MariaDB store, or prints the statements that make them, for a user who may not.',
+    usage: 'holdfast migrate --store URL [--print] [--table NAME] [--json]',
+    about: [
+      'Makes the tables of a PostgreSQL, MySQL or MariaDB store, or changes those of an older version, and says so, or that they are',
+      'there already; or prints the statements that make them, for a user who may not.',
+    ].join('\n'),
     examples: [
       ['the statements, for your own migrations', 'holdfast migrate --print --store postgres://'],
       ['make the tables now', 'holdfast migrate --store postgres://localhost/shop'],
     ],
     options: [
-      STORE_OPTION,
       ['--print', 'print the statements and connect to nothing'],
       ['--table NAME', 'what the names of the tables begin with: holdfast'],
+      STORE_OPTION,
+      JSON_OPTION,
     ],
   },
   async run(args) {
     const { values } = readArguments(args, OPTIONS, [])
     const url = values.store ?? process.env.HOLDFAST_STORE ?? ''
-    const text = MIGRATIONS[/^(\w+):/.exec(url)?.[1] ?? '']
-    if (text === undefined)
+    const kind = KINDS[/^(\w+):/.exec(url)?.[1]?.toLowerCase() ?? '']
+    if (kind === undefined)
       throw new UsageError('--store must be a postgres:// or mysql:// URL: other stores need no tables')
-    const table = values.table ?? /[?&]table=([^&]*)/.exec(url)?.[1]
-    const statements = table === undefined ? text() : text(table)
+    if (/[?&]advisory=true(?:&|$)/.test(url))
+      throw new UsageError('--store has advisory=true: locks of a session need no tables')
+    const table = values.table ?? /[?&]table=([^&]*)/.exec(url)?.[1] ?? 'holdfast'
+    const statements = kind.statements(table).trimEnd()
     if (values.print) {
-      print(statements.trimEnd())
+      print(values.json ? jsonText({ statements }) : statements)
       return EXIT.ok
     }
-    const named = values.table === undefined ? url : withTable(url, values.table)
-    // Opening a store makes its tables if they are missing.
-    return await withLocks(openLocks(named), async () => EXIT.ok)
+    const made = await kind.migrate(values.table === undefined ? url : withTable(url, values.table))
+    const tables = ['meta', 'keys', 'claims', 'records'].map((name) => `${table}_${name}`)
+    if (values.json) print(jsonText({ made, tables }))
+    else {
+      const done = made ? 'made the tables' : 'nothing to do, the tables are there already:'
+      print(`${paintFor(process.stdout)('green', done)} ${tables.join(', ')}`)
+    }
+    return EXIT.ok
   },
 }
 

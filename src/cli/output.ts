@@ -4,10 +4,45 @@ import { neutralise } from './text.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Colours for one stream: only on a terminal, and not where NO_COLOR asks for none. */
+/** Colours for one stream: on a terminal, unless the environment says otherwise. */
 export function paintFor(stream: { isTTY?: boolean }): (style: Style, text: string) => string {
-  const colourful = stream.isTTY === true && !process.env.NO_COLOR && process.env.TERM !== 'dumb'
+  const colourful = isColourful(stream.isTTY === true, process.env)
   return (style, text) => (colourful ? styleText(style, text, { validateStream: false }) : text)
+}
+
+const unread = new AbortController()
+
+/** Aborted when stdout cannot be written any more, with the error as its reason: nobody reads the next line. */
+export const outputClosed: AbortSignal = unread.signal
+
+/** From here on a stream that is closed or full ends nothing: a command that holds a lock has more to do than to talk. */
+export function outliveStreams(): void {
+  process.stdout.on('error', (error) => unread.abort(error))
+  process.stderr.on('error', () => {})
+}
+
+/** Warnings about the inner workings of Node: the caller of a command can do nothing about them. */
+const OF_NODE: ReadonlySet<string> = new Set(['ExperimentalWarning', 'DeprecationWarning'])
+
+/** From here on warnings are said in our own words instead of Node's, which name a process and a flag of Node. */
+export function sayWarnings(): void {
+  // There is none when NODE_NO_WARNINGS or --no-warnings asks for silence.
+  const wanted = process.listenerCount('warning') > 0
+  muteWarnings()
+  if (!wanted) return
+  process.on('warning', ({ name, message }) => {
+    if (!OF_NODE.has(name)) say(`warning: ${message}`)
+  })
+}
+
+export function muteWarnings(): void {
+  process.removeAllListeners('warning')
+}
+
+/** As in Node itself, FORCE_COLOR wins over NO_COLOR; an empty value counts as none. */
+function isColourful(onTerminal: boolean, { FORCE_COLOR, NO_COLOR, TERM }: NodeJS.ProcessEnv): boolean {
+  if (FORCE_COLOR) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false'
+  return onTerminal && !NO_COLOR && TERM !== 'dumb'
 }
 
 /** One line of data. */
@@ -28,7 +63,9 @@ export function messageOf(error: unknown): string {
     at !== undefined && at !== null;
     at = at instanceof Error ? at.cause : undefined
   ) {
-    const message = at instanceof Error ? at.message || at.name : String(at)
+    const whole = at instanceof Error ? at.message || at.name : String(at)
+    // Below the first line of a cause there are details such as Node's list of the modules that asked for another.
+    const message = messages.length === 0 ? whole : whole.split('\n', 1)[0]!
     if (!messages.some((earlier) => earlier.includes(message))) messages.push(message)
   }
   return messages.join(': ')

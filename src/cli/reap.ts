@@ -4,6 +4,7 @@ import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT, UsageError } from './exit.ts'
 import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
+import { suggestion } from './suggestion.ts'
 import { table } from './table.ts'
 import { age, jsonText, neutralise, plural } from './text.ts'
 
@@ -19,7 +20,7 @@ const COLUMNS = [
   { title: 'OUTCOME' },
   { title: 'NAME', atLeast: 12 },
   { title: 'WHAT', atLeast: 12 },
-  { title: 'UNUSED FOR', align: 'right' },
+  { title: 'UNUSED FOR', align: 'right', drop: 1 },
 ] as const
 
 export const reap: Command = {
@@ -68,13 +69,13 @@ export const reap: Command = {
       const things: ReapedThing[] = []
       for await (const thing of locks.reap(options)) things.push(thing)
       if (values.json) print(jsonText(things))
-      else for (const line of report(things, remove)) print(line)
+      else for (const line of report(things, remove, values.store)) print(line)
       return remove && things.some(({ outcome }) => outcome === 'kept') ? EXIT.failed : EXIT.ok
     })
   },
 }
 
-function report(things: readonly ReapedThing[], remove: boolean): string[] {
+function report(things: readonly ReapedThing[], remove: boolean, store: string | undefined): string[] {
   if (things.length === 0) return ['nothing is dead']
   const paint = paintFor(process.stdout)
   const rows = things.map(({ outcome, name, what, count, idleMs }) => [
@@ -88,6 +89,6 @@ function report(things: readonly ReapedThing[], remove: boolean): string[] {
   const kept = number('kept')
   const sum = remove
     ? `${plural(number('removed'), 'thing')} removed${kept === 0 ? '' : `, ${kept} kept`}`
-    : `nothing was removed; holdfast reap … --yes removes ${plural(number('found'), 'thing')}`
+    : `nothing was removed; ${suggestion('holdfast reap', store)} … --yes removes ${plural(number('found'), 'thing')}`
   return [paint('dim', titles!), ...lines, '', sum]
 }

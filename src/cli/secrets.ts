@@ -4,9 +4,12 @@ const SECRET_PARAMETER = /([?&;](?:\w*password|passwd|pwd|pass|secret|token|auth
 /** The passwords inside a store's address, as written and as decoded: a client's message may repeat either. */
 export function secretsOf(url: string): string[] {
   const authority = /^[a-z][a-z0-9+.-]*:\/\/([^\s/?#]*)@/i.exec(url)?.[1]
-  const password = authority?.includes(':') ? authority.slice(authority.indexOf(':') + 1) : authority
+  // A user name is no secret, and a refusal is about it: also one that happens to be the password.
+  const [user = '', ...password] = authority?.split(':') ?? []
   const parameters = [...url.matchAll(SECRET_PARAMETER)].map((match) => match[0].slice(match[1]!.length))
-  return [password, ...parameters].flatMap((secret) => (secret ? [secret, decoded(secret)] : []))
+  return [password.join(':'), ...parameters]
+    .flatMap((secret) => [secret, decoded(secret)])
+    .filter((secret) => secret !== '' && secret !== decoded(user))
 }
 
 /** The text without anything that could open the store. */

@@ -6,22 +6,23 @@ import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
 import { table } from './table.ts'
 import { age, jsonText, neutralise, plural } from './text.ts'
+import { viewData } from './view-data.ts'
 
 const HOLDERS = [
-  { title: 'HELD BY', atLeast: 10 },
-  { title: 'MODE' },
-  { title: 'FOR', align: 'right' },
-  { title: 'LEFT', align: 'right' },
+  { title: 'HELD BY', atLeast: 8 },
+  { title: 'MODE', drop: 2 },
+  { title: 'FOR', align: 'right', drop: 4 },
+  { title: 'LEFT', align: 'right', drop: 3 },
   { title: 'TOKEN' },
-  { title: 'ABOUT', atLeast: 8 },
+  { title: 'ABOUT', atLeast: 8, drop: 1 },
 ] as const
 
 const LINE = [
   { title: '#', align: 'right' },
-  { title: 'WAITING', atLeast: 10 },
-  { title: 'MODE' },
+  { title: 'WAITING', atLeast: 8 },
+  { title: 'MODE', drop: 2 },
   { title: 'FOR', align: 'right' },
-  { title: 'ABOUT', atLeast: 8 },
+  { title: 'ABOUT', atLeast: 8, drop: 1 },
 ] as const
 
 const EVICTIONS = [
@@ -49,7 +50,7 @@ export const show: Command = {
     return await withLocks(openLocks(values.store), async (locks) => {
       const view = await locks.read(positionals[0]!)
       const evictions = await locks.evictions(positionals[0]!)
-      if (values.json) print(jsonText({ ...view, evictions }))
+      if (values.json) print(jsonText({ ...viewData(view), evictions }))
       else for (const line of [...portrait(view), ...history(evictions)]) print(line)
       return EXIT.ok
     })

@@ -5,11 +5,13 @@ export interface Column {
   readonly align?: 'right'
   /** May be cut to this many columns when the terminal is narrow. */
   readonly atLeast?: number
+  /** May be left out when the terminal is too narrow for all; the lowest number goes first. */
+  readonly drop?: number
 }
 
 const GAP = 2
 
-/** The rows as lines under a title line. With a `width`, the columns that may be cut share the loss. */
+/** The rows as lines under a title line. With a `width`, columns are left out or cut until a line fits, as far as they may be. */
 export function table(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -18,31 +20,53 @@ export function table(
   const natural = columns.map((column, at) =>
     Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[at] ?? ''))),
   )
-  const widths = fitted(columns, natural, width)
+  // Some terminals that do not know their width say 0.
+  const room = width === 0 ? Infinity : width
+  const kept = keptOf(columns, natural, room)
+  const widths = fitted(columns, natural, kept, room)
   const line = (cells: readonly string[]): string =>
-    columns
-      .map(({ align }, at) => {
+    kept
+      .map((at) => {
         const cell = cut(cells[at] ?? '', widths[at]!)
-        return align === 'right' ? padStart(cell, widths[at]!) : padEnd(cell, widths[at]!)
+        return columns[at]!.align === 'right' ? padStart(cell, widths[at]!) : padEnd(cell, widths[at]!)
       })
       .join(' '.repeat(GAP))
       .trimEnd()
   return [line(columns.map((column) => column.title)), ...rows.map(line)]
 }
 
+/** The places of the columns for which there is room even when all are cut as far as they may be. */
+function keptOf(columns: readonly Column[], natural: readonly number[], width: number): readonly number[] {
+  const least = columns.map(({ atLeast }, at) => Math.min(natural[at]!, atLeast ?? Infinity))
+  let kept = [...columns.keys()]
+  const order = kept
+    .filter((at) => columns[at]!.drop !== undefined)
+    .sort((one, other) => columns[one]!.drop! - columns[other]!.drop!)
+  for (const dropped of order) {
+    if (sumOf(least, kept) <= width) break
+    kept = kept.filter((at) => at !== dropped)
+  }
+  return kept
+}
+
 /** Takes columns from the widest of those that may be cut, one at a time, until the line fits. */
-function fitted(columns: readonly Column[], natural: readonly number[], width: number): number[] {
+function fitted(
+  columns: readonly Column[],
+  natural: readonly number[],
+  kept: readonly number[],
+  width: number,
+): number[] {
   const widths = [...natural]
-  let excess = widths.reduce((sum, each) => sum + each, GAP * (columns.length - 1)) - width
-  while (excess > 0) {
-    let widest = -1
-    for (const [at, { atLeast }] of columns.entries()) {
-      if (atLeast === undefined || widths[at]! <= atLeast) continue
-      if (widest === -1 || widths[at]! > widths[widest]!) widest = at
-    }
-    if (widest === -1) break
+  for (let excess = sumOf(widths, kept) - width; excess > 0; excess--) {
+    const cuttable = kept.filter((at) => widths[at]! > (columns[at]!.atLeast ?? Infinity))
+    const [first, ...others] = cuttable
+    if (first === undefined) break
+    const widest = others.reduce((best, at) => (widths[at]! > widths[best]! ? at : best), first)
     widths[widest]!--
-    excess--
   }
   return widths
+}
+
+function sumOf(widths: readonly number[], kept: readonly number[]): number {
+  return kept.reduce((sum, at) => sum + widths[at]!, GAP * (kept.length - 1))
 }

@@ -9,6 +9,12 @@ export function neutralise(text: string): string {
   return text.replace(DANGEROUS, (character) => escaped(character))
 }
 
+/** The text as one word that can be pasted into a shell, made safe to print. */
+export function shellWord(text: string): string {
+  const safe = neutralise(text)
+  return /^[\w@%+=:,./-]+$/.test(safe) ? safe : `'${safe.replaceAll("'", `'\\''`)}'`
+}
+
 /** JSON that stays safe on a terminal: `JSON.stringify` leaves DEL, C1 and directional marks as they are. */
 export function jsonText(value: unknown): string {
   const text = JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? part.toString() : part), 2)

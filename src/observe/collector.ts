@@ -1,4 +1,5 @@
-import { InvalidArgumentError, type LocalView, type Locks, type Meter } from '../index.ts'
+import { checkFunction, checkLocks, checkOptions, checkWholeNumber, type Known } from '../core/check.ts'
+import type { LocalView, Locks, Meter } from '../index.ts'
 import { Histogram, SECONDS, type Taps } from './histogram.ts'
 import { keyPattern, Patterns } from './patterns.ts'
 import { type Call, CallSeries, Series } from './series.ts'
@@ -13,6 +14,7 @@ export interface CollectorOptions {
   readonly maxPatterns?: number
 }
 
+const OPTIONS: Known<CollectorOptions> = { keyPattern: true, maxPatterns: true }
 const MOST_PATTERNS = 100
 /** How many keys find their series without a look at their pattern: at least so many, at most twice as many. */
 const REMEMBERED_KEYS = 4096
@@ -33,16 +35,18 @@ export class Collector implements Meter {
   private recent = new Map<string, Series>()
   private older = new Map<string, Series>()
 
-  constructor({ keyPattern: patternOf = keyPattern, maxPatterns = MOST_PATTERNS }: CollectorOptions = {}) {
-    if (typeof patternOf !== 'function') throw new InvalidArgumentError('keyPattern', 'must be a function')
-    if (!Number.isInteger(maxPatterns) || maxPatterns < 0 || maxPatterns > 10_000)
-      throw new InvalidArgumentError('maxPatterns', 'must be a whole number from 0 to 10000')
+  constructor(options: CollectorOptions = {}) {
+    checkOptions('options', options, OPTIONS)
+    const { keyPattern: patternOf = keyPattern, maxPatterns = MOST_PATTERNS } = options
+    checkFunction('keyPattern', patternOf)
+    checkWholeNumber('maxPatterns', maxPatterns, 0, 10_000)
     this.patterns = new Patterns(patternOf, maxPatterns)
     this.renewSeconds = new Histogram('holdfast_renewal_seconds', {}, SECONDS, this.taps)
   }
 
   /** Counts what these locks tell from now on. Returns the way to stop. */
   watch(locks: Observed): () => void {
+    checkLocks(locks, 'on', 'meter', 'local')
     const watching = this.watched.get(locks)
     if (watching !== undefined) return watching
     const stops = this.listen(locks)
@@ -97,6 +101,7 @@ export class Collector implements Meter {
 
   /** Tells every value of every histogram. Returns the way to stop. */
   tap(listener: Taps['listeners'][number]): () => void {
+    checkFunction('listener', listener)
     const { listeners } = this.taps
     listeners.push(listener)
     return () => {

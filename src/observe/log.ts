@@ -1,4 +1,6 @@
-import type { EventName, LockEvents } from '../index.ts'
+import { checkLocks, hasMethods } from '../core/check.ts'
+import { show } from '../core/durations.ts'
+import { type EventName, InvalidArgumentError, type LockEvents } from '../index.ts'
 import type { Observed } from './collector.ts'
 
 /** Where lines of a log go: `console` fits, and so do pino and its like. */
@@ -38,10 +40,20 @@ const LINES_PER_SECOND = 10
 
 /** Writes what goes wrong to a log, without secrets and within bounds. Returns the way to stop. */
 export function logTo(locks: Pick<Observed, 'on'>, logger: Logger): () => void {
+  checkLocks(locks, 'on')
+  checkLogger(logger)
   const stops = (Object.keys(LINES) as EventName[]).map((name) => follow(locks, name, logger))
   return () => {
     for (const stop of stops) stop()
   }
+}
+
+export function checkLogger(logger: Logger): void {
+  if (hasMethods(logger, ['info', 'warn', 'error'])) return
+  throw new InvalidArgumentError(
+    'logger',
+    `must have the methods info, warn and error, not be ${show(logger)}`,
+  )
 }
 
 function follow<N extends EventName>(locks: Pick<Observed, 'on'>, name: N, logger: Logger): () => void {

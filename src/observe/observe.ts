@@ -1,10 +1,10 @@
-import { nodeRuntime, type Runtime } from '../core/runtime.ts'
-import { InvalidArgumentError } from '../index.ts'
+import { checkFunction, checkLocks, checkOptions, checkRuntime, type Known } from '../core/check.ts'
+import type { Runtime } from '../core/runtime.ts'
 import type { Alarm } from './alarms/alarm.ts'
 import { type AlarmOptions, AlarmWatch } from './alarms/watch.ts'
 import { Webhook, type WebhookOptions } from './alarms/webhook.ts'
 import { Collector, type CollectorOptions, type Observed } from './collector.ts'
-import { type Logger, logTo, redacted } from './log.ts'
+import { checkLogger, type Logger, logTo, redacted } from './log.ts'
 
 export interface ObserveOptions extends CollectorOptions, AlarmOptions {
   /** Called when a rule begins to be broken, and when it no longer is. */
@@ -15,6 +15,18 @@ export interface ObserveOptions extends CollectorOptions, AlarmOptions {
   readonly logger?: Logger
   /** Time; for tests. */
   readonly runtime?: Runtime
+}
+
+const OPTIONS: Known<ObserveOptions> = {
+  keyPattern: true,
+  maxPatterns: true,
+  rules: true,
+  window: true,
+  every: true,
+  onAlarm: true,
+  webhook: true,
+  logger: true,
+  runtime: true,
 }
 
 /** What watches locks. */
@@ -28,10 +40,15 @@ export interface Observer {
 /** Watches these locks from now on: counts, and, where that is asked for, writes to a log and raises alarms. */
 export function observe(locks: Observed | readonly Observed[], options: ObserveOptions = {}): Observer {
   const watched = Array.isArray(locks) ? (locks as readonly Observed[]) : [locks as Observed]
-  const { onAlarm, webhook, logger, runtime = nodeRuntime } = options
-  if (onAlarm !== undefined && typeof onAlarm !== 'function')
-    throw new InvalidArgumentError('onAlarm', 'must be a function')
-  const collector = new Collector(options)
+  for (const each of watched) checkLocks(each, 'on', 'meter', 'local')
+  const { onAlarm, webhook, logger, keyPattern, maxPatterns } = checkOptions('options', options, OPTIONS)
+  const runtime = checkRuntime(options.runtime)
+  if (onAlarm !== undefined) checkFunction('onAlarm', onAlarm)
+  if (logger !== undefined) checkLogger(logger)
+  const collector = new Collector({
+    ...(keyPattern !== undefined && { keyPattern }),
+    ...(maxPatterns !== undefined && { maxPatterns }),
+  })
   const stops: (() => void)[] = [() => collector.close()]
   const tellers: ((alarm: Alarm) => unknown)[] = []
   if (onAlarm !== undefined) tellers.push(onAlarm)

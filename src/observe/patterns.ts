@@ -1,3 +1,5 @@
+import { checkText } from '../core/check.ts'
+
 const LONGEST_PATTERN = 100
 const HEX_ID_LENGTH = 8
 const LONG_ID_LENGTH = 20
@@ -14,6 +16,7 @@ export const OTHER = 'other'
  * `order:42` -> `order:*` and `cart:sku7:3f9a-b2` -> `cart:sku*:*-*`. A scan by hand, because it runs for every key that is new.
  */
 export function keyPattern(key: string): string {
+  checkText('key', key)
   let pattern = ''
   let copied = 0
   let at = 0

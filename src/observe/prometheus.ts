@@ -1,3 +1,4 @@
+import { hasMethods } from '../core/check.ts'
 import { InvalidArgumentError } from '../index.ts'
 import type { Collector } from './collector.ts'
 import type { Histogram } from './histogram.ts'
@@ -24,7 +25,9 @@ export function prometheus(
   source: { readonly collector: Collector },
   registry: PrometheusRegistry,
 ): () => void {
-  if (typeof registry?.registerMetric !== 'function')
+  if (!hasMethods(source?.collector, ['series', 'calls']))
+    throw new InvalidArgumentError('source', 'must be what observe() gives, or hold a Collector')
+  if (!hasMethods(registry, ['registerMetric', 'removeSingleMetric']))
     throw new InvalidArgumentError('registry', 'must be a Registry of prom-client, such as its `register`')
   const names: string[] = []
   const remove = (): void => {

@@ -63,6 +63,25 @@ describe('ls', () => {
   })
 })
 
+it.each([
+  ['ls', ['ls', '--json']],
+  ['show', ['show', 'order:42', '--json']],
+])('%s --json gives meta as the value that the program gave', async (_, args) => {
+  await using locks = await connect(bench.store, { label: 'web1:1' })
+  await using other = await connect(bench.store, { label: 'web2:2' })
+  const meta = { job: 'refund', cents: [1, 2], by: EVIL_LABEL }
+  await using _lease = await locks.acquire('order:42', { meta })
+  const waiting = other.acquire('order:42', { wait: '20s', meta: 'a text' }).catch((error: Error) => error)
+  while ((await locks.read('order:42')).line.length === 0) await new Promise(setImmediate)
+  const { stdout } = await bench.holdfast(args)
+  expect(UNSAFE.exec(stdout)).toBeNull()
+  const [view] = [JSON.parse(stdout)].flat()
+  expect(view.holders[0].meta).toEqual(meta)
+  expect(view.line[0].meta).toBe('a text')
+  await other.close()
+  await waiting
+})
+
 describe('show', () => {
   it('shows holders, the line in order, and the token', async () => {
     await held('order:42', 'web1:1', async (locks, lease) => {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { readDuration } from '../../src/cli/arguments.ts'
 import { UsageError } from '../../src/cli/exit.ts'
-import { nearest } from '../../src/cli/nearest.ts'
 import { planOf } from '../../src/cli/run/plan.ts'
+import { nearest } from '../../src/core/nearest.ts'
 
 describe('planOf', () => {
   it('reads everything before -- as ours and everything after it as the command', () => {
@@ -14,6 +14,7 @@ describe('planOf', () => {
       store: undefined,
       ttlMs: 30_000,
       waitMs: 60_000,
+      graceMs: 10_000,
       mode: { kind: 'exclusive' },
       quiet: true,
     })
@@ -24,7 +25,9 @@ describe('planOf', () => {
     [['k', '--wait', 'forever', '--', 'true'], { waitMs: Number.POSITIVE_INFINITY }],
     [['k', '--shared', '--', 'true'], { mode: { kind: 'shared' } }],
     [['k', '--limit', '3', '--', 'true'], { mode: { kind: 'permits', limit: 3 } }],
-    [['k', '--', 'true'], { ttlMs: 10_000, waitMs: 10_000 }],
+    [['k', '--grace', '0s', '--', 'true'], { graceMs: 0 }],
+    [['k', '--grace', 'forever', '--', 'true'], { graceMs: Number.POSITIVE_INFINITY }],
+    [['k', '--', 'true'], { ttlMs: 10_000, waitMs: 10_000, graceMs: 10_000 }],
   ])('%j', (args, part) => {
     expect(planOf(args)).toMatchObject(part)
   })

@@ -31,7 +31,7 @@ async function crosswise(first: string, second: string): Promise<void> {
   await told
 }
 
-it('draws the circle, says how to end it, and leaves with 1', async () => {
+it('draws the circle, says how to end it, and exits 1', async () => {
   await crosswise('order:1', EVIL)
   const { code, stdout, stderr } = await bench.holdfast(['deadlocks'])
   expect([code, stderr]).toEqual([1, ''])
@@ -41,8 +41,11 @@ it('draws the circle, says how to end it, and leaves with 1', async () => {
   expect(stdout).toMatch(/worker:17 \(#1\) {2}holds order:\\x1b\[2J\\u\{202e\}1 for \d+ s$/m)
   expect(stdout).toMatch(/^one has to let go: holdfast evict /m)
 
+  const named = await bench.holdfast(['deadlocks', '--store', bench.store])
+  expect(named.stdout).toContain(`one has to let go: holdfast evict --store ${bench.store} `)
+
   const json = await bench.holdfast(['deadlocks', '--json'])
-  expect(json.code).toBe(1)
+  expect([json.code, json.stderr]).toEqual([1, ''])
   const [cycle] = JSON.parse(json.stdout) as { label: string; waitsFor: string; holds: string[] }[][]
   expect(cycle?.map(({ label, waitsFor, holds }) => [label, holds, waitsFor]).sort()).toEqual([
     ['web1:4711', ['order:1'], EVIL],
@@ -52,18 +55,42 @@ it('draws the circle, says how to end it, and leaves with 1', async () => {
 
 it('watches until Ctrl-C, and prints only what has changed', async () => {
   const watching = bench.start(['deadlocks', '--watch'])
-  await watching.printed(/^none: nobody waits in a circle/)
+  await watching.printed(/^none seen: nobody is known to wait in a circle/)
   await crosswise('a', 'b')
   await watching.printed(/^deadlock: 2 actors in a circle/m)
   watching.signal('SIGINT')
   const { code, stdout } = await watching.finished
   expect(code).toBe(1)
-  expect(stdout.match(/^(none|deadlock)/gm)).toEqual(['none', 'deadlock'])
+  expect(stdout.match(/^(none seen|deadlock)/gm)).toEqual(['none seen', 'deadlock'])
 })
 
-it('leaves with 0 when there is none', async () => {
+it('exits 0 when none is seen', async () => {
   const { code, stdout } = await bench.holdfast(['deadlocks'])
-  expect([code, stdout]).toEqual([0, 'none: nobody waits in a circle\n'])
+  expect([code, stdout]).toEqual([0, 'none seen: nobody is known to wait in a circle\n'])
+})
+
+it('says how many it could not judge, because their programs tell nothing', async () => {
+  const [web, worker] = [
+    await connect(bench.store, { label: 'web1:4711' }),
+    await connect(bench.store, { label: 'worker:17' }),
+  ]
+  await web.acquire('a')
+  await worker.acquire('b')
+  const waits = [web.acquire('b', { wait: '30s' }), worker.acquire('a', { wait: '30s' })]
+  for (const wait of waits) wait.catch(() => {})
+  while ((await web.read('a')).line.length + (await web.read('b')).line.length < 2)
+    await new Promise(setImmediate)
+  const blind =
+    'not judged: 2 holders and 2 waiters (programs without onDeadlock and without named actors); see holdfast doctor'
+  const { code, stdout } = await bench.holdfast(['deadlocks'])
+  expect([code, stdout]).toEqual([0, `none seen: nobody is known to wait in a circle\n${blind}\n`])
+  const json = await bench.holdfast(['deadlocks', '--json', '--store', bench.store])
+  expect(json).toMatchObject({
+    code: 0,
+    stdout: '[]\n',
+    stderr: `holdfast: ${blind} --store ${bench.store}\n`,
+  })
+  await Promise.all([web.close(), worker.close()])
 })
 
 it('shows who only stands in the line, and who waits for itself', () => {

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { expect, it } from 'vitest'
-import { Bench } from './support/command.ts'
+import { Bench, withoutSqlite } from './support/command.ts'
 
 const bench = new Bench()
 const PATIENCE_MS = 60_000
@@ -38,6 +38,24 @@ it('tells the story in plain lines on a pipe', { timeout: PATIENCE_MS }, async (
   expect(stdout).toMatch(/^worker 6 {2}.*┄+.*⊘.* {2}paused, late write refused$/m)
   expect(stdout).toMatch(/^with Holdfast +100 +100 +0 +0 +[1-9]/m)
   expect(stdout).toMatch(/^✔ Exactly 100 sold/m)
+})
+
+it('ends when nobody reads it any more, with all its processes and files', async () => {
+  const running = bench.start(['demo'], { TMPDIR: bench.folder })
+  await running.printed(/sold of 100/)
+  const folder = readdirSync(bench.folder).find((name) => name.startsWith('holdfast-demo-'))
+  running.stopReading('stdout')
+  expect(await running.finished).toMatchObject({ code: 141, stderr: '' })
+  expect(existsSync(bench.file(folder!))).toBe(false)
+})
+
+it('says before the first sale what to install where there is no SQLite', async () => {
+  const end = await bench.startWith(withoutSqlite(), ['demo'], { TMPDIR: bench.folder }).finished
+  expect(end).toMatchObject({ code: 64, stdout: '' })
+  expect(end.stderr).toMatch(
+    /^holdfast: the SQLite store needs Node 22\.13 or newer, or .*: npm install @photostructure\/sqlite.*\n$/,
+  )
+  expect(readdirSync(bench.folder).filter((name) => name.startsWith('holdfast-demo-'))).toEqual([])
 })
 
 it('ends by a signal, with all its processes and files', async () => {

@@ -35,11 +35,21 @@ describe('a lost lease', () => {
     running.signal('SIGCONT')
     const { code, stderr } = await running.finished
     expect(code).toBe(76)
-    expect(stderr).toMatch(/^holdfast: the lease on "key" was lost: .*; ending the command$/m)
+    expect(stderr).toMatch(/^holdfast: the lease on "key" was lost: .*; the command was ended$/m)
     expect(pids.map(isAlive)).toEqual([false, false])
     // The new holder is none the worse for it.
     expect(lease.held).toBe(true)
     expect((await locks.read('key')).holders).toHaveLength(1)
+  })
+
+  it('ends the whole group when nobody reads stderr any more', async () => {
+    const running = bench.start(['run', 'key', '--ttl', '2s', '--', 'sh', '-c', STUBBORN])
+    const pids = await pidsOf(running)
+    running.stopReading('stderr')
+    await using locks = await connect(bench.store)
+    expect(await locks.evict('key')).toHaveLength(1)
+    expect((await running.finished).code).toBe(76)
+    expect(pids.map(isAlive)).toEqual([false, false])
   })
 
   it('gives the command SIGTERM first', async () => {

@@ -42,8 +42,32 @@ describe('help', () => {
   })
 })
 
-it('prints its version', async () => {
-  expect(await bench.holdfast(['--version'])).toMatchObject({ code: 0, stdout: `${packageJson.version}\n` })
+it('help of run says when the command goes on without a lock', async () => {
+  const { stdout } = await bench.holdfast(['help', 'run'])
+  expect(stdout).toMatch(/killed by SIGKILL or stopped by SIGSTOP, the command goes on/)
+  expect(stdout).toMatch(/--grace 10s/)
+})
+
+it.each(['--version', '-v', '-V', 'version'])('%s prints the version', async (word) => {
+  expect(await bench.holdfast([word])).toMatchObject({ code: 0, stdout: `${packageJson.version}\n` })
+})
+
+describe('colours on a pipe', () => {
+  const NONE = { NO_COLOR: '', FORCE_COLOR: '' }
+  it.each([
+    [{ FORCE_COLOR: '1' }, true],
+    [{ FORCE_COLOR: 'true' }, true],
+    [{ FORCE_COLOR: '3', NO_COLOR: '1', TERM: 'dumb' }, true],
+    [{ FORCE_COLOR: '0' }, false],
+    [{ FORCE_COLOR: 'false' }, false],
+    [{ NO_COLOR: '1' }, false],
+    [{}, false],
+  ])('%j: %s', async (env, coloured) => {
+    for (const args of [['ls'], ['top'], ['help']])
+      expect((await bench.holdfast(args, { ...NONE, ...env })).stdout.includes('\x1b[')).toBe(coloured)
+    const json = await bench.holdfast(['ls', '--json'], { ...NONE, ...env })
+    expect(json.stdout).toBe('[]\n')
+  })
 })
 
 describe('migrate --print', () => {
@@ -55,6 +79,9 @@ describe('migrate --print', () => {
     const { code, stdout, stderr } = await bench.holdfast(args)
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toContain(statement)
+    expect(JSON.parse((await bench.holdfast([...args, '--json'])).stdout)).toEqual({
+      statements: stdout.trimEnd(),
+    })
   })
 })
 
@@ -70,6 +97,8 @@ describe('bad usage ends with 64', () => {
     [['ls', '--store'], /--store/],
     [['ls', '--store', 'nonsense'], /url/],
     [['demo', 'x'], /unexpected argument/],
+    [['migrate', '--store', 'memory:'], /other stores need no tables/],
+    [['migrate', '--store', 'postgres://localhost/shop?advisory=true'], /need no tables/],
   ])('%j', async (args, message) => {
     const { code, stdout, stderr } = await bench.holdfast(args)
     expect({ code, stdout }).toEqual({ code: 64, stdout: '' })

@@ -1,7 +1,8 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../src/index.ts'
 import { goneLabel } from '../observe/doctor/wards.ts'
-import { Bench, listener, TERMINALS } from './support/command.ts'
+import { Bench, listener, stateOf, TERMINALS } from './support/command.ts'
 
 const bench = new Bench()
 const ESCAPE = '\x1b'
@@ -13,7 +14,66 @@ describe('doctor', () => {
     const { code, stdout, stderr } = await bench.holdfast(['doctor', '--watch', '0ms'])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(stdout).toMatch(/^healthy: nothing found \(1 key in use, watched for \d\.\d s\)$/m)
-    expect(stdout).toMatch(/^not looked at: foreign locks: nobody but Holdfast writes to its file$/m)
+    expect(stdout).toMatch(/^not seen: foreign locks: nobody but Holdfast writes to its file$/m)
+    expect(stdout).toMatch(
+      /^not seen: deadlocks among 1 holder and 0 waiters: their programs set neither `onDeadlock` nor `actor`$/m,
+    )
+  })
+
+  it('says from when on a queue is stuck, and notes one that does not move for five seconds', async () => {
+    expect((await bench.holdfast(['help', 'doctor'])).stdout).toMatch(
+      /5s is a note, 20s a warning, 1m critical/,
+    )
+    await using slow = await connect(bench.store, { label: 'web1:1' })
+    await using eager = await connect(bench.store, { label: 'web2:2' })
+    await using _lease = await slow.acquire('order:42')
+    const waiting = eager.acquire('order:42', { wait: '30s' }).catch(() => {})
+    await sleep(5100)
+    const { code, stdout } = await bench.holdfast(['doctor', '--watch', '100ms'])
+    expect(stdout).toMatch(
+      /^note {2}LINE_STUCK {2}order:42\n {2}seen {3}web2:2, first of 1, has waited for \d[\d.]* s and web1:1 holds it for/m,
+    )
+    expect(code).toBe(0)
+    await eager.close()
+    await waiting
+  }, 20_000)
+
+  it.runIf(process.platform === 'linux').each(['runner', 'command'])(
+    'tells of a %s that is stopped while others wait',
+    async (stopped) => {
+      const running = bench.start(['run', 'job', '--ttl', '30s', '--', 'sh', '-c', 'echo $$; exec sleep 60'])
+      const command = Number((await running.printed(/^\d+/))[0])
+      bench.endAtLast(command)
+      const pid = stopped === 'runner' ? running.pid : command
+      await using other = await connect(bench.store, { label: 'web2:2' })
+      const waiting = other.acquire('job', { wait: '30s' }).catch(() => {})
+      while ((await other.read('job')).line.length === 0) await new Promise(setImmediate)
+      process.kill(pid, 'SIGSTOP')
+      while (stateOf(pid) !== 'T') await new Promise(setImmediate)
+      const { code, stdout } = await bench.holdfast(['doctor', '--watch', '0ms'])
+      process.kill(pid, 'SIGCONT')
+      expect(stdout).toMatch(/^critical {2}HOLDER_STOPPED {2}job$/m)
+      expect(stdout).toMatch(new RegExp(`process ${pid} is stopped; 1 waiting$`, 'm'))
+      expect(stdout).toMatch(new RegExp(`^  fix    kill -CONT ${pid} `, 'm'))
+      expect(code).toBe(2)
+      await other.close()
+      await waiting
+    },
+  )
+
+  it('suggests commands for the store of --store that can be pasted', async () => {
+    await using locks = await connect(bench.store, { label: goneLabel() })
+    await using _lease = await locks.acquire('order:42')
+    const args = ['doctor', '--watch', '0ms', '--store', bench.store]
+    const named = await bench.holdfast(args, { HOLDFAST_STORE: '' })
+    const line = / {2}fix {4}(holdfast evict .*)$/m.exec(named.stdout)?.[1] ?? ''
+    expect(line).toContain(`--store ${bench.store}`)
+    const { findings } = JSON.parse(
+      (await bench.holdfast([...args, '--json'], { HOLDFAST_STORE: '' })).stdout,
+    )
+    expect(findings[0].fix).toBe(line)
+    const pasted = await bench.holdfast([...line.split(' ').slice(1), '--yes'], { HOLDFAST_STORE: '' })
+    expect(pasted).toMatchObject({ code: 0, stdout: expect.stringContaining('order:42: evicted') })
   })
 
   it('ends with 1 for a warning and 2 for something critical, each with its evidence and the command', async () => {
@@ -77,6 +137,8 @@ describe('reap', () => {
     expect(shown.code).toBe(0)
     expect(shown.stdout).toMatch(/^would go {2}dead {2}a lock whose holders and waiters are all dead +\d+/m)
     expect(shown.stdout).toContain('nothing was removed; holdfast reap … --yes removes 1 thing')
+    const named = await bench.holdfast(['reap', '--dead-for', '0ms', '--store', bench.store])
+    expect(named.stdout).toContain(`holdfast reap --store ${bench.store} … --yes removes 1 thing`)
     const removed = await bench.holdfast(['reap', '--dead-for', '0ms', '--yes', '--json'])
     expect(JSON.parse(removed.stdout)).toMatchObject([{ name: 'dead', outcome: 'removed' }])
     expect((await bench.holdfast(['reap', '--dead-for', '0ms'])).stdout).toBe('nothing is dead\n')
@@ -136,7 +198,7 @@ describe('top', () => {
   const busy = async (work: (key: string) => Promise<void>) => {
     await using locks = await connect(bench.store, { label: 'web1:1' })
     await using other = await connect(bench.store, { label: 'web2:2' })
-    await using _lease = await locks.acquire('order:42')
+    await using _lease = await locks.acquire('order:42', { meta: { job: 'refund' } })
     await using _quiet = await locks.acquire('another')
     const waiting = other.acquire('order:42', { wait: '20s' }).catch(() => {})
     while ((await locks.read('order:42')).line.length === 0) await new Promise(setImmediate)
@@ -167,12 +229,27 @@ describe('top', () => {
         .split('\n')
         .map((line) => (line === '' ? null : JSON.parse(line)))
       expect(first).toMatchObject({ held: 1, waiting: 1, grantsPerSecond: null, keys: [{ key: 'order:42' }] })
+      expect(first.keys[0].holders[0].meta).toEqual({ job: 'refund' })
       expect(second).toMatchObject({ held: 1, grantsPerSecond: 0 })
     }))
 
   it('refuses to look too often', async () => {
     expect((await bench.holdfast(['top', '--every', '5ms'])).code).toBe(64)
   })
+
+  it.runIf(TERMINALS).each([30, 50])('keeps within a terminal of %i columns', (columns) =>
+    busy(async () => {
+      const running = bench.startOnTerminal(columns, ['top', '--every', '100ms'], { NO_COLOR: '1' })
+      await running.printed(/q ends[\s\S]*q ends/)
+      running.type('q')
+      await running.finished
+      const [, screen = ''] = running.stdout.split('\x1b[H')
+      const lines = screen.split('\x1b[K').map((line) => line.replace(/^[\r\n]+/, ''))
+      expect(lines[1]).toMatch(/^KEY .*LINE/)
+      expect(lines[2]).toMatch(/^order:42 .*1/)
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns)
+    }),
+  )
 
   // Without util-linux's `script` there is no terminal to test on.
   it.runIf(TERMINALS).each(['q', '\x03'])('draws in place on a terminal until %j, and gives it back', (key) =>

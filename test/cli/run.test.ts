@@ -22,6 +22,11 @@ describe('exit code', () => {
   })
 
   it.each([
+    [
+      'a grace beyond the limit',
+      ['run', 'key', '--grace', '25h', '--', 'true'],
+      /--grace must be at most 24h/,
+    ],
     ['a ttl beyond the limit', ['run', 'key', '--ttl', '48h', '--', 'true'], /ttl/],
     ['a key that is too long', ['run', 'k'.repeat(513), '--', 'true'], /key/],
     ['a store nobody knows', ['run', 'key', '--store', 'gopher://x', '--', 'true'], /gopher/],
@@ -76,7 +81,7 @@ describe('the command', () => {
     ])
     await running.printed(/started/)
     const { stdout } = await bench.holdfast(['show', 'key', '--json'])
-    expect(JSON.parse(stdout).holders[0].meta).toBe('{"command":"sh"}')
+    expect(JSON.parse(stdout).holders[0].meta).toEqual({ command: 'sh' })
     expect(stdout).not.toContain('secret-argument')
     running.signal('SIGTERM')
   })
@@ -108,6 +113,15 @@ describe('a busy key', () => {
     await using _lease = await locks.acquire('key')
     const end = await bench.holdfast(['run', 'key', '--wait', '300ms', '--', 'touch', bench.file('ran')])
     expect(end.code).toBe(75)
+    expect(existsSync(bench.file('ran'))).toBe(false)
+  })
+
+  it('ends with 75, too, when nobody reads stderr', async () => {
+    await using locks = await connect(bench.store)
+    await using _lease = await locks.acquire('key')
+    const running = bench.start(['run', 'key', '--wait', '300ms', '--', 'touch', bench.file('ran')])
+    running.stopReading('stderr')
+    expect((await running.finished).code).toBe(75)
     expect(existsSync(bench.file('ran'))).toBe(false)
   })
 

@@ -28,3 +28,12 @@ it('leaves an address without secrets readable', () => {
   const text = 'cannot open sqlite:/var/lib/locks.db or redis://cache:6379/0'
   expect(redact(text, secretsOf('redis://cache:6379/0'))).toBe(text)
 })
+
+it.each(['postgres://ada@db/shop', 'postgres://ada:canary@db/shop', 'postgres://ada:ada@db/shop'])(
+  'shows the user of %s, whom a refusal is about',
+  (url) => {
+    const shown = redact('password authentication failed for user "ada" (canary)', secretsOf(url))
+    expect(shown).toContain('user "ada"')
+    expect(shown.includes('canary')).toBe(!url.includes('canary'))
+  },
+)

@@ -26,6 +26,14 @@ it('fits the terminal by cutting the widest column first', () => {
   expect(lines[1]).toBe('order…  web1:…  12 s')
 })
 
+it('leaves columns out, the least needed first, before it cuts the others too far', () => {
+  const columns = COLUMNS.map((column, at) => (at === 0 ? column : { ...column, drop: 3 - at }))
+  expect(table(columns, ROWS, 17)[1]).toBe('ord…  web1…  12 s')
+  expect(table(columns, ROWS, 16)[1]).toBe('order:…  web1:4…')
+  expect(table(columns, ROWS, 10)).toEqual(['KEY', 'order:42', '注文:42'])
+  expect(table(columns, ROWS, 0)).toEqual(table(columns, ROWS))
+})
+
 it('keeps every column readable when the terminal is too narrow for all', () => {
   expect(table(COLUMNS, ROWS, 1)[1]).toBe('ord…  web1…  12 s')
 })

@@ -54,6 +54,9 @@ describe.runIf(TERMINALS)('on a terminal', () => {
     const plain = bench.startOnTerminal(70, ['ls'], { NO_COLOR: '1' })
     await plain.finished
     expect(plain.stdout).not.toContain(COLOUR)
+    const off = bench.startOnTerminal(70, ['ls'], { FORCE_COLOR: '0' })
+    await off.finished
+    expect(off.stdout).not.toContain(COLOUR)
     expect(plain.stdout).toMatch(/order:4+…/)
     for (const line of plain.stdout.split('\r\n')) expect(widthOf(line)).toBeLessThanOrEqual(70)
   })

@@ -88,7 +88,7 @@ test('limits can be changed and rules left out; what makes no sense is refused b
 
   const { locks } = scene.party()
   const onAlarm = () => {}
-  expect(() => observe(locks, { onAlarm, rules: { waits: 1 } as never })).toThrow('no rule "waits"')
+  expect(() => observe(locks, { onAlarm, rules: { waits: 1 } as never })).toThrow('unknown option "waits"')
   expect(() => observe(locks, { onAlarm, rules: { timeouts: -1 } })).toThrow('rules.timeouts')
   expect(() => observe(locks, { onAlarm, every: 1 })).toThrow('every')
   expect(() => observe(locks, { webhook: 'ftp://x' })).toThrow('webhook.url')

@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { UnsupportedError } from '../../index.ts'
+import { pathToFileURL } from 'node:url'
+import { connect, UnsupportedError } from '../../index.ts'
 import { readArguments } from '../arguments.ts'
 import { type Command, JSON_OPTION } from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { print, say } from '../output.ts'
+import { outputClosed, print, say } from '../output.ts'
 import { codeOfSignal } from '../run/signals.ts'
 import { jsonText } from '../text.ts'
 import { SALE } from './messages.ts'
@@ -41,9 +42,12 @@ export const demo: Command = {
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-demo-'))
     const cancel = new AbortController()
     const onSignal = (signal: NodeJS.Signals): void => cancel.abort(signal)
+    const onClosed = (): void => cancel.abort('SIGPIPE')
     process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
+    outputClosed.addEventListener('abort', onClosed)
     const timer = setTimeout(() => cancel.abort('late'), LONGEST_MS)
     try {
+      await tryLocks(folder)
       const [hasty, guarded] = await bothSales(folder, screen, cancel.signal)
       report(screen, hasty, guarded)
       if (values.json) print(jsonText(dataOf(hasty, guarded)))
@@ -56,9 +60,15 @@ export const demo: Command = {
     } finally {
       clearTimeout(timer)
       process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+      outputClosed.removeEventListener('abort', onClosed)
       rmSync(folder, { recursive: true, force: true })
     }
   },
+}
+
+/** Without SQLite the second sale cannot be held: better said before the first one than after it. */
+async function tryLocks(folder: string): Promise<void> {
+  await (await connect(pathToFileURL(join(folder, 'trial.db')).href)).close()
 }
 
 async function bothSales(folder: string, screen: Screen, cancelled: AbortSignal): Promise<[Result, Result]> {

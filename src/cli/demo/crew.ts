@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { ChildError } from '../exit.ts'
 import { type FromWorker, type Order, SALE, type ToWorker } from './messages.ts'
 
 export type Inside = Extract<FromWorker, { kind: 'inside' }>
@@ -88,7 +89,7 @@ export class Crew {
       // `close` comes after the last message, `exit` may come before it.
       child.once('close', (code) => {
         if (code === 0 || this.killed.has(child)) resolve()
-        else reject(new Error(`worker ${worker} failed: ${problem ?? `exit code ${code}`}`))
+        else reject(new ChildError(`worker ${worker} failed: ${problem ?? `exit code ${code}`}`, code))
       })
     })
   }

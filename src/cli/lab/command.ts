@@ -1,10 +1,10 @@
+import { nearest } from '../../core/nearest.ts'
 import { UnsupportedError } from '../../index.ts'
 import { readArguments } from '../arguments.ts'
 import { type Command, JSON_OPTION } from '../command.ts'
 import { Screen } from '../demo/screen.ts'
 import { EXIT, UsageError } from '../exit.ts'
-import { nearest } from '../nearest.ts'
-import { print, say } from '../output.ts'
+import { outputClosed, print, say } from '../output.ts'
 import { codeOfSignal } from '../run/signals.ts'
 import { jsonText } from '../text.ts'
 import { prepareFolder, type Told, writePage } from './drawing/page.ts'
@@ -62,7 +62,9 @@ export const lab: Command = {
       throw new UnsupportedError('the lab pauses processes with SIGSTOP, which Windows lacks')
     const cancel = new AbortController()
     const onSignal = (signal: NodeJS.Signals): void => cancel.abort(signal)
+    const onClosed = (): void => cancel.abort('SIGPIPE')
     process.on('SIGINT', onSignal).on('SIGTERM', onSignal)
+    outputClosed.addEventListener('abort', onClosed)
     const timer = setTimeout(() => cancel.abort('late'), LONGEST_MS)
     try {
       return await perform(chosen, values, cancel.signal)
@@ -74,6 +76,7 @@ export const lab: Command = {
     } finally {
       clearTimeout(timer)
       process.off('SIGINT', onSignal).off('SIGTERM', onSignal)
+      outputClosed.removeEventListener('abort', onClosed)
     }
   },
 }

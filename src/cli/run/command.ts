@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import type { AcquireOptions, Lease, Locks } from '../../index.ts'
 import { type Command, STORE_OPTION } from '../command.ts'
 import { EXIT } from '../exit.ts'
-import { messageOf, say } from '../output.ts'
+import { messageOf, muteWarnings, say } from '../output.ts'
 import { openLocks, withLocks } from '../store.ts'
 import { type Plan, planOf } from './plan.ts'
 import { codeOfSignal, Interrupted, Signals, unlessCancelled } from './signals.ts'
@@ -12,13 +12,20 @@ import { announceWaiting } from './waiting.ts'
 
 export const run: Command = {
   help: {
-    usage: 'holdfast run KEY [--ttl 10s] [--wait 10s | --no-wait] [--shared | --limit N] -- command args…',
+    usage:
+      'holdfast run KEY [--ttl 10s] [--wait 10s | --no-wait] [--shared | --limit N] [--grace 10s] -- command args…',
     about: [
-      'Waits for the lock, runs the command while it is held, and releases it when the command ends. The command is',
-      'started without a shell and finds its key in HOLDFAST_KEY and its fencing token in HOLDFAST_TOKEN. Signals are',
-      'passed on to it; a signal during the wait means that it is never started. If the lease is lost, the command and',
-      'all it has started get SIGTERM, then SIGKILL. Only when holdfast itself is killed by SIGKILL does the command go on',
-      'without a lock: let what it writes to check HOLDFAST_TOKEN. HOLDFAST_STORE is not passed on.',
+      'Waits for the lock, runs the command while it is held, and releases it when the command and all that it has started',
+      'have ended. The command is started without a shell, in a process group of its own, and finds its key in HOLDFAST_KEY',
+      'and its fencing token in HOLDFAST_TOKEN. HOLDFAST_STORE is not passed on.',
+      '',
+      'Signals are passed on to the group; a signal during the wait means that the command is never started. If the group',
+      'has not ended within --grace after SIGTERM, SIGINT or SIGHUP, it gets SIGKILL. A process that the command leaves',
+      'behind keeps the lock until it ends; started by setsid, it is no longer of the group and keeps nothing. If the lease',
+      'is lost, the group gets SIGTERM, then SIGKILL.',
+      '',
+      'All this takes a holdfast that runs. If it is killed by SIGKILL or stopped by SIGSTOP, the command goes on, and when',
+      'the ttl is over it does so without the lock: let what it writes to check HOLDFAST_TOKEN. Ctrl-Z stops both.',
     ].join('\n'),
     examples: [
       ['never two backups at once; the second waits for up to 10 s', 'holdfast run backup -- ./backup.sh'],
@@ -37,7 +44,11 @@ export const run: Command = {
       ['--no-wait', 'try once'],
       ['--shared', 'share the key with other --shared runs, never with an exclusive one'],
       ['--limit N', 'up to N at the same time; say the same N everywhere'],
-      ['-q, --quiet', 'do not say for whom we wait'],
+      [
+        '--grace 10s',
+        'how long the command may take to end after a signal, before SIGKILL; forever is allowed',
+      ],
+      ['-q, --quiet', 'say only what went wrong: not for whom we wait, and no warnings of the store'],
       STORE_OPTION,
     ],
     exits: [
@@ -50,6 +61,7 @@ export const run: Command = {
   },
   async run(args) {
     const plan = planOf(args)
+    if (plan.quiet) muteWarnings()
     // From here to the end no signal goes unheard, and none ends this process with the lock in its hands.
     const signals = new Signals()
     try {
@@ -75,7 +87,7 @@ async function underLock(locks: Locks, plan: Plan, signals: Signals): Promise<nu
   signals.cancelled.throwIfAborted()
   // We may have been paused since the grant.
   lease.assertHeld()
-  const code = await supervise(plan.command, lease, plan.ttlMs, signals)
+  const code = await supervise(plan, lease, signals)
   if (code === 'lost') return EXIT.lost
   return (await release(lease)) === 'expired' ? lostUnnoticed(lease) : code
 }

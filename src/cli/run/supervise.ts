@@ -1,40 +1,59 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Lease } from '../../index.ts'
 import { say } from '../output.ts'
+import { Grace } from './grace.ts'
 import { type Ending, Group } from './group.ts'
+import type { Plan } from './plan.ts'
 import type { Signals } from './signals.ts'
 import { graceOf, killDelayOf, Warning } from './warning.ts'
 
 const ASK_AGAIN_MS = 50
+/** Processes that end together with the first one are gone by then, and not worth a word. */
+const NOTICE_AFTER_MS = 500
 
-/** Runs the command for as long as the lease lasts, and returns its exit code. */
-export async function supervise(
-  command: readonly [string, ...string[]],
-  lease: Lease,
-  ttlMs: number,
-  signals: Signals,
-): Promise<number | 'lost'> {
+/** Runs the command for as long as the lease lasts, and returns its exit code when the last of its processes has ended. */
+export async function supervise(plan: Plan, lease: Lease, signals: Signals): Promise<number | 'lost'> {
+  const { command, ttlMs } = plan
   const group = new Group()
+  const grace = new Grace(group, plan.graceMs)
   const warning = new Warning(lease, graceOf(ttlMs))
   // Before the start: the command runs while we are still on our way back from starting it.
-  signals.forwardTo((signal) => group.send(signal))
+  signals.forwardTo(grace.pass)
   const stopPausing = pauseTogether(group, lease, ttlMs)
   // The way in which commands are asked to end; one that does not want to may go on.
   const stopAsking = lease.on('revoked', () => {
-    say(`an operator asks for ${JSON.stringify(lease.key)}; asking the command to end`)
     group.send('SIGTERM')
+    say(`an operator asks for ${JSON.stringify(lease.key)}; asking the command to end`)
   })
   try {
-    const first = await Promise.race([group.start(command, environmentFor(lease)), warning.due])
+    const ending = group.start(command, environmentFor(lease))
+    const whole = ending.then((first) => outlasted(group, first, plan))
+    const first = await Promise.race([whole, warning.due])
     if (typeof first === 'object') return codeOf(first, command[0])
-    say(`the lease on ${JSON.stringify(lease.key)} was lost: ${first}; ending the command`)
+    // Nothing is said before: stderr may be a pipe that nobody reads, and a full one stops us in the middle.
     await group.end(killDelayOf(lease.remainingMs()))
+    say(`the lease on ${JSON.stringify(lease.key)} was lost: ${first}; the command was ended`)
     return 'lost'
   } finally {
+    grace.stop()
     warning.stop()
     stopAsking()
     stopPausing()
   }
+}
+
+/** Waits for what the first process has left behind, and says so when that takes time. */
+async function outlasted(group: Group, ending: Ending, { key, quiet }: Plan): Promise<Ending> {
+  const notice = setTimeout(() => {
+    const which = group.left.length === 0 ? '' : ` (${group.left.join(', ')})`
+    say(
+      `the command has ended and left processes behind${which}; ${JSON.stringify(key)} stays locked until they end; setsid detaches a process`,
+    )
+  }, NOTICE_AFTER_MS)
+  if (quiet) clearTimeout(notice)
+  await group.empty()
+  clearTimeout(notice)
+  return ending
 }
 
 function codeOf(ending: Ending, file: string): number {

@@ -2,9 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { DATA, readArguments, readDuration } from '../arguments.ts'
 import { type Command, STORE_OPTION } from '../command.ts'
 import { EXIT, UsageError } from '../exit.ts'
-import { messageOf, paintFor, print } from '../output.ts'
+import { messageOf, outputClosed, paintFor, print } from '../output.ts'
 import { openLocks, withLocks } from '../store.ts'
 import { jsonText, neutralise } from '../text.ts'
+import { viewData } from '../view-data.ts'
 import { picture } from './screen.ts'
 import { Looker } from './snapshot.ts'
 import { Terminal } from './terminal.ts'
@@ -47,14 +48,14 @@ export const top: Command = {
 }
 
 async function onPipe(looker: Looker, everyMs: number | null, json: boolean): Promise<void> {
-  for (;;) {
+  while (!outputClosed.aborted) {
     const snapshot = await looker.look()
-    if (json) print(jsonText(snapshot).replace(/\n\s*/g, ' '))
+    if (json) print(jsonText({ ...snapshot, keys: snapshot.keys.map(viewData) }).replace(/\n\s*/g, ' '))
     else
-      for (const line of picture(snapshot, PIPE_COLUMNS, Number.POSITIVE_INFINITY, (_, text) => text))
+      for (const line of picture(snapshot, PIPE_COLUMNS, Number.POSITIVE_INFINITY, paintFor(process.stdout)))
         print(line)
     if (everyMs === null) return
-    await sleep(everyMs)
+    await sleep(everyMs, undefined, { signal: outputClosed }).catch(() => {})
   }
 }
 
@@ -66,7 +67,7 @@ async function onTerminal(looker: Looker, everyMs: number): Promise<void> {
   try {
     while (!terminal.signal.aborted) {
       const lines = await looker.look().then(
-        (snapshot) => picture(snapshot, stdout.columns ?? PIPE_COLUMNS, stdout.rows ?? 24, paint),
+        (snapshot) => picture(snapshot, stdout.columns || PIPE_COLUMNS, stdout.rows || 24, paint),
         (error) => [neutralise(messageOf(error))],
       )
       terminal.draw([...lines, paint('dim', 'q ends')])

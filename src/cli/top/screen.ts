@@ -1,31 +1,38 @@
 import { table } from '../table.ts'
-import { age, cut, neutralise, plural } from '../text.ts'
+import { age, cut, neutralise, plural, widthOf } from '../text.ts'
 import type { Snapshot } from './snapshot.ts'
 
 const COLUMNS = [
-  { title: 'KEY', atLeast: 12 },
-  { title: 'HELD BY', atLeast: 10 },
-  { title: 'MODE' },
-  { title: 'FOR', align: 'right' },
-  { title: 'LEFT', align: 'right' },
+  { title: 'KEY', atLeast: 8 },
+  { title: 'HELD BY', atLeast: 8, drop: 5 },
+  { title: 'MODE', drop: 1 },
+  { title: 'FOR', align: 'right', drop: 6 },
+  { title: 'LEFT', align: 'right', drop: 3 },
   { title: 'LINE', align: 'right' },
-  { title: 'NEXT', atLeast: 8 },
-  { title: 'WAITED', align: 'right' },
+  { title: 'NEXT', atLeast: 8, drop: 2 },
+  { title: 'WAITED', align: 'right', drop: 4 },
 ] as const
 
 type Paint = (style: 'dim' | 'bold', text: string) => string
 
 /** The lines of one picture, as many as fit. */
 export function picture(snapshot: Snapshot, columns: number, rows: number, paint: Paint): string[] {
-  const { held, waiting, grantsPerSecond, keys, at } = snapshot
-  const rate = grantsPerSecond === null ? '' : `, at least ${grantsPerSecond.toFixed(1)} grants/s`
-  const head = `${at.slice(11, 19)}  ${plural(held, 'holder')}, ${waiting} waiting${rate}`
-  const [titles, ...lines] = table(COLUMNS, keys.map(rowOf), columns)
+  const [titles, ...lines] = table(COLUMNS, snapshot.keys.map(rowOf), columns)
   const room = Math.max(1, rows - 4)
   const more = lines.length > room ? [paint('dim', `… ${lines.length - room} more`)] : []
   const body =
-    lines.length === 0 ? [paint('dim', 'nobody holds or waits for anything')] : lines.slice(0, room)
-  return [paint('bold', cut(head, columns)), paint('dim', cut(titles!, columns)), ...body, ...more]
+    lines.length === 0
+      ? [paint('dim', cut('nobody holds or waits for anything', columns))]
+      : lines.slice(0, room).map((line) => cut(line, columns))
+  return [paint('bold', headOf(snapshot, columns)), paint('dim', cut(titles!, columns)), ...body, ...more]
+}
+
+/** The rate of grants only where there is room for it. */
+function headOf({ held, waiting, grantsPerSecond, at }: Snapshot, columns: number): string {
+  const counts = `${at.slice(11, 19)}  ${plural(held, 'holder')}, ${waiting} waiting`
+  const whole =
+    grantsPerSecond === null ? counts : `${counts}, at least ${grantsPerSecond.toFixed(1)} grants/s`
+  return widthOf(whole) <= columns ? whole : cut(counts, columns)
 }
 
 function rowOf({ key, holders, line }: Snapshot['keys'][number]): string[] {

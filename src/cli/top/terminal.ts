@@ -1,3 +1,5 @@
+import { outputClosed } from '../output.ts'
+
 /** The alternate screen, without a cursor; both are given back on every way out. */
 const ENTER = '\x1b[?1049h\x1b[?25l'
 const LEAVE = '\x1b[?25h\x1b[?1049l'
@@ -26,10 +28,12 @@ export class Terminal {
     }
     process.on('SIGINT', leave)
     process.on('SIGTERM', leave)
+    outputClosed.addEventListener('abort', leave)
     this.left = new Promise((resolve) => {
       this.stop.signal.addEventListener('abort', () => {
         process.off('SIGINT', leave)
         process.off('SIGTERM', leave)
+        outputClosed.removeEventListener('abort', leave)
         stdin.off('data', typed)
         if (stdin.isTTY) stdin.setRawMode(false)
         stdin.pause()

@@ -1,3 +1,4 @@
+import { checkOptions, type Known } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../index.ts'
@@ -16,6 +17,9 @@ export interface AlarmOptions {
 }
 
 const LONGEST_MS = 24 * 3_600_000
+const KNOWN_RULES = Object.fromEntries(RULES.map(({ name }) => [name, true])) as Known<
+  Record<RuleName, unknown>
+>
 const OF_THE_STORE = ''
 
 /** Judges the rules over a sliding window, and tells when one begins to be broken and when it no longer is. */
@@ -93,10 +97,8 @@ export class AlarmWatch {
 }
 
 function limitsOf(given: Partial<Record<RuleName, number | false>>): ReadonlyMap<Rule, number> {
-  for (const [name, limit] of Object.entries(given)) {
-    if (!RULES.some((rule) => rule.name === name))
-      throw new InvalidArgumentError('rules', `has no rule ${JSON.stringify(name)}`)
-    if (limit !== false && !(typeof limit === 'number' && limit >= 0))
+  for (const [name, limit] of Object.entries(checkOptions('rules', given, KNOWN_RULES))) {
+    if (limit !== undefined && limit !== false && !(typeof limit === 'number' && limit >= 0))
       throw new InvalidArgumentError(`rules.${name}`, 'must be a number from 0, or false')
   }
   const wanted = RULES.map((rule): [Rule, number | false] => [rule, given[rule.name] ?? rule.limit])

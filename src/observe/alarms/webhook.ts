@@ -1,3 +1,4 @@
+import { checkObject, checkOptions, checkWholeNumber, type Known } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../index.ts'
@@ -13,6 +14,7 @@ export interface WebhookOptions {
   readonly tries?: number
 }
 
+const OPTIONS: Known<WebhookOptions> = { url: true, headers: true, timeout: true, tries: true }
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 60_000
 /** A receiver that is away for long misses the oldest. */
@@ -32,14 +34,13 @@ export class Webhook {
   private sending = false
 
   constructor(options: WebhookOptions, runtime: Runtime, undelivered: (why: string, alarm: Alarm) => void) {
-    this.options = options
+    this.options = checkOptions('webhook', options, OPTIONS)
+    if (options.headers !== undefined) checkObject('webhook.headers', options.headers)
     this.runtime = runtime
     this.undelivered = undelivered
     this.shown = originOf(options.url)
     this.timeoutMs = durationMs('webhook.timeout', options.timeout ?? '5s', { minMs: 10, maxMs: 60_000 })
-    this.tries = options.tries ?? 5
-    if (!Number.isInteger(this.tries) || this.tries < 1 || this.tries > 20)
-      throw new InvalidArgumentError('webhook.tries', 'must be a whole number from 1 to 20')
+    this.tries = checkWholeNumber('webhook.tries', options.tries ?? 5, 1, 20)
   }
 
   send(alarm: Alarm): void {

@@ -3,10 +3,10 @@ import type { Settings } from '../../core/options.ts'
 import type { Admin, Records, Traits } from '../../core/store.ts'
 import type { DeadlockStep } from '../../errors.ts'
 import type { KeyView } from '../../model/index.ts'
-import { chase, survey, type World } from './look.ts'
-import { type Note, noteKey, noteOf, read, written } from './note.ts'
+import type { World } from './look.ts'
+import { NOTE_TTL_MS, type Note, noteKey, noteOf, read, written } from './note.ts'
 import { LONG_WAIT_MS, type Sight } from './scene.ts'
-import { Suspicions } from './suspicion.ts'
+import { allCycles, type Cycles, provenCycles } from './search.ts'
 import { DeadlockWatch, type Desk } from './watch.ts'
 
 /** What is needed of the locks to look for deadlocks. */
@@ -26,31 +26,23 @@ export interface Deadlocks {
   deadlocks(): Promise<readonly (readonly DeadlockStep[])[]>
 }
 
-const NOTE_TTL_MS = 5000
-/** How long, and how often, a cycle that was seen is looked at again. */
-const PATIENCE_MS = 3000
-const AGAIN_MS = 250
+/** For the doctor, who tells of more than what is proven. */
+export interface DeadlockSearch extends Deadlocks {
+  cycles(): Promise<Cycles>
+}
 
-export function deadlocksOf(source: Source): Deadlocks {
+export function deadlocksOf(source: Source): DeadlockSearch {
   const { actors, settings, traits, records } = source
+  const { runtime } = settings
   const sight: Sight = { ordered: traits.order === 'fifo', notes: records !== null }
   const post = new Post(source)
-  if (actors !== null) actors.watcher = new DeadlockWatch(actors, settings.runtime, post, sight, post)
+  if (actors !== null) actors.watcher = new DeadlockWatch(actors, runtime, post, sight, post)
   return {
     deadlocks: async () => {
-      const suspicions = new Suspicions(post, sight)
-      let look = await survey(post)
-      await suspicions.judge(look)
-      const untilMs = post.nowMs() + PATIENCE_MS
-      for (;;) {
-        if (suspicions.size === 0) return []
-        await new Promise<void>((resolve) => void settings.runtime.setTimer(resolve, AGAIN_MS, false))
-        look = await chase(post, suspicions.keysOf(look))
-        const certain = await suspicions.judge(look)
-        if (certain.length === suspicions.size || post.nowMs() >= untilMs)
-          return certain.map(({ steps }) => steps.map((step) => post.shown(step)))
-      }
+      const proven = await provenCycles(post, sight, runtime)
+      return proven.map((steps) => steps.map((step) => post.shown(step)))
     },
+    cycles: () => allCycles(post, sight, runtime),
   }
 }
 

@@ -32,6 +32,9 @@ export interface NotedHold {
   readonly waits: readonly number[]
 }
 
+/** A process publishes far more often, so that only what a dead one published goes. */
+export const NOTE_TTL_MS = 5000
+
 const FORMAT = 1
 
 export function noteOf(blockage: Blockage, about: Pick<Note, 'process' | 'label' | 'count' | 'abort'>): Note {

@@ -35,11 +35,13 @@ const ROUGHLY_MS = 50
 export class Suspicions {
   private readonly world: World
   private readonly sight: Sight
+  private readonly laterMs: number
   private readonly open = new Map<string, Suspicion>()
 
-  constructor(world: World, sight: Sight) {
+  constructor(world: World, sight: Sight, laterMs = LATER_MS) {
     this.world = world
     this.sight = sight
+    this.laterMs = laterMs
   }
 
   get size(): number {
@@ -73,6 +75,15 @@ export class Suspicions {
     return certain
   }
 
+  /** Cycles that are still there after a while, although not all of their processes have published again. */
+  unconfirmed(look: Look): Deadlock[] {
+    const scene = sceneOf(look, this.sight)
+    return [...this.open.values()]
+      .filter(({ seenMs }) => look.beganMs - seenMs >= this.laterMs)
+      .filter((suspicion) => !this.isCertain(suspicion, look, scene))
+      .map((suspicion) => this.deadlockOf(suspicion, scene))
+  }
+
   private async suspicionOf(name: string, cycle: Cycle, { waiters }: Scene): Promise<Suspicion> {
     const counts = new Map<string, number>()
     const waitedMs = new Map<string, number>()
@@ -93,7 +104,7 @@ export class Suspicions {
     for (const [process, count] of counts)
       if ((look.notes.get(process)?.count ?? 0) < count + LATER_NOTES) return false
     const laterMs = look.beganMs - seenMs
-    if (waitedMs.size > 0 && laterMs < LATER_MS) return false
+    if (waitedMs.size > 0 && laterMs < this.laterMs) return false
     for (const [id, before] of waitedMs)
       if ((waiters.get(id)?.waitedMs ?? 0) < before + laterMs - ROUGHLY_MS) return false
     return true

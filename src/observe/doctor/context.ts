@@ -1,4 +1,4 @@
-import type { KeyView } from '../../model/index.ts'
+import type { HolderView, KeyView } from '../../model/index.ts'
 import type { DoctorSettings } from './options.ts'
 
 /** What processes have published about keys like this one. */
@@ -18,7 +18,8 @@ export interface Usual {
 
 /** What was seen of a key at the first look, as much as is needed to see whether it moved. */
 export interface Glimpse {
-  readonly tokens: ReadonlySet<string>
+  /** What was left of each hold, by label and token. */
+  readonly holds: ReadonlyMap<string, number | null>
   readonly head: { readonly label: string; readonly waitedMs: number } | null
 }
 
@@ -32,6 +33,8 @@ export interface Context {
   readonly wallMs: number
   usualOf(key: string): Usual | null
   whyGone(label: string, sinceMs: number): string | null
+  /** The process that is stopped: the one behind a label, or the command that it runs; null when none is. */
+  stoppedPid(label: string): number | null
   /** Whether the store has nobody to tell what becomes of such a claim. */
   isDeaf(role: 'holder' | 'waiter', key: string, label: string): boolean
 }
@@ -44,7 +47,16 @@ export const FAR = 10
 export function glimpseOf({ holders, line }: KeyView): Glimpse {
   const [head] = line
   return {
-    tokens: new Set(holders.map(({ label, token }) => `${label} ${token}`)),
+    holds: new Map(holders.map((holder) => [nameOf(holder), holder.expiresInMs])),
     head: head === undefined ? null : { label: head.label, waitedMs: head.waitedMs },
   }
+}
+
+/** What was left of a hold at the first look; undefined when its holder did not have the key then. */
+export function leftBefore(holder: HolderView, before: Glimpse | undefined): number | null | undefined {
+  return before?.holds.get(nameOf(holder))
+}
+
+function nameOf({ label, token }: HolderView): string {
+  return `${label} ${token}`
 }

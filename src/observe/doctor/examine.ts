@@ -3,12 +3,13 @@ import type { Settings } from '../../core/options.ts'
 import type { Admin, Records, Traits } from '../../core/store.ts'
 import type { KeyView } from '../../model/index.ts'
 import { type Context, type Glimpse, glimpseOf } from './context.ts'
+import { type Cycles, countUntold, examineCycles, type Untold, unseenCycles } from './cycles.ts'
 import { bySeverity, type Finding, type Severity, worstOf } from './findings.ts'
 import { readHabits, usualBy, usuals } from './habits.ts'
 import { examineHolders } from './holders.ts'
 import { examineLine } from './lines.ts'
 import { type DoctorOptions, type DoctorSettings, doctorSettings } from './options.ts'
-import { whyGone } from './processes.ts'
+import { stoppedPid, whyGone } from './processes.ts'
 import { examineServer, futureToken } from './server.ts'
 import { examineTimes } from './times.ts'
 
@@ -18,6 +19,7 @@ export interface Ward {
   readonly records: Records | null
   readonly traits: Traits
   readonly settings: Settings
+  cycles(): Promise<Cycles>
 }
 
 /** What was found, the worst first, and what was not looked at. */
@@ -34,9 +36,21 @@ export interface Diagnosis {
 /** Findings about single keys beyond this are counted only. */
 const MOST_FINDINGS = 500
 
-/** Looks, asks the server, waits a little, looks again, and judges. */
+/** Looks, asks the server, waits a little, looks again, and judges; looks for deadlocks at the same time. */
 export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagnosis> {
   const settings = doctorSettings(options)
+  const [cycles, rest] = await Promise.all([ward.cycles(), examineAll(ward, settings)])
+  const deadlocks = examineCycles(cycles, ward.settings.prefix + settings.prefix)
+  // That the queue of such a key does not move follows from it.
+  const explained = new Set(cycles.proven.flat().map(({ waitsFor }) => waitsFor))
+  const others = rest.findings.filter(
+    ({ code, key }) => code !== 'LINE_STUCK' || key === null || !explained.has(key),
+  )
+  const findings = bySeverity([...deadlocks, ...others])
+  return { ...rest, findings, severity: worstOf(findings) }
+}
+
+async function examineAll(ward: Ward, settings: DoctorSettings): Promise<Omit<Diagnosis, 'severity'>> {
   const { admin } = ward
   const { runtime, prefix, maxTtlMs } = ward.settings
   const beganMs = runtime.nowMs()
@@ -56,6 +70,7 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
     wallMs: runtime.wallMs(),
     usualOf: usualBy(known),
     whyGone,
+    stoppedPid,
     isDeaf: (role, key, label) => deaf.has(`${role} ${key} ${label}`),
   }
   const findings = [
@@ -63,20 +78,21 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
     ...examineTimes(known, prefix + settings.prefix),
   ]
   let keys = 0
+  const untold: Untold = { holders: 0, waiters: 0 }
   for await (const view of admin.list(prefix + settings.prefix)) {
     keys++
+    countUntold(untold, view, ward.traits)
     if (findings.length >= MOST_FINDINGS) continue
     // A list may take its time, so each key has been watched for a time of its own.
     const before = glimpses.get(view.key)
     const elapsedMs = runtime.nowMs() - (before?.seenAtMs ?? beganMs)
     findings.push(...examineKey(view, before, { ...context, elapsedMs }))
   }
-  const sorted = bySeverity(findings)
   const unseen = facts.filter((fact): fact is UnseenFact => fact.kind === 'unseen')
+  unseen.push(...unseenCycles(untold, ward.traits))
   if (known.length === 0) unseen.push(NO_HABITS)
   return {
-    findings: sorted,
-    severity: worstOf(sorted),
+    findings,
     keys,
     watchedMs: Math.round(runtime.nowMs() - beganMs),
     unseen: unseen.map(({ what, why }) => ({ what, why })),
@@ -91,11 +107,11 @@ const NO_HABITS: UnseenFact = {
 
 /** Everything about one key; pure. */
 export function examineKey(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
-  return [
-    ...examineHolders(view, before, context),
-    ...examineLine(view, before, context),
-    ...futureToken(view, context.wallMs),
-  ]
+  const holders = examineHolders(view, before, context)
+  // That a queue waits for a holder that does not work says the same again.
+  const idle = holders.some(({ code }) => code === 'HOLDER_GONE' || code === 'HOLDER_STOPPED')
+  const line = examineLine(view, before, context).filter(({ code }) => !(idle && code === 'LINE_STUCK'))
+  return [...holders, ...line, ...futureToken(view, context.wallMs)]
 }
 
 async function factsOf({ admin, traits }: Ward, settings: DoctorSettings): Promise<Fact[]> {

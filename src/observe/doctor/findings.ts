@@ -17,6 +17,11 @@ export const SICKNESSES = {
     meaning:
       'The holder has the key far longer than is usual for such keys: it hangs, or its work has grown.',
   },
+  DEADLOCK: {
+    severity: 'critical',
+    meaning:
+      'Each of them waits for a key that the next one holds: without help they wait until they time out.',
+  },
   LINE_STUCK: {
     severity: 'critical',
     meaning: 'Somebody waits, and nothing moves: every waiter behind will run into its time limit.',
@@ -30,6 +35,11 @@ export const SICKNESSES = {
     severity: 'critical',
     meaning:
       'The process that held the key has ended without a release: the key stays closed until its ttl is over.',
+  },
+  HOLDER_STOPPED: {
+    severity: 'critical',
+    meaning:
+      'The process behind the key is stopped (SIGSTOP, Ctrl-Z, a debugger): it does no work and does not let go.',
   },
   ORPHAN: {
     severity: 'warning',

@@ -1,5 +1,5 @@
 import type { HolderView, KeyView } from '../../model/index.ts'
-import { type Context, ENOUGH_HOLDS, FAR, type Glimpse } from './context.ts'
+import { type Context, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
 import { type Finding, finding } from './findings.ts'
 import { argument, span, word } from './words.ts'
 
@@ -10,10 +10,10 @@ const LEAST_MS = 1000
 export function examineHolders(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
   return view.holders
     .flatMap((holder) => {
-      const gone = holderGone(view, holder, before, context)
-      // One that is gone has no habits any more.
-      return gone !== null
-        ? [gone]
+      const idle = holderGone(view, holder, before, context) ?? holderStopped(view, holder, context)
+      // One that does not work has no habits.
+      return idle !== null
+        ? [idle]
         : [heldTooLong(view, holder, before, context), ttlTooLong(view, holder, context)]
     })
     .filter((each) => each !== null)
@@ -39,6 +39,19 @@ function holderGone(
     `${holder.label} has held it for ${held(holder)}, but ${why}; closed ${left}, ${waiting}`,
     evict(key, holder),
     line.length > 0 || holder.expiresInMs === null ? 'critical' : 'warning',
+  )
+}
+
+function holderStopped({ key, line }: KeyView, holder: HolderView, context: Context): Finding | null {
+  const pid = context.stoppedPid(holder.label)
+  if (pid === null) return null
+  const waiting = line.length === 0 ? 'nobody waits' : `${line.length} waiting`
+  return finding(
+    'HOLDER_STOPPED',
+    key,
+    `${holder.label} has held it for ${held(holder)}, and process ${pid} is stopped; ${waiting}`,
+    `kill -CONT ${pid}   # or, if it is not to go on: ${evict(key, holder)}`,
+    line.length > 0 ? 'critical' : 'warning',
   )
 }
 
@@ -90,8 +103,8 @@ function ttlTooLong({ key }: KeyView, holder: HolderView, context: Context): Fin
 }
 
 /** Whether it had the key at the first look, too. */
-function stays({ label, token }: HolderView, before: Glimpse | undefined): boolean {
-  return before?.tokens.has(`${label} ${token}`) === true
+function stays(holder: HolderView, before: Glimpse | undefined): boolean {
+  return leftBefore(holder, before) !== undefined
 }
 
 function held({ heldMs }: HolderView): string {

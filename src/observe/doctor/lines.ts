@@ -1,14 +1,19 @@
-import type { KeyView, WaiterView } from '../../model/index.ts'
-import { type Context, ENOUGH_HOLDS, FAR, type Glimpse } from './context.ts'
-import { type Finding, finding } from './findings.ts'
+import type { HolderView, KeyView, WaiterView } from '../../model/index.ts'
+import { type Context, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
+import { type Finding, finding, type Severity } from './findings.ts'
 import { span, word } from './words.ts'
 
-const STUCK_MS = 60_000
+/** How long the head of a queue has waited before it is told of, where nobody says what is usual. */
+const NOTE_MS = 5000
+const WARNING_MS = 20_000
+const CRITICAL_MS = 60_000
 const LEAST_MS = 1000
 /** Clocks and answers are not exact: two looks at one waiter may differ by this. */
 const SLACK_MS = 500
 /** A place is renewed when a third of its ttl is over; below this part of it two renewals are missing. */
 const OVERDUE = 1 / 3
+/** The candidates of an election wait as long as the leader leads, and mean to. */
+const ELECTION = /(?:^|\W)election:/
 
 /** What is wrong with those who wait for a key. */
 export function examineLine(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
@@ -19,22 +24,46 @@ export function examineLine(view: KeyView, before: Glimpse | undefined, context:
 function lineStuck(view: KeyView, before: Glimpse | undefined, context: Context): Finding | null {
   const { key, holders, line, closedForMs } = view
   const [head] = line
-  if (head === undefined || closedForMs > 0 || !isSame(head, before, context.elapsedMs)) return null
-  const limitMs = limitOf(key, context)
-  const moved = holders.some(({ label, token }) => before?.tokens.has(`${label} ${token}`) === false)
-  if (moved || head.waitedMs <= limitMs) return null
+  if (head === undefined || before === undefined || before.head === null || closedForMs > 0) return null
+  if (ELECTION.test(key) || holders.some((holder) => leftBefore(holder, before) === undefined)) return null
+  const waitedMs = isSame(head, before, context.elapsedMs) ? head.waitedMs : 0
+  const severity = severityOf(waitedMs, quietMs(holders), limitOf(key, context))
+  if (severity === null) return null
   const [holder] = holders
-  const blocked =
-    holder === undefined
-      ? 'nobody holds the key'
-      : `${holder.label} holds it${holder.heldMs === null ? '' : ` for ${span(holder.heldMs)}`}`
+  const blocked = holder === undefined ? 'nobody holds the key' : heldBy(holder, before, context.elapsedMs)
   const token = holder === undefined || holder.token === null ? '' : ` --token ${holder.token}`
   return finding(
     'LINE_STUCK',
     key,
     `${head.label}, first of ${line.length}, has waited for ${span(head.waitedMs)} and ${blocked}; nothing moved within ${span(context.elapsedMs)}`,
     holder === undefined ? 'holdfast reap --yes' : `holdfast evict ${word(key)}${token} --ask --wait 30s`,
+    severity,
   )
+}
+
+/** Waiters that time out leave the queue with a young head, so that the age of the hold counts, too. */
+function severityOf(waitedMs: number, heldMs: number, limitMs: number | null): Severity | null {
+  if (limitMs !== null) return waitedMs > limitMs ? 'critical' : null
+  if (waitedMs > CRITICAL_MS) return 'critical'
+  if (waitedMs > WARNING_MS || heldMs > CRITICAL_MS) return 'warning'
+  return waitedMs > NOTE_MS || heldMs > NOTE_MS ? 'note' : null
+}
+
+/** How long nobody has been granted the key; 0 where that is not known. */
+function quietMs(holders: readonly HolderView[]): number {
+  const ages = holders.map(({ heldMs }) => heldMs ?? 0)
+  return ages.length === 0 ? 0 : Math.min(...ages)
+}
+
+/** A renewal between the two looks shows that the process lives; none within a short watch shows nothing. */
+function heldBy(holder: HolderView, before: Glimpse, elapsedMs: number): string {
+  const { label, heldMs, expiresInMs } = holder
+  const has = `${label} holds it${heldMs === null ? '' : ` for ${span(heldMs)}`}`
+  const thenMs = leftBefore(holder, before)
+  if (expiresInMs === null || thenMs == null) return has
+  return expiresInMs > thenMs - elapsedMs + SLACK_MS
+    ? `${has} and renews it, so its process lives`
+    : `${has}, which ends in ${span(expiresInMs)} unless it is renewed`
 }
 
 function deadWaiter(key: string, waiter: WaiterView, context: Context): Finding | null {
@@ -54,15 +83,16 @@ function deadWaiter(key: string, waiter: WaiterView, context: Context): Finding 
   )
 }
 
-function isSame(head: WaiterView, before: Glimpse | undefined, elapsedMs: number): boolean {
-  const then = before?.head ?? null
+function isSame(head: WaiterView, before: Glimpse, elapsedMs: number): boolean {
+  const then = before.head
   if (then === null || then.label !== head.label) return false
   return Math.abs(head.waitedMs - then.waitedMs - elapsedMs) <= SLACK_MS + elapsedMs / 10
 }
 
-function limitOf(key: string, { settings, usualOf }: Context): number {
+/** Null where nobody says, and no process publishes, how long such keys are held. */
+function limitOf(key: string, { settings, usualOf }: Context): number | null {
   if (settings.stuckMs !== null) return settings.stuckMs
   if (settings.usualMs !== null) return FAR * settings.usualMs
   const usual = usualOf(key)
-  return usual === null || usual.holds < ENOUGH_HOLDS ? STUCK_MS : Math.max(FAR * usual.closedP99Ms, LEAST_MS)
+  return usual === null || usual.holds < ENOUGH_HOLDS ? null : Math.max(FAR * usual.closedP99Ms, LEAST_MS)
 }

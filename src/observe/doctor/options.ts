@@ -1,3 +1,4 @@
+import { checkOptions, checkText, type Known } from '../../core/check.ts'
 import { type Duration, durationMs, show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 
@@ -10,7 +11,10 @@ export interface DoctorOptions {
   maxTtl?: Duration
   /** How long such keys are usually held, where nobody publishes it (`LocksOptions.habits`). */
   usual?: Duration
-  /** A line whose head has waited that long, and does not move, is a finding: ten times the usual, else a minute. */
+  /**
+   * A queue whose head has waited that long, and does not move, is critical: ten times the usual by default. Where that is not known,
+   * it is a note after 5 s, a warning after 20 s (or a hold of a minute), and critical after a minute.
+   */
   stuck?: Duration
   /** How long the doctor watches before it looks again: 1 s by default. */
   watch?: Duration
@@ -28,6 +32,15 @@ export interface DoctorSettings {
   readonly deadForMs: number
 }
 
+const OPTIONS: Known<DoctorOptions> = {
+  prefix: true,
+  foreign: true,
+  maxTtl: true,
+  usual: true,
+  stuck: true,
+  watch: true,
+  deadFor: true,
+}
 const LONGEST_MS = 365 * 86_400_000
 const LONGEST_WATCH_MS = 600_000
 const WATCH_MS = 1000
@@ -35,11 +48,9 @@ export const DEAD_FOR_MS = 3_600_000
 const MOST_PATTERNS = 20
 
 export function doctorSettings(options: DoctorOptions): DoctorSettings {
-  const { prefix = '', foreign = [] } = options
-  if (typeof prefix !== 'string')
-    throw new InvalidArgumentError('prefix', `must be a text, not ${show(prefix)}`)
+  const { prefix = '', foreign = [] } = checkOptions('options', options, OPTIONS)
   return {
-    prefix,
+    prefix: checkText('prefix', prefix),
     foreign: patternsOf(foreign),
     maxTtlMs: optional('maxTtl', options.maxTtl, 1),
     usualMs: optional('usual', options.usual, 1),

@@ -11,16 +11,43 @@ const SLACK_MS = 2000
  * live, also because it is on another host or has a label of its own.
  */
 export function whyGone(label: string, sinceMs: number): string | null {
-  const [, host, digits] = /^(.+):(\d{1,9})$/.exec(label) ?? []
-  if (host !== hostname() || digits === undefined) return null
-  const pid = Number(digits)
-  if (pid === process.pid) return null
+  const pid = pidOf(label)
+  if (pid === null || pid === process.pid) return null
   if (!exists(pid)) return `there is no process ${pid} on this host`
   const started = startOf(pid)
   if (started === null) return null
   if (started.state === 'Z') return `process ${pid} has ended and is not yet collected`
   if (started.atMs > sinceMs + SLACK_MS) return `process ${pid} is another one, which began later`
   return null
+}
+
+/** The process of a label of this host, or the only one that it has started, if that one is stopped. */
+export function stoppedPid(label: string): number | null {
+  const pid = pidOf(label)
+  if (pid === null) return null
+  if (isStopped(pid)) return pid
+  const [child, ...others] = childrenOf(pid)
+  return child !== undefined && others.length === 0 && isStopped(child) ? child : null
+}
+
+function pidOf(label: string): number | null {
+  const [, host, digits] = /^(.+):(\d{1,9})$/.exec(label) ?? []
+  return host === hostname() && digits !== undefined ? Number(digits) : null
+}
+
+/** By a signal, or by a debugger. */
+function isStopped(pid: number): boolean {
+  return /^t$/i.test(startOf(pid)?.state ?? '')
+}
+
+/** None where there is no /proc. */
+function childrenOf(pid: number): number[] {
+  try {
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    return children.split(' ').filter(Boolean).map(Number)
+  } catch {
+    return []
+  }
 }
 
 function exists(pid: number): boolean {

@@ -1,3 +1,4 @@
+import { checkFlag, checkOptions, type Known } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Remains } from '../../core/facts.ts'
 import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
@@ -26,6 +27,7 @@ export interface ReapedThing {
   readonly outcome: 'found' | 'removed' | 'kept'
 }
 
+const OPTIONS: Known<ReapOptions> = { foreign: true, older: true, deadFor: true, remove: true }
 const LONGEST_MS = 365 * 86_400_000
 const AT_ONCE = 20
 /** So many are looked for in one go; call again for more. */
@@ -34,9 +36,11 @@ const MOST = 10_000
 /** Finds what is certainly dead and, if asked, removes it in small steps, each of which compares before it removes. */
 export async function* reap(ward: Ward, options: ReapOptions): AsyncIterable<ReapedThing> {
   const { admin, traits } = ward
+  checkOptions('options', options, OPTIONS)
   const foreign = patternsOf(options.foreign ?? [])
   const olderMs = olderOf(foreign, options.older)
   const deadForMs = durationMs('deadFor', options.deadFor ?? DEAD_FOR_MS, { minMs: 0, maxMs: LONGEST_MS })
+  const remove = checkFlag('remove', options.remove, false)
   if (admin.inspect === undefined || admin.reap === undefined)
     throw new UnsupportedError(`the ${traits.name} store keeps nothing that has to be reaped`)
   const dead: Remains[] = []
@@ -48,7 +52,7 @@ export async function* reap(ward: Ward, options: ReapOptions): AsyncIterable<Rea
   for (let first = 0; first < dead.length; first += AT_ONCE) {
     const some = dead.slice(first, first + AT_ONCE)
     const known = some.filter((each) => isKnown(each, olderMs))
-    const done = options.remove === true ? await admin.reap(known, olderMs) : null
+    const done = remove ? await admin.reap(known, olderMs) : null
     for (const each of some) {
       const at = known.indexOf(each)
       const outcome = at === -1 ? 'kept' : done === null ? 'found' : done[at] === true ? 'removed' : 'kept'

@@ -20,7 +20,7 @@ export function examineServer(facts: readonly Fact[], foreign: readonly string[]
           null,
           fact.message,
           fact.fix ?? 'as the evidence says',
-          /EVICTION/.test(fact.code) ? 'critical' : 'warning',
+          /EVICTION|MEMORY/.test(fact.code) ? 'critical' : 'warning',
         ),
       )
     else if (fact.kind === 'clock') found.push(...clockOff(fact))
@@ -61,7 +61,8 @@ export function futureToken({ key, token }: KeyView, wallMs: number): Finding[] 
 
 function foreignOf({ name, what, idleMs }: Remains, patterns: readonly string[]): Finding {
   const idle = idleMs === null ? 'since when is not known' : `not used for ${span(idleMs)}`
-  const pattern = patterns.find((each) => matches(each, name)) ?? name
+  // By its own name where its age is not known: the pattern would take living locks with it, whatever their age.
+  const pattern = idleMs === null ? name : (patterns.find((each) => matches(each, name)) ?? name)
   return finding(
     'FOREIGN_NO_TTL',
     null,

@@ -1,4 +1,5 @@
-import { UnsupportedError } from '../../index.ts'
+import { checkOptions, hasMethods, type Known } from '../../core/check.ts'
+import { InvalidArgumentError, UnsupportedError } from '../../index.ts'
 import type { Collector } from '../collector.ts'
 import { MEASURES, type NumberMeasure } from '../measures.ts'
 import type { Observer } from '../observe.ts'
@@ -12,6 +13,7 @@ export interface OpenTelemetryOptions {
   readonly tracer?: Tracer | null
 }
 
+const OPTIONS: Known<OpenTelemetryOptions> = { meter: true, tracer: true }
 const SCOPE = 'holdfast'
 
 /**
@@ -22,6 +24,13 @@ export async function opentelemetry(
   observer: Pick<Observer, 'collector' | 'locks'>,
   options: OpenTelemetryOptions = {},
 ): Promise<() => void> {
+  checkOptions('options', options, OPTIONS)
+  if (!hasMethods(observer?.collector, ['tap']) || !Array.isArray(observer.locks))
+    throw new InvalidArgumentError('observer', 'must be what observe() gives')
+  if (options.meter !== undefined && !hasMethods(options.meter, ['createHistogram']))
+    throw new InvalidArgumentError('meter', 'must be a Meter of OpenTelemetry')
+  if (options.tracer !== undefined && options.tracer !== null && !hasMethods(options.tracer, ['startSpan']))
+    throw new InvalidArgumentError('tracer', 'must be a Tracer of OpenTelemetry, or null for no spans')
   const api = await load()
   const { meter = api.metrics.getMeter(SCOPE), tracer = api.trace.getTracer(SCOPE) } = options
   const stops = [readNumbers(observer.collector, meter), tapHistograms(observer.collector, meter)]

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -74,8 +74,9 @@ export class Bench {
 
   /** Starts `holdfast …args` on this test's store. */
   start(args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
+    const { FORCE_COLOR: _, ...inherited } = process.env
     const running = new Running(process.execPath, [this.main, ...args], {
-      ...process.env,
+      ...inherited,
       NO_COLOR: '1',
       HOLDFAST_STORE: this.store,
       ...env,
@@ -84,11 +85,17 @@ export class Bench {
     return running
   }
 
+  /** The same with a piece of code that each of its processes runs first. */
+  startWith(preload: string, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
+    writeFileSync(this.file('preload.cjs'), preload)
+    return this.start(args, { NODE_OPTIONS: `--require=${this.file('preload.cjs')}`, ...env })
+  }
+
   /** The same on a terminal of that many columns, by util-linux's script. */
   startOnTerminal(columns: number, args: readonly string[], env: NodeJS.ProcessEnv = {}): Running {
     const words = [process.execPath, this.main, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
     const line = `stty cols ${columns}; exec ${words.join(' ')}`
-    const { NO_COLOR: _, ...inherited } = process.env
+    const { NO_COLOR: _, FORCE_COLOR: __, ...inherited } = process.env
     const variables = { ...inherited, TERM: 'xterm', HOLDFAST_STORE: this.store, ...env }
     const running = new Running(SCRIPT, ['-qec', line, '/dev/null'], variables)
     this.running.add(running)
@@ -126,6 +133,11 @@ export class Running {
 
   signal(signal: NodeJS.Signals): void {
     this.child.kill(signal)
+  }
+
+  /** Closes our end of the pipe, as `head` does when it has seen enough. */
+  stopReading(stream: 'stdout' | 'stderr'): void {
+    this.child[stream]?.destroy()
   }
 
   type(text: string): void {
@@ -198,4 +210,16 @@ export function isAlive(pid: number): boolean {
 export function stateOf(pid: number): string {
   const file = `/proc/${pid}/stat`
   return existsSync(file) ? (/^\d+ \(.*\) (.)/.exec(readFileSync(file, 'utf8'))?.[1] ?? '') : ''
+}
+
+/** A preload that makes this Node one without SQLite of its own, in a project where those packages are not installed. */
+export function withoutSqlite(...absent: readonly string[]): string {
+  const names = JSON.stringify(['@photostructure/sqlite', ...absent])
+  const hook = `export const resolve = (name, context, next) => next(${names}.includes(name) ? 'not-' + name : name, context)`
+  return `
+    process.getBuiltinModule = undefined
+    const { Module, register } = require('node:module')
+    const resolve = Module._resolveFilename
+    Module._resolveFilename = (name, ...rest) => resolve(${names}.includes(name) ? 'not-' + name : name, ...rest)
+    register('data:text/javascript,' + ${JSON.stringify(encodeURIComponent(hook))})`
 }

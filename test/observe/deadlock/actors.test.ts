@@ -1,5 +1,7 @@
 import { AsyncResource } from 'node:async_hooks'
-import { ConflictError } from 'holdfast'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { ConflictError, createLocks, type Lease } from 'holdfast'
 import { memory } from 'holdfast/memory'
 import { expect, test } from 'vitest'
 import { MemoryWorld } from '../../../src/stores/memory/world.ts'
@@ -104,7 +106,11 @@ test('keys are shown without the prefix inside, with it to an operator outside',
 
 test('without records, others are known by the names in the line, and only what is local is ended', async () => {
   const town = new Town()
-  const world = new MemoryWorld(town.runtime, { offerMs: 1000, keepSeqMs: 0 })
+  const world = new MemoryWorld(town.runtime, {
+    offerMs: 1000,
+    keepSeqMs: 0,
+    mostOffers: Number.POSITIVE_INFINITY,
+  })
   const open = (label: string) =>
     town.locks(label, 'abort', { store: { ...memory({ world }), records: null } })
   const [p, q] = [open('p'), open('q')]
@@ -151,4 +157,25 @@ test('what a process tells is gone with the wait, and with the process', async (
   await town.runtime.until(p.close())
   expect(last.settled).toBe(true)
   expect(await q.records?.read(`deadlock:${process}`)).toBeNull()
+})
+
+test('lock coupling, the next one before the last one goes, keeps nothing of the steps behind it', async () => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  await using locks = createLocks({ onDeadlock: 'report' })
+  const heapAfter = async (steps: number): Promise<number> => {
+    let last: Lease | null = null
+    for (let step = 0; step < steps; step++) {
+      const next: Lease = await locks.acquire(`k${step % 10}`)
+      await last?.release()
+      last = next
+    }
+    await last?.release()
+    collectGarbage()
+    return process.memoryUsage().heapUsed
+  }
+  await heapAfter(5000)
+  const before = await heapAfter(5000)
+  const after = await heapAfter(30_000)
+  expect((after - before) / 30_000).toBeLessThan(50)
 })

@@ -56,7 +56,10 @@ test('a healthy busy system is never suspected: ordered all(), nested locks in o
   )
   for (let minute = 0; minute < MINUTES; minute++) {
     await town.pass(60_000)
-    expect(await runtime.until((parties[0] as Locks).deadlocks())).toEqual([])
+    const looker = parties[0] as Locks
+    expect(await runtime.until(looker.deadlocks())).toEqual([])
+    const { findings } = await runtime.until(looker.doctor({ watch: 0 }))
+    expect(findings.filter(({ code }) => code === 'DEADLOCK')).toEqual([])
   }
   goOn = false
   const all = outcomeOf(Promise.all(workers))

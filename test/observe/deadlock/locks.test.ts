@@ -220,3 +220,23 @@ test('the option is checked', () => {
   const town = new Town()
   expect(() => town.locks('p', 'stop' as 'abort')).toThrow(InvalidArgumentError)
 })
+
+test('a cycle that a slow process does not confirm in time is likely to the doctor, and told of', async () => {
+  const town = new Town()
+  // Every answer takes so long that two publications take longer than anybody looks.
+  town.lookMs = 700
+  const [p, q] = [town.locks('p', 'report'), town.locks('q', 'report')]
+  town.lookMs = 0
+  const looker = town.locks('operator')
+  const gate = new Gate()
+  nested(p, 'a', 'b', gate)
+  nested(q, 'b', 'a', gate)
+  await town.pass(10)
+  gate.open()
+  await town.pass(6000)
+  const { findings } = await town.runtime.until(looker.doctor({ watch: 0 }))
+  const told = findings.flatMap(({ code, severity, evidence }) =>
+    code === 'DEADLOCK' ? [`${severity} ${evidence}`] : [],
+  )
+  expect(told).toEqual([expect.stringMatching(/^warning perhaps: .*not proven/)])
+})

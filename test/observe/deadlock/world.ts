@@ -3,7 +3,7 @@ import { EMPTY, type KeyState, type Mode, step } from '../../../src/model/index.
 import type { Graph, GraphLock, GraphWait } from '../../../src/observe/deadlock/graph.ts'
 import { claimOf } from '../../model/arbitraries.ts'
 
-const RULES = { offerMs: 1000, keepSeqMs: 0 }
+const RULES = { offerMs: 1000, keepSeqMs: 0, mostOffers: Number.POSITIVE_INFINITY }
 const CLOCK = { nowMs: 0, stampUs: 0 }
 
 /** Who wants which key, one after the other, each while holding what it had before. */

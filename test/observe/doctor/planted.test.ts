@@ -56,7 +56,7 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
   it(
     'finds nothing on a system that is busy and well, and knows its habits afterwards',
     async () => {
-      const busy = [locks({ habits: true }), locks({ habits: true })]
+      const busy = [locks({ habits: true, label: 'web:1' }), locks({ habits: true, label: 'web:2' })]
       const end = new AbortController()
       const workers = busy.flatMap((each) =>
         Array.from({ length: 6 }, async (_, at) => {
@@ -192,10 +192,8 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
     'the reaper shows what is dead, removes it when told to, and leaves what lives',
     async () => {
       const operator = locks()
-      const options = {
-        deadFor: '100ms',
-        ...(ward.foreign === null ? {} : { foreign: [ward.foreign], older: 0 }),
-      }
+      const looked = { deadFor: '100ms', ...(ward.foreign === null ? {} : { foreign: [ward.foreign] }) }
+      const options = { ...looked, ...(ward.foreign === null ? {} : { older: 0 }) }
       const before = await keysIn(operator)
       const shown = await all(operator.reap(options))
       expect(shown.length).toBeGreaterThan(0)
@@ -206,7 +204,7 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
       expect(await all(operator.reap(options))).toEqual([])
       const after = await keysIn(operator)
       expect(after).toEqual(before.filter((key) => key !== 'stray'))
-      const { findings } = await operator.doctor({ ...options, watch: 0 })
+      const { findings } = await operator.doctor({ ...looked, watch: 0 })
       const left = findings.map(({ code }) => code)
       for (const code of ['ORPHAN', 'ORPHAN_BLOCKS', 'FOREIGN_NO_TTL']) expect(left).not.toContain(code)
     },

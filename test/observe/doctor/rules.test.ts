@@ -1,12 +1,14 @@
+import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { HolderView, KeyView, WaiterView } from '../../../src/index.ts'
 import { type Context, type Glimpse, glimpseOf } from '../../../src/observe/doctor/context.ts'
 import { examineKey } from '../../../src/observe/doctor/examine.ts'
 import { doctorSettings } from '../../../src/observe/doctor/options.ts'
-import { whyGone } from '../../../src/observe/doctor/processes.ts'
+import { stoppedPid, whyGone } from '../../../src/observe/doctor/processes.ts'
 import { examineServer, matches } from '../../../src/observe/doctor/server.ts'
 import { argument, span, word } from '../../../src/observe/doctor/words.ts'
+import { stateOf } from '../../cli/support/command.ts'
 import { USUAL } from './usual.ts'
 
 const WALL_MS = Date.UTC(2026, 10, 16)
@@ -40,6 +42,7 @@ function context(options: Parameters<typeof doctorSettings>[0] = {}, more: Parti
     wallMs: WALL_MS,
     usualOf: () => null,
     whyGone: () => null,
+    stoppedPid: () => null,
     isDeaf: () => false,
     ...more,
   }
@@ -98,6 +101,17 @@ describe('a holder', () => {
     expect(codes(wanted, undefined, context({}, gone))).toEqual(['critical HOLDER_GONE'])
   })
 
+  it('whose process is stopped is critical when somebody waits, and nothing else is said of it', () => {
+    const stopped = { stoppedPid: (label: string) => (label === 'web:1' ? 17 : null) }
+    const alone = view([holder({ heldMs: 99_999 })])
+    expect(codes(alone, earlier(alone), context({ usual: 1 }, stopped))).toEqual(['warning HOLDER_STOPPED'])
+    const wanted = view([holder()], [waiter({ waitedMs: 99_999 })])
+    const [found, ...more] = examineKey(wanted, earlier(wanted), context({}, stopped))
+    expect([found?.code, found?.severity, more]).toEqual(['HOLDER_STOPPED', 'critical', []])
+    expect(found?.evidence).toBe('web:1 has held it for 500 ms, and process 17 is stopped; 1 waiting')
+    expect(found?.fix).toMatch(/^kill -CONT 17 .*holdfast evict 'o'\\''k:1' --token \d+$/)
+  })
+
   it('that nobody listens for is gone, if it was there at both looks', () => {
     const now = view([holder()])
     const deaf = context(
@@ -127,9 +141,55 @@ describe('a line', () => {
     expect(codes(now, earlier(now), context())).toEqual(['critical LINE_STUCK'])
     expect(codes(now, undefined, context())).toEqual([])
     const just = view([holder()], [waiter({ waitedMs: 60_000 })])
-    expect(codes(just, earlier(just), context())).toEqual([])
+    expect(codes(just, earlier(just), context({ stuck: '60s' }))).toEqual([])
     expect(codes(just, earlier(just), context({ stuck: '59s' }))).toEqual(['critical LINE_STUCK'])
     expect(codes(just, earlier(just), context({}, { usualOf: () => USUAL }))).toEqual(['critical LINE_STUCK'])
+  })
+
+  it.each([
+    [60_001, 'critical'],
+    [60_000, 'warning'],
+    [20_001, 'warning'],
+    [20_000, 'note'],
+    [5001, 'note'],
+    [5000, null],
+  ])('whose head has waited for %i ms is %s where nobody says what is usual', (waitedMs, severity) => {
+    const now = view([holder()], [waiter({ waitedMs })])
+    const expected = severity === null ? [] : [`${severity} LINE_STUCK`]
+    expect(codes(now, earlier(now), context())).toEqual(expected)
+  })
+
+  it.each([
+    [60_001, 'warning'],
+    [60_000, 'note'],
+    [5000, null],
+  ])('behind a hold of %i ms is %s, however young the head is: waiters time out', (heldMs, severity) => {
+    const now = view([holder({ heldMs })], [waiter({ waitedMs: 100 })])
+    const timedOut = view([holder({ heldMs })], [waiter({ waitedMs: 9900 })])
+    const expected = severity === null ? [] : [`${severity} LINE_STUCK`]
+    expect(codes(now, earlier(timedOut), context())).toEqual(expected)
+    // Of several holders, the one that came last shows when the queue last moved.
+    const busy = view([holder({ heldMs }), holder({ label: 'web:3', heldMs: 5000 })], [waiter()])
+    expect(codes(busy, earlier(busy), context())).toEqual([])
+    const alone = view([holder({ heldMs })])
+    expect(codes(alone, earlier(alone), context())).toEqual([])
+  })
+
+  it('says whether the holder renewed between the looks', () => {
+    const now = view([holder({ expiresInMs: 9000 })], [waiter({ waitedMs: 9000 })])
+    const then = (expiresInMs: number) =>
+      earlier(view([holder({ expiresInMs })], [waiter({ waitedMs: 9000 })]))
+    const evidence = (before: Glimpse) => examineKey(now, before, context())[0]?.evidence
+    expect(evidence(then(7000))).toContain('web:1 holds it for 500 ms and renews it, so its process lives')
+    expect(evidence(then(10_000))).toContain('holds it for 500 ms, which ends in 9 s unless it is renewed')
+  })
+
+  it('of an election is as long as its leader leads', () => {
+    const key = 'shop:election:scheduler'
+    const now = { ...view([holder({ heldMs: 99_999_999 })], [waiter({ waitedMs: 99_999_998 })]), key }
+    expect(codes(now, earlier(now), context())).toEqual([])
+    const other = { ...now, key: 'shop:selection:1' }
+    expect(codes(other, earlier(other), context())).toEqual(['critical LINE_STUCK'])
   })
 
   it('moves when the head or the holder is another one', () => {
@@ -161,6 +221,32 @@ describe('a process', () => {
     if (process.platform === 'linux')
       expect(whyGone(`${hostname()}:${process.ppid}`, 0)).toMatch(/began later/)
   })
+
+  it.runIf(process.platform === 'linux')(
+    'is stopped by a signal, and so is one whose command is',
+    async () => {
+      const shell = spawn('sh', ['-c', 'sleep 60 & echo $!; wait'], { stdio: ['ignore', 'pipe', 'ignore'] })
+      const sleeper = Number(await new Promise((resolve) => shell.stdout.once('data', resolve)))
+      const label = `${hostname()}:${shell.pid}`
+      const settled = async (pid: number, state: string) => {
+        while (stateOf(pid) !== state) await new Promise(setImmediate)
+      }
+      try {
+        await settled(sleeper, 'S')
+        expect(stoppedPid(label)).toBeNull()
+        process.kill(sleeper, 'SIGSTOP')
+        await settled(sleeper, 'T')
+        expect(stoppedPid(label)).toBe(sleeper)
+        shell.kill('SIGSTOP')
+        await settled(shell.pid as number, 'T')
+        expect(stoppedPid(label)).toBe(shell.pid)
+        expect(stoppedPid(`elsewhere.example:${shell.pid}`)).toBeNull()
+      } finally {
+        process.kill(sleeper, 'SIGKILL')
+        shell.kill('SIGKILL')
+      }
+    },
+  )
 
   it('of another host, or with a label of its own, may live', () => {
     expect(whyGone('elsewhere.example:999999999', 0)).toBeNull()

@@ -64,8 +64,8 @@ export async function redisWard(): Promise<Ward> {
       plant('ORPHAN', /^holdfast:units:\{gone\}: a part of a stock/, () =>
         tool.rpush('holdfast:units:{gone}', 'x'),
       ),
-      plant('ORPHAN', /^holdfast:lock:\{kept\}: .*never forgets/, () =>
-        tool.set('holdfast:lock:{kept}', '1f0000000000000007'),
+      plant('ORPHAN', /^holdfast:state:\{kept\}: .*never forgets/, () =>
+        tool.hset('holdfast:state:{kept}', { format: '2', seq: '7' }),
       ),
       plant('STORE_AT_RISK', /allkeys-lru/, () => tool.config('SET', 'maxmemory-policy', 'allkeys-lru')),
       plant('STORE_AT_RISK', /keeps nothing over a restart/, async () => {
@@ -188,7 +188,7 @@ export async function etcdWard(): Promise<Ward> {
       ),
       plant('ORPHAN_BLOCKS', /a claim on "stray" that is bound to no lease/, () => {
         const value = {
-          format: 1,
+          format: 2,
           state: 'held',
           label: 'x',
           ttlMs: 1,
@@ -196,7 +196,7 @@ export async function etcdWard(): Promise<Ward> {
           inbox: 'x',
           granted: true,
         }
-        return put(claimName('stray', 'b', 'x'), JSON.stringify(value))
+        return put(claimName('stray', 'hold', 'exclusive', 'x'), JSON.stringify(value))
       }),
     ],
     stop: async () => {

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { ChildError } from '../../exit.ts'
 import type { FromActor, Order, ToActor } from './messages.ts'
 
 /** One process of a story, seen from outside. */
@@ -64,7 +65,7 @@ export class Actor {
       // `close` comes after the last message, `exit` may come before it.
       this.child.once('close', (code) => {
         if (code === 0 || this.killed) resolve()
-        else reject(new Error(`process ${this.name} failed: ${problem ?? `exit code ${code}`}`))
+        else reject(new ChildError(`process ${this.name} failed: ${problem ?? `exit code ${code}`}`, code))
       })
     })
   }

@@ -1,33 +1,13 @@
 import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, createLocks, type Locks } from '../../../index.ts'
-import type { Command } from '../../command.ts'
-import { EXIT } from '../../exit.ts'
-import { messageOf } from '../../output.ts'
+import { childCommand, teller } from '../../child.ts'
 import { Connection } from '../wire/connection.ts'
 import type { FromRacer, RaceOrder } from './messages.ts'
 
-export const labRacer: Command = {
-  help: { usage: 'holdfast lab', about: 'One process of the race.', examples: [], options: [] },
-  async run([text]) {
-    const order = JSON.parse(text ?? '{}') as RaceOrder
-    // Without its parent nobody counts.
-    process.once('disconnect', () => process.exit())
-    try {
-      await race(order)
-      return EXIT.ok
-    } catch (error) {
-      tell({ kind: 'failed', message: messageOf(error) })
-      return EXIT.failed
-    } finally {
-      process.disconnect?.()
-    }
-  },
-}
+export const labRacer = childCommand<RaceOrder>('lab', race)
 
-function tell(message: FromRacer): void {
-  process.send?.(message)
-}
+const tell = teller<FromRacer>()
 
 async function race({ protection, url, fencedUrl, key, buyers, paymentMs }: RaceOrder): Promise<void> {
   const connection = await Connection.open(url)

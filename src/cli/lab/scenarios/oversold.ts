@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { ChildError } from '../../exit.ts'
 import type { Bars } from '../figures.ts'
 import type { FromRacer, Protection, RaceOrder } from '../race/messages.ts'
 import { claim, type Outcome, type Scenario } from '../scenario.ts'
@@ -102,12 +103,14 @@ function unitsOf(message: FromRacer): readonly number[] {
 
 function heard(child: ChildProcess, kind: FromRacer['kind']): Promise<FromRacer> {
   return new Promise((resolve, reject) => {
+    let problem: string | null = null
     child.on('message', (message: FromRacer) => {
+      if (message.kind === 'failed') problem = message.message
       if (message.kind === kind) resolve(message)
-      else if (message.kind === 'failed')
-        reject(new Error(`a process of the race failed: ${message.message}`))
     })
     child.once('error', reject)
-    child.once('close', (code) => reject(new Error(`a process of the race ended with exit code ${code}`)))
+    child.once('close', (code) =>
+      reject(new ChildError(`a process of the race failed: ${problem ?? `exit code ${code}`}`, code)),
+    )
   })
 }

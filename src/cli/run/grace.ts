@@ -1,0 +1,33 @@
+import { say } from '../output.ts'
+import { age } from '../text.ts'
+import type { Group } from './group.ts'
+
+/** Signals that ask a command to end. One that goes on is not let go on for ever. */
+const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP'])
+
+/** Passes signals on to a group, and ends it by SIGKILL when it is still there some time after it was asked to end. */
+export class Grace {
+  private readonly group: Group
+  private readonly graceMs: number
+  private timer: NodeJS.Timeout | undefined
+
+  constructor(group: Group, graceMs: number) {
+    this.group = group
+    this.graceMs = graceMs
+  }
+
+  readonly pass = (signal: NodeJS.Signals): void => {
+    this.group.send(signal)
+    if (ENDING.has(signal) && this.graceMs !== Infinity)
+      this.timer ??= setTimeout(() => this.kill(signal), this.graceMs)
+  }
+
+  stop(): void {
+    clearTimeout(this.timer)
+  }
+
+  private kill(signal: NodeJS.Signals): void {
+    this.group.send('SIGKILL')
+    say(`the command did not end within ${age(this.graceMs)} after ${signal} and was killed`)
+  }
+}

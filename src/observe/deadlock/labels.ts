@@ -1,0 +1,37 @@
+import type { DeadlockStep } from '../../errors.ts'
+import type { KeyView } from '../../model/index.ts'
+import type { Look } from './look.ts'
+import type { Sight } from './scene.ts'
+
+/** Stands for the actor of claims that name none; a name that a caller gives is never empty. */
+const UNNAMED = ''
+
+/**
+ * A second reading of a look, in which all claims of one label that name no actor belong to one actor. What is a cycle in it
+ * need not be one: the task of a process that holds may be another than the one that waits.
+ */
+export function byLabel(sight: Sight) {
+  const isUntold = (actor: string | null): boolean => tellsNothing(actor, sight)
+  const named = <C extends { readonly actor: string | null }>(claim: C): C =>
+    isUntold(claim.actor) ? { ...claim, actor: UNNAMED } : claim
+  const viewOf = (view: KeyView): KeyView => {
+    const holding = new Set(view.holders.map(({ label }) => label))
+    // A process that waits for its own hold has several tasks: that is no cycle.
+    const line = view.line.filter(({ label, actor }) => !(isUntold(actor) && holding.has(label)))
+    return { ...view, holders: view.holders.map(named), line: line.map(named) }
+  }
+  return {
+    read: (look: Look): Look => ({
+      ...look,
+      views: new Map([...look.views].map(([key, view]) => [key, viewOf(view)])),
+    }),
+    isUnproven: (steps: readonly DeadlockStep[]): boolean => steps.some(({ actor }) => actor === UNNAMED),
+    shown: (steps: readonly DeadlockStep[]): DeadlockStep[] =>
+      steps.map((step) => (step.actor === UNNAMED ? { ...step, actor: null } : step)),
+  }
+}
+
+/** Whether nobody can know what else the actor of a claim holds or waits for. */
+function tellsNothing(actor: string | null, { notes }: Sight): boolean {
+  return actor === null || (!notes && actor.startsWith('@'))
+}

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { startMariadb } from '../../scripts/servers/mariadb.ts'
+import { startPostgres } from '../../scripts/servers/postgres.ts'
+import { Bench } from './support/command.ts'
+
+const bench = new Bench()
+const LONG_MS = 60_000
+
+describe.each([
+  ['postgres', () => startPostgres()],
+  ['mysql', () => startMariadb()],
+])('migrate on %s', (_, start) => {
+  let server: Awaited<ReturnType<typeof start>>
+  beforeAll(async () => {
+    server = await start()
+  }, LONG_MS)
+  afterAll(() => server?.stop())
+
+  it('says which tables it made, and the next time that they are there', async () => {
+    const tables = 'shop_meta, shop_keys, shop_claims, shop_records'
+    const args = ['migrate', '--store', server.url, '--table', 'shop']
+    const first = await bench.holdfast(args)
+    expect(first).toMatchObject({ code: 0, stdout: `made the tables ${tables}\n`, stderr: '' })
+    const second = await bench.holdfast(args)
+    expect(second).toMatchObject({
+      code: 0,
+      stdout: `nothing to do, the tables are there already: ${tables}\n`,
+      stderr: '',
+    })
+    const url = `${server.url}?table=other`
+    const json = await bench.holdfast(['migrate', '--json'], { HOLDFAST_STORE: url })
+    expect(JSON.parse(json.stdout)).toEqual({
+      made: true,
+      tables: ['other_meta', 'other_keys', 'other_claims', 'other_records'],
+    })
+    const again = await bench.holdfast(['migrate', '--json'], { HOLDFAST_STORE: url })
+    expect(JSON.parse(again.stdout).made).toBe(false)
+  })
+})
+
+it('ends with 69 when the database cannot be reached, and repeats no password', async () => {
+  const url = 'postgres://user:c4nary-p4ssword@127.0.0.1:1/shop'
+  const { code, stdout, stderr } = await bench.holdfast(['migrate', '--store', url])
+  expect([code, stdout]).toEqual([69, ''])
+  expect(stderr).not.toContain('c4nary')
+})
