@@ -12,13 +12,18 @@ const shared = {
   fixedExtension: false,
   clean: false,
   sourcemap: true,
-  dts: { sourcemap: false },
+  dts: { sourcemap: false, compilerOptions: { stripInternal: true } },
+  // `AsyncDisposable` is in no library of TypeScript that a user has by default.
+  banner: { dts: '/// <reference lib="esnext.disposable" />' },
   // `node:sqlite` exists only with its prefix.
   nodeProtocol: false,
 } as const
 
+// Every entry point uses the errors and the checks of options. In one file, a program that needs errors alone would load both.
+const outputOptions = { codeSplitting: { groups: [{ name: 'errors', test: /src\/errors\.ts$/ }] } }
+
 // All entry points of one format are built together, so that they share one copy of the errors and the core.
 export default defineConfig([
-  { ...shared, format: 'esm', entry: { ...library, 'cli/main': 'src/cli/main.ts' } },
-  { ...shared, format: 'cjs', entry: library },
+  { ...shared, outputOptions, format: 'esm', entry: { ...library, 'cli/main': 'src/cli/main.ts' } },
+  { ...shared, outputOptions, format: 'cjs', entry: library },
 ])

@@ -97,9 +97,9 @@ describe('the check of the walls', () => {
   it('tells a package that is loaded from one that is imported', () => {
     const { imports, loads } = sourceOf(
       'src/connect.ts',
-      `await import('ioredis'); await import('./errors.ts')`,
+      `await optionalPeer<{ default: typeof import('pg') }>('pg'); await import('ioredis'); await import('./errors.ts')`,
     )
-    expect({ imports, loads }).toEqual({ imports: ['src/errors.ts'], loads: ['ioredis'] })
+    expect({ imports, loads }).toEqual({ imports: ['src/errors.ts'], loads: ['pg', 'ioredis'] })
   })
 
   it.each([

@@ -1,4 +1,5 @@
-import { nodeRuntime, type Runtime, type Timer } from '../core/runtime.ts'
+import { checkRuntime, checkStore } from '../core/check.ts'
+import type { Runtime, Timer } from '../core/runtime.ts'
 import type { Records, Soon, Store, StoreNotice } from '../core/store.ts'
 import { Faults } from './faults.ts'
 
@@ -11,7 +12,9 @@ export interface FaultyStore extends Store {
  * Wraps any store, so that the faults of a network can be made on every server. Without a fault each call goes
  * through as it is. The wrapped store never counts as immediate, because a fault turns an answer into a promise.
  */
-export function faulty(store: Store, runtime: Runtime = nodeRuntime): FaultyStore {
+export function faulty(store: Store, given?: Runtime): FaultyStore {
+  const runtime = checkRuntime(given)
+  checkStore(store)
   const faults = new Faults(runtime)
   const { admin } = store
   return {
@@ -50,7 +53,9 @@ function faultyRecords(records: Records, faults: Faults): Records {
     write: (key, value, ttlMs, condition) => pass(() => records.write(key, value, ttlMs, condition)),
     remove: (key, condition) => pass(() => records.remove(key, condition)),
     take: (key, count) => pass(() => records.take(key, count)),
-    trade: (key, deal) => pass(() => records.trade(key, deal)),
+    ...(records.readAll && { readAll: (keys) => pass(() => records.readAll!(keys)) }),
+    ...(records.writeAll && { writeAll: (writes) => pass(() => records.writeAll!(writes)) }),
+    ...(records.inventory && { inventory: (key, deal) => pass(() => records.inventory!(key, deal)) }),
   }
 }
 

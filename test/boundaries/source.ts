@@ -57,15 +57,24 @@ export function sourceOf(path: string, text: string): Source {
   return { path, imports: [...imports], loads: [...loads], uses: [...uses] }
 }
 
-/** The module of an import, an export from, a dynamic import, a require, or a type's import(). */
+/** The module of an import, an export from, a dynamic import, a require, an optional peer, or a type's import(). */
 function moduleNamedBy(node: ts.Node): string | null {
   if (ts.isImportDeclaration(node) || ts.isExportDeclaration(node)) return textOf(node.moduleSpecifier)
-  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument)) return textOf(node.argument.literal)
+  if (ts.isImportTypeNode(node) && ts.isLiteralTypeNode(node.argument) && !isTypeOfPeer(node))
+    return textOf(node.argument.literal)
   if (!ts.isCallExpression(node)) return null
   const { expression } = node
   const isImport = expression.kind === ts.SyntaxKind.ImportKeyword
-  const isRequire = ts.isIdentifier(expression) && expression.text === 'require'
-  return isImport || isRequire ? textOf(node.arguments[0]) : null
+  const isLoader = ts.isIdentifier(expression) && /^(?:require|optionalPeer)$/.test(expression.text)
+  return isImport || isLoader ? textOf(node.arguments[0]) : null
+}
+
+/** `optionalPeer<typeof import('x')>('x')` types what it loads; the type goes no further. */
+function isTypeOfPeer(node: ts.Node): boolean {
+  for (let parent = node.parent; ts.isTypeNode(parent) || ts.isTypeElement(parent); parent = parent.parent)
+    node = parent
+  const call = node.parent
+  return ts.isCallExpression(call) && call.expression.getText() === 'optionalPeer'
 }
 
 /** A file of the project that is loaded late is still a file of the project. */

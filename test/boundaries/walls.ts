@@ -11,8 +11,12 @@ const CONTRACT = [
   'src/core/store.ts',
   'src/core/facts.ts',
   'src/core/runtime.ts',
-  // Options of stores, too, may be durations, and must be refused in the same words.
+  // Options of stores, too, may be durations or misspelt, and must be refused in the same words.
+  'src/core/check.ts',
   'src/core/durations.ts',
+  'src/core/optional-peer.ts',
+  'src/core/parameters.ts',
+  'src/core/tls.ts',
   'src/model/index.ts',
   'src/errors.ts',
 ]
@@ -38,13 +42,7 @@ export const ROOMS: readonly Room[] = [
   // The nodes of a quorum are Redis servers, reached through the same clients; its rounds have deadlines of their own.
   {
     inside: 'src/stores/quorum/',
-    may: [
-      ...CONTRACT,
-      'src/core/alarms.ts',
-      'src/stores/redis/clients/',
-      'src/stores/redis/open.ts',
-      'src/stores/redis/scripting.ts',
-    ],
+    may: [...CONTRACT, 'src/core/alarms.ts', 'src/stores/redis/clients/', 'src/stores/redis/scripting.ts'],
   },
   // Its claims end by deadlines of their own, of which a process may have many thousands.
   { inside: 'src/stores/zookeeper/', may: [...CONTRACT, 'src/core/alarms.ts', 'node:'] },
@@ -52,19 +50,35 @@ export const ROOMS: readonly Room[] = [
   // What speaks to resources and frameworks, on real time: nothing of it runs under a simulated clock.
   {
     inside: 'src/recipes/guard/',
-    may: ['src/core/durations.ts', 'src/errors.ts', 'node:'],
+    // A fence must lie in the slot of its key.
+    may: [
+      'src/core/check.ts',
+      'src/core/durations.ts',
+      'src/errors.ts',
+      'src/stores/redis/cluster/slots.ts',
+      'node:',
+    ],
   },
   {
     inside: 'src/recipes/http/',
-    may: ['src/core/durations.ts', 'src/errors.ts', 'src/recipes/*.ts', 'node:'],
+    may: [
+      'src/core/check.ts',
+      'src/core/durations.ts',
+      'src/core/runtime.ts',
+      'src/errors.ts',
+      'src/recipes/*.ts',
+      'node:',
+    ],
   },
-  { inside: 'src/recipes/nestjs/', may: ['src/index.ts', '@nestjs/common'] },
+  { inside: 'src/recipes/nestjs/', may: ['src/index.ts', 'src/core/check.ts', '@nestjs/common'] },
   {
     inside: 'src/recipes/',
     may: [
       'src/core/api.ts',
+      'src/core/check.ts',
       'src/core/durations.ts',
       'src/core/events.ts',
+      'src/core/known.ts',
       'src/core/runtime.ts',
       'src/core/store.ts',
       'src/model/index.ts',
@@ -75,6 +89,7 @@ export const ROOMS: readonly Room[] = [
   {
     inside: 'src/observe/doctor/',
     may: [
+      'src/core/check.ts',
       'src/core/durations.ts',
       'src/core/events.ts',
       'src/core/facts.ts',
@@ -99,12 +114,23 @@ export const ROOMS: readonly Room[] = [
       'src/errors.ts',
     ],
   },
-  // Its options are durations, and it waits, so that both come in as they do elsewhere.
-  { inside: 'src/observe/', may: [...PUBLIC, 'src/core/durations.ts', 'src/core/runtime.ts', 'node:'] },
+  // Its options are checked, and it waits, so that both come in as they do elsewhere.
+  {
+    inside: 'src/observe/',
+    may: [...PUBLIC, 'src/core/check.ts', 'src/core/durations.ts', 'src/core/runtime.ts', 'node:'],
+  },
   // The lab compares Redis with SQLite itself, not with the store over it.
-  { inside: 'src/cli/lab/', may: [...PUBLIC, 'src/cli/', 'src/stores/sql/sqlite/binding.ts', 'node:'] },
-  { inside: 'src/cli/', may: [...PUBLIC, 'package.json', 'node:'] },
-  { inside: 'src/testing/', may: [...PUBLIC, ...CONTRACT, 'node:'] },
+  {
+    inside: 'src/cli/lab/',
+    may: [...PUBLIC, 'src/cli/', 'src/core/nearest.ts', 'src/stores/sql/sqlite/binding.ts', 'node:'],
+  },
+  // It tells what opening a database has done to it.
+  {
+    inside: 'src/cli/migrate.ts',
+    may: [...PUBLIC, 'src/cli/', 'src/stores/sql/*/open.ts', 'src/stores/sql/server/store.ts'],
+  },
+  { inside: 'src/cli/', may: [...PUBLIC, 'src/core/nearest.ts', 'package.json', 'node:'] },
+  { inside: 'src/testing/', may: [...PUBLIC, ...CONTRACT, 'src/recipes/stock-records.ts', 'node:'] },
   // Where the parts are put together.
   { inside: 'src/toolkit.ts', may: ['src/core/', 'src/recipes/index.ts', 'src/observe/*/index.ts'] },
   { inside: 'src/connect.ts', may: ['src/core/', 'src/stores/', 'src/errors.ts', 'src/toolkit.ts'] },
@@ -164,6 +190,10 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
     uses: ['node:crypto'],
     why: 'a hash of the key, because servers know session locks by numbers and short names',
   },
+  'src/stores/zookeeper/wire/digest-md5.ts': {
+    uses: ['node:crypto'],
+    why: 'the hash that a login by SASL is made of',
+  },
   'src/stores/sql/sqlite/boot.ts': {
     uses: ['process.hrtime'],
     why: 'the machine-wide origin of the monotonic clock, read once; the runtime adds the time since',
@@ -172,6 +202,10 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
 
 /** Stores neither sleep nor retry, except for these, each with its reason. */
 export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly why: string }>> = {
+  'src/stores/etcd/inbox.ts': {
+    uses: 'setTimer',
+    why: 'an inbox whose watch was compacted away and whose look failed is looked through again',
+  },
   'src/stores/sql/sqlite/pause.ts': {
     uses: 'Atomics.wait',
     why: 'opening is synchronous, and a file that is busy is free again sooner than any timer would ring',
@@ -195,6 +229,14 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   'src/stores/sql/server/poller.ts': {
     uses: 'setTimer',
     why: 'where the database tells nobody, one statement looks after all who wait',
+  },
+  'src/stores/sql/server/mail.ts': {
+    uses: 'setTimer',
+    why: 'the server tells nobody, so a process that holds something looks for what it is told',
+  },
+  'src/stores/sql/patience.ts': {
+    uses: 'setTimer',
+    why: 'a statement that is not answered must not keep its connection',
   },
   'src/stores/sql/advisory/session.ts': {
     uses: 'setTimer',
@@ -240,15 +282,19 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a watch that broke begins again, after a pause while no member answers',
   },
+  'src/stores/etcd/queue.ts': {
+    uses: 'setTimer',
+    why: 'while more claims arrive than are read at once, and after a look that failed, the next in the queue looks again',
+  },
   'src/stores/etcd/leases.ts': {
     uses: 'setTimer',
     why: 'leases that claims wait for are kept alive',
   },
-  'src/stores/etcd/book.ts': {
+  'src/stores/etcd/local-claims.ts': {
     uses: 'setTimer',
     why: 'claims share a lease, so each ends by the clock of its own process',
   },
-  'src/stores/etcd/ending.ts': {
+  'src/stores/etcd/expiry.ts': {
     uses: 'setTimer',
     why: 'a key that an expiry closed is opened when its lock delay is over',
   },
@@ -276,21 +322,21 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'the calls of several nodes about one release are gathered before the waiter is told',
   },
-  'src/stores/quorum/identities.ts': {
+  'src/stores/quorum/gather.ts': {
     uses: 'setTimer',
-    why: 'the first claim does not wait long for nodes that are away',
+    why: 'the slower nodes are waited for a moment longer than a majority, and none for ever',
   },
-  'src/stores/quorum/admin.ts': {
+  'src/stores/redis/clients/within.ts': {
     uses: 'setTimer',
-    why: 'the nodes that answer are shown without waiting for one that does not',
+    why: 'a server that accepts and says nothing must not hang whoever connects to it',
   },
-  'src/stores/quorum/open.ts': {
+  'src/stores/redis/clients/replacing.ts': {
     uses: 'setTimer',
-    why: 'a majority is connected without waiting long for the others',
+    why: 'a connection that is silent for too long is replaced: TCP gives up only after many minutes',
   },
-  'src/stores/redis/cluster/map.ts': {
+  'src/stores/redis/clients/listening.ts': {
     uses: 'setTimer',
-    why: 'a server that does not answer is passed over, and the next one is asked who has which slot',
+    why: 'a subscription that hangs is opened anew, and tells nobody that it does',
   },
   'src/stores/redis/cluster/roaming.ts': {
     uses: 'setTimer',

@@ -38,7 +38,11 @@ export const line: readonly Canary[] = [
     disease: 'an offer is kept as a full lease',
     topic: 'waiting and fairness',
     World: class extends World {
-      protected override rules = { offerMs: Number.POSITIVE_INFINITY, keepSeqMs: 86_400_000 }
+      protected override rules = {
+        offerMs: Number.POSITIVE_INFINITY,
+        keepSeqMs: 86_400_000,
+        mostOffers: Number.POSITIVE_INFINITY,
+      }
     },
   },
   {

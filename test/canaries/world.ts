@@ -42,7 +42,11 @@ export class World {
     failover: 'none',
   }
 
-  protected rules: model.Rules = { offerMs: 1000, keepSeqMs: 86_400_000 }
+  protected rules: model.Rules = {
+    offerMs: 1000,
+    keepSeqMs: 86_400_000,
+    mostOffers: Number.POSITIVE_INFINITY,
+  }
 
   open(): Store {
     const inbox = this.runtime.newId()
@@ -83,18 +87,6 @@ export class World {
         },
         take: async (key, count) => {
           const { next, answer } = this.taken(this.record(key), count)
-          if (next !== null) this.values.set(key, next)
-          return answer
-        },
-        trade: async (key, deal) => {
-          const record = this.record(key)
-          const { next, answer } = model.trade(
-            record,
-            deal,
-            record?.version ?? 0,
-            this.clock(),
-            this.runtime.wallMs(),
-          )
           if (next !== null) this.values.set(key, next)
           return answer
         },

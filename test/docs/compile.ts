@@ -17,6 +17,7 @@ declare global {
   const client: AnyRedisClient & RedisLike
   const pool: PgLike
   const app: { use(middleware: unknown): void }
+  const connect: typeof import('holdfast').connect
   const createLocks: typeof import('holdfast').createLocks
   const redis: typeof import('holdfast/redis').redis
   const text: string

@@ -1,11 +1,18 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import entries from '../../entries.json' with { type: 'json' }
 import packageJson from '../../package.json' with { type: 'json' }
-import { markdownFiles } from '../../scripts/docs/files.ts'
+import { markdownFiles, ROOT } from '../../scripts/docs/files.ts'
 import { allTraits } from '../../scripts/docs/traits.ts'
 import { GENERATED, regenerated, staleFiles } from '../../scripts/docs.ts'
+import { startRedis } from '../../scripts/servers/redis.ts'
 import { commandNames } from '../../src/cli/commands.ts'
 import { ERRORS } from '../../src/errors.ts'
+import { PLAIN_TRAITS } from '../../src/stores/redis/plain/traits.ts'
 import { compile } from './compile.ts'
 import { anchorsOf, blocksOf, faultOf, inlineCodeOf, linksOf, read } from './markdown.ts'
 
@@ -52,6 +59,13 @@ describe('generated parts', () => {
     const told = (await allTraits()).map(({ name }) => `./${name.replace(/\+.*/, '')}`)
     expect([...new Set(told)].sort()).toEqual(exported.map(([subpath]) => subpath).sort())
   })
+})
+
+it('recipes.md names the stores that keep no records, and no other', async () => {
+  const stores = [...(await allTraits()), PLAIN_TRAITS]
+  const without = stores.filter(({ records }) => !records).map(({ name }) => name)
+  const [, told = ''] = /A store without records \(([^)]*)\)/.exec(read('docs/recipes.md')) ?? []
+  expect(inlineCodeOf(told).sort()).toEqual(without.sort())
 })
 
 describe('links', () => {
@@ -114,6 +128,37 @@ describe('code', () => {
         [...line.matchAll(/npm run (\S+)/g)].map((match) => match[1] as string),
       )
       expect(scripts.filter((script) => !(script in packageJson.scripts))).toEqual([])
+    }
+  })
+
+  it('in the pages that connects also closes: a connection keeps a script from ending', () => {
+    const connecting = pages.flatMap((page) =>
+      blocksOf(read(page), 'ts').flatMap(({ line, code }) =>
+        /\bconnect\(/.test(code) ? [{ where: `${page}:${line}`, code }] : [],
+      ),
+    )
+    expect(connecting.length).toBeGreaterThan(8)
+    const open = connecting.filter(({ code }) => !/\bawait using locks\b|\blocks\.close\(\)/.test(code))
+    expect(open.map(({ where }) => where)).toEqual([])
+  })
+
+  it.each(READMES)('in %s that connects ends by itself on Redis', { timeout: 60_000 }, async (page) => {
+    const [block, ...others] = blocksOf(read(page), 'ts').filter(({ code }) => /\bconnect\(/.test(code))
+    expect(others).toEqual([])
+    const server = await startRedis()
+    const cache = join(fileURLToPath(ROOT), '.cache')
+    mkdirSync(cache, { recursive: true })
+    // Inside the project, so that its own package is found.
+    const folder = mkdtempSync(join(cache, 'readme-'))
+    try {
+      const file = join(folder, 'script.ts')
+      writeFileSync(file, (block?.code ?? '').replace('redis://localhost:6379', server.url))
+      const script = ['--import', 'tsx', file]
+      const { stdout } = await promisify(execFile)(process.execPath, script, { cwd: folder, timeout: 20_000 })
+      expect(stdout).toMatch(/^charging order 42 under token \d+\n$/)
+    } finally {
+      rmSync(folder, { recursive: true, force: true })
+      await server.stop()
     }
   })
 

@@ -129,6 +129,39 @@ describe('time', () => {
     expect(found(tale.granted(4900, 'b-1', 2).story)).toEqual(['recovery'])
   })
 
+  it('a key that closes again in the same calm has not recovered either', () => {
+    const tale = new Tale()
+      .visit(0, 10, 'a-1', 1)
+      .fault(20, 100, 'server kill')
+      .visit(150, 160, 'a-2', 2)
+      .asked(170, 'b-1', { waitMs: 9000 })
+    expect(found(tale.granted(4900, 'b-1', 3).story)).toContain('recovery')
+  })
+
+  it('a key that somebody holds is not late, and a calm that ends too early proves nothing', () => {
+    const held = new Tale()
+      .visit(0, 10, 'a-1', 1)
+      .fault(20, 100, 'server kill')
+      .asked(110, 'a-2')
+      .granted(111, 'a-2', 2, 5000)
+      .asked(150, 'b-1', { waitMs: 9000 })
+    expect(found(held.released(4990, 'a-2').granted(5100, 'b-1', 3).story)).toEqual([])
+    const faults = new Tale().visit(0, 10, 'a-1', 1)
+    for (let at = 20; at < 9000; at += 3000) faults.fault(at, at + 100, 'server kill')
+    expect(found(faults.asked(50, 'b-1', { waitMs: 9000 }).granted(8000, 'b-1', 2).story)).toEqual([])
+  })
+
+  it('a holder that no process knows of is a ghost', () => {
+    const named = (heldMs: number, token: string) =>
+      new Tale()
+        .visit(0, 10, 'a-1', 1)
+        .tell(9000, 'runner', { f: 'holder', key: 'k', label: 'a', token, heldMs })
+    expect(found(named(8000, '512').story)).toEqual(['ghost'])
+    expect(found(named(300, '512').story), 'its process may be about to hear of it').toEqual([])
+    const handed = named(8000, '256').visit(8000, 8900, 'a-2', 257)
+    expect(found(handed.story), 'a hold that is handed over keeps its place in the store').toEqual([])
+  })
+
   it('a key that nobody wants has nothing to recover from, and a machine that stands still blames nobody', () => {
     const unwanted = new Tale()
       .visit(0, 10, 'a-1', 1)
@@ -175,7 +208,10 @@ describe('time', () => {
   })
 
   it('a call that does not come back in its time is found', () => {
-    expect(found(new Tale().asked(0, 'a-1', { waitMs: 100 }).until(9000).story)).toEqual(['settled'])
+    expect(found(new Tale().asked(0, 'a-1', { waitMs: 100 }).until(9000).story)).toEqual([
+      'recovery',
+      'settled',
+    ])
     const dead = new Tale().asked(0, 'a-1', { waitMs: 100 }).tell(50, 'runner', { f: 'crashed', worker: 'a' })
     expect(found(dead.until(9000).story)).toEqual([])
   })

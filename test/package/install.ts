@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import entries from '../../entries.json' with { type: 'json' }
 
@@ -59,13 +59,22 @@ export class Consumer {
     return execute(this.folder, 'node', args)
   }
 
-  /** The type-checker of this project, over the consumer's files. */
-  check(): Promise<Finished> {
-    return this.node(join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', '.')
+  /** One of the type-checkers of this project, over the consumer's files. */
+  check(compiler: string): Promise<Finished> {
+    return this.node(join(ROOT, 'node_modules', compiler, 'bin/tsc'), '-p', '.')
   }
 
   remove(): void {
     rmSync(this.folder, { recursive: true, force: true })
+  }
+}
+
+/** Installs clients in a folder: those of this project, without the network. */
+export function linkClients(folder: string): void {
+  for (const client of ['ioredis', '@photostructure/sqlite']) {
+    const link = join(folder, 'node_modules', client)
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(join(ROOT, 'node_modules', client), link)
   }
 }
 
@@ -75,9 +84,15 @@ async function mustSucceed(folder: string, command: string, ...args: readonly st
   return stdout
 }
 
-function execute(folder: string, command: string, args: readonly string[]): Promise<Finished> {
+export function execute(
+  folder: string,
+  command: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<Finished> {
   const child = spawn(command === 'node' ? process.execPath : command, args, {
     cwd: folder,
+    env: { ...process.env, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
     shell: command === 'npm' && process.platform === 'win32',
   })

@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import packageJson from '../../package.json' with { type: 'json' }
-import { BUILT, Consumer, ROOT } from './install.ts'
+import { BUILT, Consumer } from './install.ts'
 
 const USE = `
 const began = performance.now()
@@ -18,28 +18,6 @@ async function main() {
   console.log(JSON.stringify({ result, sameErrors: error instanceof LockError, missing, tookMs }))
 }
 main()
-`
-
-const TYPED = `
-const locks: Locks = createLocks({ ttl: '10s', store: memory() })
-export const total: Promise<number> = locks.using('order:42', async (lease) => {
-  const token: bigint | null = lease.token
-  return token === null ? 0 : 1
-})
-// @ts-expect-error: a key is a text
-void locks.acquire(42)
-export const store: Store = sqlite({ path: 'locks.db' })
-declare const client: { status: string; call(): Promise<unknown>; duplicate(): unknown }
-export const remote: Store = redis(client)
-export const cases = conformanceCases({ name: 'mine', open: () => store })
-`
-
-const IMPORTS = `
-import { createLocks, type Locks, type Store } from 'holdfast'
-import { memory } from 'holdfast/memory'
-import { redis } from 'holdfast/redis'
-import { sqlite } from 'holdfast/sqlite'
-import { conformanceCases } from 'holdfast/testing'
 `
 
 describe('the package, installed without the network and without any optional peer', () => {
@@ -85,26 +63,6 @@ describe('the package, installed without the network and without any optional pe
       missing: expect.stringMatching(/^UNSUPPORTED: .*npm install ioredis/),
     })
   })
-
-  it('has types that a strict consumer can check in both module systems', async () => {
-    consumer.write('typed.mts', IMPORTS + TYPED)
-    consumer.write('typed.cts', IMPORTS + TYPED)
-    const compilerOptions = {
-      strict: true,
-      skipLibCheck: false,
-      exactOptionalPropertyTypes: true,
-      noEmit: true,
-      module: 'node16',
-      target: 'es2022',
-      // Without those of the browser, which take most of the time and mean nothing here.
-      lib: ['es2022'],
-      typeRoots: [join(ROOT, 'node_modules/@types')],
-      types: ['node'],
-    }
-    consumer.write('tsconfig.json', JSON.stringify({ compilerOptions, files: ['typed.mts', 'typed.cts'] }))
-    const { code, stdout } = await consumer.check()
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' })
-  }, 60_000)
 
   it('declares nothing in terms of a client', () => {
     const folder = join(consumer.folder, 'node_modules/holdfast')

@@ -99,6 +99,41 @@ test('the reply to one request is lost after the server has seen it', async () =
   expect(client.heard).toBe('plain')
 })
 
+test('open connections fall silent, new ones are served, and the silent ones end when it heals', async () => {
+  const client = await dial()
+  client.socket.write('before')
+  await expect.poll(() => client.heard).toBe('before')
+  proxy.silence()
+  client.socket.write('lost')
+  const other = await call()
+  other.socket.write('served')
+  await expect.poll(() => other.heard).toBe('served')
+  expect(received).toBe('beforeserved')
+  proxy.silence(true)
+  const third = await call()
+  third.socket.write('swallowed')
+  proxy.silence()
+  const fourth = await call()
+  fourth.socket.write('served')
+  await expect.poll(() => fourth.heard).toBe('served')
+  expect(third.heard).toBe('')
+  proxy.heal()
+  await client.closed
+  expect(client.heard).toBe('before')
+})
+
+test('one connection falls silent after a request that the server has seen', async () => {
+  const client = await dial()
+  const silent = proxy.silenceAfter('secret')
+  client.socket.write('the secret word')
+  await silent
+  await expect.poll(() => received).toBe('the secret word')
+  const other = await call()
+  other.socket.write('served')
+  await expect.poll(() => other.heard).toBe('served')
+  expect(client.heard).toBe('')
+})
+
 test('a delay counts in each direction', async () => {
   const client = await dial()
   proxy.delay(40)

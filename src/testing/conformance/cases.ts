@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { checkFunction, checkOptions, checkRuntime, type Known } from '../../core/check.ts'
 import { nodeRuntime } from '../../core/runtime.ts'
 import type { Traits } from '../../core/store.ts'
 import type { Check } from './check.ts'
@@ -14,6 +15,14 @@ import {
 } from './target.ts'
 import { CHECKS } from './topics/index.ts'
 
+const TARGET: Known<ConformanceTarget> = {
+  name: true,
+  open: true,
+  skips: true,
+  faults: true,
+  slackMs: true,
+  runtime: true,
+}
 /** A case that takes this long hangs. */
 const LONGEST_CASE_MS = 25_000
 /** A stall of this length eats an offer's life, or what a short lease can spare. */
@@ -26,9 +35,10 @@ const LONGEST_REPLAY_MS = 10_000
 
 /** Every case of the suite for one store. They use keys of their own and may run side by side. */
 export function conformanceCases(target: ConformanceTarget): ConformanceCase[] {
-  const skips = target.skips ?? []
+  const { skips = [], runtime } = checkOptions('target', target, TARGET)
+  checkFunction('target.open', target.open)
   for (const skip of skips) requireSound(skip)
-  const meter = new StallMeter(target.runtime ?? nodeRuntime)
+  const meter = new StallMeter(checkRuntime(runtime))
   let traits: Promise<Traits> | undefined
   return TOPICS.flatMap((topic) =>
     CHECKS[topic].map((check): ConformanceCase => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import type { RenewReply, Store, StoreNotice } from '../../core/store.ts'
+import type { RenewReply, Store, StoreNotice, Unknown } from '../../core/store.ts'
 import { LockError, StoreError } from '../../errors.ts'
 import type { Claim, ClaimAnswer, Granted, ReleaseAnswer } from '../../model/index.ts'
 import type { Scene } from './scene.ts'
@@ -55,7 +55,7 @@ export class Party {
   async attemptAll(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const answers = await this.store.attempt(claims)
     assert.equal(answers.length, claims.length, 'attempt must answer every claim, in their order')
-    return answers
+    return allKnown(answers)
   }
 
   /** A call without an answer, on a busy machine say, has an unknown outcome: the same claim is sent again, for a while. */
@@ -92,7 +92,7 @@ export class Party {
   async releaseAll(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
     const answers = await this.store.release(claims)
     assert.equal(answers.length, claims.length, 'release must answer every claim, in their order')
-    return answers
+    return allKnown(answers)
   }
 
   async release(claim: Claim): Promise<ReleaseAnswer['kind']> {
@@ -151,4 +151,12 @@ function describeAnswer(answer: ClaimAnswer | undefined): string {
   if (answer.kind === 'blocked') return `blocked at position ${answer.position}`
   if (answer.kind === 'refused') return `refused (${answer.reason}: ${answer.message})`
   return 'granted'
+}
+
+/** An unknown outcome is what a call that fails has. */
+function allKnown<A extends ClaimAnswer | ReleaseAnswer>(answers: readonly (A | Unknown)[]): readonly A[] {
+  return answers.map((answer) => {
+    if (answer.kind === 'unknown') throw answer.error
+    return answer
+  })
 }

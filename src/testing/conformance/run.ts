@@ -1,3 +1,4 @@
+import { checkOptions, checkWholeNumber, type Known } from '../../core/check.ts'
 import { nodeRuntime } from '../../core/runtime.ts'
 import { conformanceCases } from './cases.ts'
 import type { ConformanceCase, ConformanceReport, ConformanceTarget } from './target.ts'
@@ -7,6 +8,9 @@ export interface RunOptions {
   concurrency?: number
 }
 
+const OPTIONS: Known<RunOptions> = { concurrency: true }
+const MOST_AT_ONCE = 1000
+
 type Entry<K extends keyof ConformanceReport> = ConformanceReport[K][number]
 
 /** Runs the whole suite, side by side, without a test runner. */
@@ -14,6 +18,9 @@ export async function runConformance(
   target: ConformanceTarget,
   options: RunOptions = {},
 ): Promise<ConformanceReport> {
+  const { concurrency = 24 } = checkOptions('options', options, OPTIONS)
+  checkWholeNumber('concurrency', concurrency, 1, MOST_AT_ONCE)
+  const cases = conformanceCases(target)
   const runtime = target.runtime ?? nodeRuntime
   const passed: Entry<'passed'>[] = []
   const failed: Entry<'failed'>[] = []
@@ -34,10 +41,10 @@ export async function runConformance(
     }
   }
 
-  const waiting = conformanceCases(target)[Symbol.iterator]()
+  const waiting = cases[Symbol.iterator]()
   const worker = async (): Promise<void> => {
     for (const next of waiting) await runOne(next)
   }
-  await Promise.all(Array.from({ length: options.concurrency ?? 24 }, worker))
+  await Promise.all(Array.from({ length: concurrency }, worker))
   return { passed, failed, skipped }
 }

@@ -10,6 +10,7 @@ import { fences } from './fencing.ts'
 import { keys } from './keys.ts'
 import { loss } from './loss.ts'
 import { modes } from './modes.ts'
+import { orders } from './orders.ts'
 import { pushes } from './pushes.ts'
 import { records } from './records.ts'
 import { reentry } from './reentry.ts'
@@ -40,6 +41,6 @@ export const CHECKS: Readonly<Record<Topic, readonly Check[]>> = {
   adoption,
   admin,
   records,
-  stock: stocks,
+  stock: [...stocks, ...orders],
   'clean-up': cleanUp,
 }

@@ -92,8 +92,9 @@ export const pushes: readonly Check[] = [
     faults.every('renew', { kind: 'none' })
     let slowGotIt = false
     const served = scene.begin(
-      acquired.then(() => {
-        slowGotIt = true
+      acquired.then((lease) => {
+        // An attempt on its way may have been granted before the faults began: that lease has ended by now, and is no second holder.
+        slowGotIt = lease.held
       }),
     )
     await scene.sleep(offerEndsMs + 1000)

@@ -1,10 +1,6 @@
 import assert from 'node:assert/strict'
-import type { Records } from '../../../core/store.ts'
-import type { Deal, DealAnswer, Goods } from '../../../model/index.ts'
 import { type Check, check, recording } from '../check.ts'
-import type { Scene } from '../scene.ts'
-
-type Take = Deal & { kind: 'take' }
+import { look, open, shop, stock, take } from '../shop.ts'
 
 const taking: readonly Check[] = [
   check('a stock is opened once, whoever asks', recording, async (scene) => {
@@ -159,31 +155,3 @@ const settling: readonly Check[] = [
 ]
 
 export const stocks: readonly Check[] = [...taking, ...settling]
-
-const look: Deal = { kind: 'look' }
-
-function open(goods: Goods): Deal {
-  return { kind: 'open', goods, ttlMs: null }
-}
-
-function take(order: string, more: Partial<Take> = {}): Take {
-  return { kind: 'take', order, buyer: `buyer of ${order}`, count: 1, perBuyer: null, holdMs: null, ...more }
-}
-
-function stock(left: number, held = 0, sold = 0): DealAnswer {
-  return { kind: 'stock', left, held, sold, moving: [] }
-}
-
-/** Two processes and a stock of their own, opened if `goods` are given. */
-async function shop(scene: Scene, goods?: Goods): Promise<{ a: Records; b: Records; key: string }> {
-  const [a, b] = [await recordsOf(scene), await recordsOf(scene)]
-  const key = scene.key('stock')
-  if (goods !== undefined) await a.trade(key, open(goods))
-  return { a, b, key }
-}
-
-async function recordsOf(scene: Scene): Promise<Records> {
-  const { store } = await scene.party()
-  assert.ok(store.records !== null, 'the traits promise records')
-  return store.records
-}

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import entries from '../../entries.json' with { type: 'json' }
+import { Consumer } from './install.ts'
+import { sizeOf } from './size.ts'
+
+/** In kB (1000 bytes), a little above what was measured. Raise one only with a reason that its users would accept. */
+const BUDGETS: Readonly<Record<string, number>> = {
+  'errors alone': 4,
+  'a mutex in memory': 175,
+  '.': 178,
+  './memory': 36,
+  './sqlite': 67,
+  './postgres': 108,
+  './mysql': 96,
+  './redis': 136,
+  './etcd': 76,
+  './guard': 11,
+  './http': 19,
+  './nestjs': 179,
+  './quorum': 143,
+  './zookeeper': 77,
+  './observe': 57,
+  './prometheus': 8,
+  './opentelemetry': 11,
+  './testing': 280,
+}
+
+const LINES: Readonly<Record<string, string>> = {
+  'errors alone': `import { LockError } from 'holdfast'; console.log(LockError)`,
+  'a mutex in memory': `import { createLocks } from 'holdfast'; createLocks()`,
+  ...Object.fromEntries(
+    Object.keys(entries).map((subpath) => [subpath, `export * from 'holdfast${subpath.slice(1)}'`]),
+  ),
+}
+
+const consumer = new Consumer()
+beforeAll(() => consumer.install(), 120_000)
+afterAll(() => consumer.remove())
+
+it('every entry point has a budget', () => {
+  expect(Object.keys(BUDGETS).sort()).toEqual(Object.keys(LINES).sort())
+})
+
+it.each(Object.entries(LINES))('%s stays within its budget', async (name, line) => {
+  const size = (await sizeOf(line, consumer.folder)) / 1000
+  console.log(`${name}: ${size.toFixed(1)} kB minified`)
+  expect(size).toBeGreaterThan(0.5)
+  expect(size).toBeLessThanOrEqual(BUDGETS[name] as number)
+})
