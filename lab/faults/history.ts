@@ -37,6 +37,14 @@ export type Entry =
   | { readonly f: 'begun' | 'crashed'; readonly worker: string }
   /** This machine stood still: nobody is blamed for being late in that time. */
   | { readonly f: 'stalled'; readonly forMs: number }
+  /** The store named this holder when it was asked in calm weather. */
+  | {
+      readonly f: 'holder'
+      readonly key: string
+      readonly label: string
+      readonly token: string
+      readonly heldMs: number
+    }
   | { readonly f: 'left'; readonly what: string }
   | { readonly f: 'complaint'; readonly text: string }
 

@@ -16,6 +16,7 @@ const USAGE = `Real faults against real servers, and a check of everything that 
   --all           every store, two at a time
   --minutes N     how long, fractions allowed (1)
   --seed N        the faults and their order; one of chance when left out
+  --faults KIND   only faults whose kind begins so, e.g. server or "server pause"; may be given again
   --short         every store, or the one that is named, for some seconds, and always the same faults
   --control NAME  only this broken lock: the checks must flag it
   --judge         judges the history of that store and seed once more, without a run
@@ -33,6 +34,7 @@ const { values } = parseArgs({
     all: { type: 'boolean' },
     minutes: { type: 'string', default: '1' },
     seed: { type: 'string' },
+    faults: { type: 'string', multiple: true },
     short: { type: 'boolean' },
     control: { type: 'string' },
     judge: { type: 'boolean' },
@@ -106,13 +108,17 @@ async function one(store: StoreName, flagged: number, program: string): Promise<
     const history = `${folder}/history`
     const result = values.judge
       ? judge(store, seed, history)
-      : await run({ store, seed, minutes, pace, program, folder: history, stop: stop.signal, onProgress })
+      : await run({
+          ...{ store, seed, minutes, pace, program, onProgress },
+          ...{ kinds: values.faults ?? [''], folder: history, stop: stop.signal },
+        })
     const summary = summaryOf(result, flagged)
     const page = writeReport(folder, result, summary)
     screen.say(line(summary))
     for (const { check, key, what } of summary.violations) screen.say(`  ${check} on "${key}": ${what}`)
     if (summary.violations.length > 0) {
-      screen.say(`  ${replayCommand(summary)}\n  ${page}`)
+      const only = (values.faults ?? []).map((kind) => ` --faults "${kind}"`).join('')
+      screen.say(`  ${replayCommand(summary)}${only}\n  ${page}`)
       process.exitCode = 1
     } else if (!values.short) screen.say(`  ${page}`)
     if (values.keep && !stop.signal.aborted) screen.say(`  ${keep(summary)}`)

@@ -29,18 +29,38 @@ export interface Pace {
   /** How many processes want the keys. */
   readonly workers: number
   readonly calmMs: readonly [number, number]
+  /** Each time after so many faults, the calm is long enough to tell a slow recovery from none; 0 for never. */
+  readonly longCalmEvery: number
   /** In how many of a thousand cases two faults come together. */
   readonly pairsPerMille: number
   /** How much of its usual time a fault lasts. */
   readonly lastingPart: number
 }
 
-export const LONG: Pace = { workers: 4, calmMs: [2500, 5500], pairsPerMille: 200, lastingPart: 1 }
-export const SHORT: Pace = { workers: 3, calmMs: [100, 300], pairsPerMille: 0, lastingPart: 0.6 }
+export const LONG: Pace = {
+  workers: 4,
+  calmMs: [1500, 4500],
+  longCalmEvery: 4,
+  pairsPerMille: 200,
+  lastingPart: 1,
+}
+export const SHORT: Pace = {
+  workers: 3,
+  calmMs: [100, 300],
+  longCalmEvery: 0,
+  pairsPerMille: 0,
+  lastingPart: 0.6,
+}
 
 /** The faults of a seed, without end. Each kind comes once in every round, in an order of chance. */
-export function* planOf(seed: number, nemeses: readonly Nemesis[], pace: Pace): Generator<PlannedFault> {
+export function* planOf(
+  seed: number,
+  nemeses: readonly Nemesis[],
+  pace: Pace,
+  longCalmMs: number,
+): Generator<PlannedFault> {
   const random = new Random(seed, 'plan')
+  let planned = 0
   for (;;) {
     const round = [...nemeses]
     while (round.length > 0) {
@@ -48,7 +68,7 @@ export function* planOf(seed: number, nemeses: readonly Nemesis[], pace: Pace): 
       const others = nemeses.filter(({ kind }) => areaOf(kind) !== areaOf(nemesis.kind))
       yield {
         nemesis,
-        calmMs: random.whole(...pace.calmMs),
+        calmMs: random.whole(...pace.calmMs) + (++planned % pace.longCalmEvery === 0 ? longCalmMs : 0),
         lastsMs: Math.round(random.whole(...nemesis.lastsMs) * pace.lastingPart),
         beside: random.chance(pace.pairsPerMille) && others.length > 0 ? random.pick(others) : null,
       }
@@ -68,14 +88,18 @@ export interface SufferOptions {
   readonly seed: number
   readonly pace: Pace
   readonly forMs: number
+  /** Beyond this, a key that is wanted and granted to nobody counts as not recovered. */
+  readonly recoveryMs: number
   readonly history: HistoryWriter
   readonly stop: AbortSignal
   readonly onFault: (kind: string) => void
+  /** A long calm is over. */
+  readonly onCalm: () => Promise<void>
 }
 
 /** Brings one fault after the other until the time is over, and leaves none behind. */
 export async function suffer(nemeses: readonly Nemesis[], options: SufferOptions): Promise<void> {
-  const { seed, pace, forMs, history, stop, onFault } = options
+  const { seed, pace, forMs, recoveryMs, history, stop, onFault, onCalm } = options
   const random = new Random(seed, 'targets')
   const endAtMs = performance.now() + forMs
   let faults = 0
@@ -91,9 +115,10 @@ export async function suffer(nemeses: readonly Nemesis[], options: SufferOptions
       history.write({ f: 'healed', id })
     }
   }
-  for (const { nemesis, calmMs, lastsMs, beside } of planOf(seed, nemeses, pace)) {
+  for (const { nemesis, calmMs, lastsMs, beside } of planOf(seed, nemeses, pace, recoveryMs)) {
     await pause(Math.min(calmMs, endAtMs - performance.now()), stop)
     if (stop.aborted || performance.now() >= endAtMs) return
+    if (calmMs > recoveryMs) await onCalm()
     const heals = [await strike(nemesis, lastsMs)]
     if (beside !== null) heals.push(await strike(beside, lastsMs))
     await pause(lastsMs, stop)

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { connect } from 'holdfast'
+import { connect, type Locks } from 'holdfast'
 import { examine, type Verdict } from './check/index.ts'
 import { type Story, storyOf } from './check/story.ts'
 import { clockMs } from './clock.ts'
@@ -24,6 +24,8 @@ export interface RunOptions {
   readonly seed: number
   readonly minutes: number
   readonly pace: Pace
+  /** Beginnings of the kinds of faults that may come. */
+  readonly kinds: readonly string[]
   /** The worker as a program. */
   readonly program: string
   /** Where the history goes. */
@@ -66,7 +68,7 @@ export function judge(store: StoreName, seed: number, folder: string): Run {
 }
 
 async function withCrew(world: World, options: RunOptions): Promise<void> {
-  const { store, seed, minutes, pace, program, folder, stop, onProgress } = options
+  const { store, seed, minutes, pace, kinds, program, folder, stop, onProgress } = options
   const history = new HistoryWriter(folder, 'runner')
   const witness = new Witness(new HistoryWriter(folder, 'witness'))
   // A path of a socket has to be short.
@@ -79,23 +81,30 @@ async function withCrew(world: World, options: RunOptions): Promise<void> {
     addresses: world.tells === true ? wires.addressesOf(place) : null,
   })
   const crew = new Crew({ program, folder, socket, seed, size: pace.workers, wayOf }, history)
+  const operator = await connect(world.urlBy(world.ports), { label: 'operator' })
   try {
     await untilBegun(folder, pace.workers, stop)
-    const nemeses = [...workerNemeses(crew), ...networkNemeses(wires, crew), ...world.nemeses]
+    const nemeses = [...workerNemeses(crew), ...networkNemeses(wires, crew), ...world.nemeses].filter(
+      ({ kind }) => kinds.some((beginning) => kind.startsWith(beginning)),
+    )
+    if (nemeses.length === 0) throw new Error(`no fault of ${store} begins with ${kinds.join(' or ')}`)
     let faults = 0
     await suffer(nemeses, {
       ...{ seed, pace, history, stop },
       forMs: minutes * 60_000,
+      recoveryMs: TTL_MS + RECOVERY_SLACK_MS + EXPECTATIONS[store].failoverMs,
       onFault: (kind) => onProgress(`fault ${++faults}: ${kind}`),
+      onCalm: () => nameHolders(operator, history),
     })
     onProgress('calms down')
     await sleep(RECOVERY_SLACK_MS)
     await crew.end()
     const wrong = witness.audit('stock')
     if (wrong !== null) history.write({ f: 'left', what: wrong })
-    await sweep(world, EXPECTATIONS[store].failoverMs, history)
+    await sweep(operator, EXPECTATIONS[store].failoverMs, history)
   } finally {
     meter.stop()
+    await operator.close()
     crew.abandon()
     await wires.close()
     await witness.close()
@@ -114,23 +123,25 @@ async function untilBegun(folder: string, workers: number, stop: AbortSignal): P
 }
 
 /** When everybody has gone nothing is left, at the latest when the last ttl is over. */
-async function sweep(world: World, failoverMs: number, history: HistoryWriter): Promise<void> {
+async function sweep(operator: Locks, failoverMs: number, history: HistoryWriter): Promise<void> {
   const giveUpAtMs = clockMs() + TTL_MS + RECOVERY_SLACK_MS + failoverMs
-  const locks = await connect(world.urlBy(world.ports), { label: 'sweeper' })
-  try {
-    for (;;) {
-      const left: string[] = []
-      for await (const { key, holders, line } of locks.list())
-        if (holders.length + line.length > 0)
-          left.push(`${key}: ${holders.length} holders and ${line.length} in the line`)
-      if (left.length === 0) return
-      if (clockMs() > giveUpAtMs) {
-        for (const what of left) history.write({ f: 'left', what })
-        return
-      }
-      await sleep(100)
+  for (;;) {
+    const left: string[] = []
+    for await (const { key, holders, line } of operator.list())
+      if (holders.length + line.length > 0)
+        left.push(`${key}: ${holders.length} holders and ${line.length} in the line`)
+    if (left.length === 0) return
+    if (clockMs() > giveUpAtMs) {
+      for (const what of left) history.write({ f: 'left', what })
+      return
     }
-  } finally {
-    await locks.close()
+    await sleep(100)
   }
+}
+
+/** Writes down all holders that the store knows of. */
+async function nameHolders(operator: Locks, history: HistoryWriter): Promise<void> {
+  for await (const { key, holders } of operator.list())
+    for (const { label, token, heldMs } of holders)
+      history.write({ f: 'holder', key, label, token: String(token), heldMs: heldMs ?? 0 })
 }

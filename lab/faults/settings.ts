@@ -1,6 +1,7 @@
 /** What every run has in common. Short leases make a short run see many of their ends. */
 export const TTL_MS = 2000
-export const WAIT_MS = 6000
+/** Longer than the bound on recovery: a queue that times out first lets others in, and hides what closed the key. */
+export const WAIT_MS = 10_000
 export const CALL_TIMEOUT_MS = 1000
 /** Beyond the ttl, and beyond what the store needs to fail over, nobody waits longer than this for a key that is wanted. */
 export const RECOVERY_SLACK_MS = 2000

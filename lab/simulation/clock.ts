@@ -7,6 +7,9 @@ export class SkewedClock {
   private readonly world: World
   private readonly rate: number
   private readonly offsetUs: number
+  /** True time that this clock did not count, because its machine slept. */
+  sleptUs = 0
+  private asleepSinceUs: number | null = null
 
   /** `skewPpm` parts per million faster than true time. */
   constructor(world: World, skewPpm: number, offsetUs: number) {
@@ -16,7 +19,21 @@ export class SkewedClock {
   }
 
   nowUs(): number {
-    return this.offsetUs + Math.floor((this.world.nowUs * this.rate) / MILLION)
+    const awakeUs = (this.asleepSinceUs ?? this.world.nowUs) - this.sleptUs
+    return this.offsetUs + Math.floor((awakeUs * this.rate) / MILLION)
+  }
+
+  get asleep(): boolean {
+    return this.asleepSinceUs !== null
+  }
+
+  fallAsleep(): void {
+    this.asleepSinceUs = this.world.nowUs
+  }
+
+  wakeUp(): void {
+    if (this.asleepSinceUs !== null) this.sleptUs += this.world.nowUs - this.asleepSinceUs
+    this.asleepSinceUs = null
   }
 
   nowMs(): number {
@@ -25,6 +42,6 @@ export class SkewedClock {
 
   /** The first moment of true time at which this clock shows `localMs`. */
   trueUsOf(localMs: number): number {
-    return Math.ceil(((localMs * 1000 - this.offsetUs) * MILLION) / this.rate)
+    return Math.ceil(((localMs * 1000 - this.offsetUs) * MILLION) / this.rate) + this.sleptUs
   }
 }

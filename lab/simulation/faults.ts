@@ -3,6 +3,8 @@ import type { Random } from './random.ts'
 
 export const FEWEST_FAULTS = 20
 const MOST_FAULTS = 34
+/** A shorter one is not noticed, as the guarantees say. */
+const SHORTEST_SLEEP_MS = 300
 const PARCELS: readonly Parcel[] = ['attempt', 'renew', 'release', 'reply', 'notice', 'write']
 const DIRECTIONS: readonly Direction[] = ['up', 'down', 'both', 'both']
 
@@ -18,6 +20,8 @@ export function faultsOf(
   const times = Array.from({ length: count }, () => random.whole(500, healAtMs - 1000)).sort((a, b) => a - b)
   // A clock that went back, and then a memory that is lost, can bring an old token back: that is not promised.
   const losesMemory = random.chance(400)
+  // A wall clock that is set back hides a sleep: that is not promised either.
+  const sleeps = random.chance(500)
   let ahead = 0
   return times.map((atMs): Fault => {
     const leftMs = healAtMs - atMs
@@ -29,6 +33,7 @@ export function faultsOf(
     )
     const kind = random.weighted({
       pause: 5,
+      sleep: sleeps ? 2 : 0,
       kill: 2,
       cut: 3,
       clog: 2,
@@ -47,6 +52,8 @@ export function faultsOf(
         return kind === 'pause'
           ? { atMs, kind, client, forMs }
           : { atMs, kind, client, restartAfterMs: forMs }
+      case 'sleep':
+        return { atMs, kind, client, forMs: Math.min(forMs + SHORTEST_SLEEP_MS, leftMs) }
       case 'cut':
       case 'clog':
         return { atMs, kind, client, direction: random.pick(DIRECTIONS), forMs }
@@ -76,7 +83,7 @@ export function faultsOf(
         return { atMs, kind, byMs }
       }
       default:
-        return { atMs, kind, client, byMs: random.whole(-600_000, 600_000) }
+        return { atMs, kind, client, byMs: random.whole(sleeps ? 0 : -600_000, 600_000) }
     }
   })
 }

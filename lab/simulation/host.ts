@@ -7,6 +7,9 @@ import type { World } from './world.ts'
 /** The wall clock of every host when the world begins: some time in 2026. */
 export const WALL_START_MS = 1_780_000_000_000
 
+/** A lease is renewed, and so looked at, every third of its ttl; the longest ttl of a plan is 7 s. */
+const LONGEST_UNNOTICED_MS = 2_500
+
 /** A process: its clock, and whether it runs, stands still or is dead. */
 export class Host {
   readonly name: string
@@ -18,6 +21,7 @@ export class Host {
   pauses = 0
   private readonly world: World
   private pausedUntilUs = -1
+  private wokeAtUs = Number.NEGATIVE_INFINITY
   private ids = 0
 
   constructor(world: World, name: string, skewPpm: number, offsetUs: number, random: Random) {
@@ -33,8 +37,29 @@ export class Host {
     this.pausedUntilUs = Math.max(this.pausedUntilUs, untilUs)
   }
 
+  /** A suspended machine: a pause during which the monotonic clock stands still and the wall clock goes on. */
+  suspend(untilUs: number, onWake: () => void): void {
+    if (this.clock.asleep) return
+    this.clock.fallAsleep()
+    this.pause(untilUs)
+    this.world.schedule(
+      untilUs,
+      () => {
+        this.clock.wakeUp()
+        this.wokeAtUs = this.world.nowUs
+        onWake()
+      },
+      false,
+    )
+  }
+
   kill(): void {
     this.alive = false
+  }
+
+  /** After a sleep, a signal fires with the first look at the clock: when the lease is asked, or with its next timer. */
+  get justWoke(): boolean {
+    return this.world.nowUs - this.wokeAtUs < LONGEST_UNNOTICED_MS * 1000
   }
 
   /** Still true in the moment of waking up, because what was held back then runs one by one. */
@@ -54,7 +79,14 @@ export class Host {
 
   after(delayMs: number, task: () => void): Scheduled {
     const dueMs = this.clock.nowMs() + Math.max(0, Math.ceil(delayMs))
-    return this.world.schedule(this.clock.trueUsOf(dueMs), () => this.enter(task), false)
+    // A sleep in between makes the timer late: its clock stood still.
+    const ring = (): void => {
+      if (first.cancelled) return
+      if (this.clock.nowMs() >= dueMs) task()
+      else this.world.schedule(this.clock.trueUsOf(dueMs), () => this.enter(ring), false)
+    }
+    const first = this.world.schedule(this.clock.trueUsOf(dueMs), () => this.enter(ring), false)
+    return first
   }
 
   sleep(delayMs: number): Promise<void> {
@@ -82,7 +114,8 @@ export class HostRuntime implements Runtime {
   }
 
   wallMs(): number {
-    return WALL_START_MS + this.host.clock.nowMs() + this.host.wallJumpMs
+    const { clock, wallJumpMs } = this.host
+    return WALL_START_MS + clock.nowMs() + Math.floor(clock.sleptUs / 1000) + wallJumpMs
   }
 
   setTimer(task: () => void, delayMs: number): Timer {

@@ -8,9 +8,9 @@ export interface Mutant {
 
 const step = 'src/model/step.ts'
 const draft = 'src/model/draft.ts'
-const acquire = 'src/core/acquire.ts'
+const acquire = 'src/core/acquire/acquisition.ts'
 const watchdog = 'src/core/watchdog.ts'
-const turnstile = 'src/core/turnstile.ts'
+const turnQueue = 'src/core/acquire/turn-queue.ts'
 
 export const MUTANTS: readonly Mutant[] = [
   mutant(
@@ -39,8 +39,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'validity from the reply',
     acquire,
-    'grantOf(answer, this.claim, sentAtMs, this.engine.runtime.nowMs())',
-    'grantOf(answer, this.claim, this.engine.runtime.nowMs(), this.engine.runtime.nowMs())',
+    'grantOf(answer, this.claim, sentAtMs, nowMs)',
+    'grantOf(answer, this.claim, nowMs, nowMs)',
   ),
   mutant(
     'drift ignored under skew',
@@ -59,11 +59,17 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: acquire,
-        find: 'this.cancel()\n    this.pursuer.failed',
-        replace: 'this.leave()\n    this.pursuer.failed',
+        find: 'this.cancel()\n    this.owner.failed',
+        replace: 'this.leave()\n    this.owner.failed',
       },
     ],
   },
+  mutant(
+    'a sleep of the machine goes unnoticed',
+    'src/core/sleep.ts',
+    'if (sleptMs < SLEEP_MS) return 0',
+    'return 0',
+  ),
   mutant('watchdog outlives release', 'src/core/engine.ts', 'this.watchdog.unwatch(hold)', ''),
   mutant(
     'token repeats',
@@ -76,25 +82,30 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'lost wake-up without fallback',
     acquire,
-    'this.engine.waits.set(this, this.engine.runtime.nowMs() + this.lookAgainMs(answer))',
+    'if (this.queued) this.engine.heartbeats.keep(this)\n    this.lookAgain(answer)',
     '',
   ),
   {
     name: 'hand-over beyond validity',
     patches: [
       {
-        file: turnstile,
-        find: 'return this.engine.runtime.nowMs() + hold.lifeMs / 2 <= hold.validUntilMs',
-        replace: 'return hold.lifeMs > 0',
+        file: 'src/core/hold.ts',
+        find: 'return nowMs + hold.lifeMs / 2 <= hold.validUntilMs',
+        replace: 'return nowMs > 0 && hold.lifeMs > 0',
       },
       {
-        file: turnstile,
-        find: 'this.passed++',
-        replace: 'this.passed++\n    hold.validUntilMs = this.engine.runtime.nowMs() + hold.claim.ttlMs',
+        file: turnQueue,
+        find: 'hold.handovers++',
+        replace: 'hold.handovers++\n    hold.validUntilMs = this.engine.runtime.nowMs() + hold.claim.ttlMs',
       },
     ],
   },
-  mutant('hand-over reuses the token', turnstile, 'hold.token + BigInt(this.passed)', 'hold.token'),
+  mutant(
+    'hand-over reuses the token',
+    'src/core/acquire/spare-tokens.ts',
+    'this.granted + BigInt(this.used)',
+    'this.granted',
+  ),
   {
     name: 'unconfirmed offer kept as a full lease',
     patches: [

@@ -16,6 +16,8 @@ export const CALM: Weather = { lossPerMille: 0, twicePerMille: 0, tailPerMille: 
 /** What goes wrong at `atMs`. `client` is an index into the plan's clients, `node` one into its nodes: all when left out. */
 export type Fault = { readonly atMs: number; readonly node?: number } & (
   | { readonly kind: 'pause'; readonly client: number; readonly forMs: number }
+  /** The machine of a client is suspended: its monotonic clock stands still, its wall clock goes on. */
+  | { readonly kind: 'sleep'; readonly client: number; readonly forMs: number }
   | { readonly kind: 'kill'; readonly client: number; readonly restartAfterMs: number }
   | { readonly kind: 'cut'; readonly client: number; readonly direction: Direction; readonly forMs: number }
   | { readonly kind: 'clog'; readonly client: number; readonly direction: Direction; readonly forMs: number }

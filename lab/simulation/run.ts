@@ -104,7 +104,11 @@ async function closeAll(simulation: Simulation, clients: readonly Client[]): Pro
   if (open > 0) simulation.fail('not served', `close did not settle for ${open} clients`)
 }
 
-function strike({ world, network, backend }: Simulation, clients: readonly Client[], fault: Fault): void {
+function strike(
+  { world, network, backend, witness }: Simulation,
+  clients: readonly Client[],
+  fault: Fault,
+): void {
   const untilUs = 'forMs' in fault ? world.nowUs + fault.forMs * 1000 : 0
   const client = 'client' in fault ? clients[fault.client] : undefined
   const node = 'node' in fault ? fault.node : undefined
@@ -113,6 +117,9 @@ function strike({ world, network, backend }: Simulation, clients: readonly Clien
   switch (fault.kind) {
     case 'pause':
       client?.host.pause(untilUs)
+      break
+    case 'sleep':
+      client?.host.suspend(untilUs, () => witness.woke(client.host))
       break
     case 'kill':
       if (client === undefined || !client.host.alive) return

@@ -52,7 +52,7 @@ export class Server {
 
   constructor(world: World, plan: ServerPlan, ledger: Ledger, deliver: (letter: KeyLetter) => void) {
     this.world = world
-    this.rules = { offerMs: plan.offerMs, keepSeqMs: plan.keepSeqMs }
+    this.rules = { offerMs: plan.offerMs, keepSeqMs: plan.keepSeqMs, mostOffers: Number.POSITIVE_INFINITY }
     this.ticks = plan.ticks
     this.ledger = ledger
     this.deliver = deliver

@@ -1,4 +1,5 @@
 import type { Lease } from '../../src/core/api.ts'
+import { seqOf } from '../../src/model/index.ts'
 import type { Host } from './host.ts'
 import type { Ask } from './plan.ts'
 import type { Fail } from './violation.ts'
@@ -30,11 +31,16 @@ export type Seen = Pick<
   'key' | 'client' | 'host' | 'lease' | 'ask' | 'party' | 'listens' | 'askedUs'
 >
 
+interface Ended {
+  readonly atUs: number
+  readonly token: bigint
+}
+
 interface Book {
   readonly open: Sighting[]
   readonly tokens: Map<bigint, { readonly party: string; readonly rank: number }>
-  /** Highest token among those that ended by then; both rise. */
-  readonly ended: { readonly atUs: number; readonly token: bigint }[]
+  /** By sequence number, the highest token among those that ended by then; both rise. */
+  readonly ended: Map<number, Ended[]>
   highestExclusive: bigint
   highestAny: bigint
   ranks: number
@@ -92,7 +98,9 @@ export class Witness {
     const book = this.book(sighting.key)
     book.open.splice(book.open.indexOf(sighting), 1)
     const token = sighting.lease.token ?? 0n
-    if (token > (book.ended.at(-1)?.token ?? -1n)) book.ended.push({ atUs: sighting.endedUs, token })
+    const ended = book.ended.get(seqOf(token)) ?? []
+    if (token > (ended.at(-1)?.token ?? -1n)) ended.push({ atUs: sighting.endedUs, token })
+    book.ended.set(seqOf(token), ended)
   }
 
   /** A hold ended in the store by an operator's hand or an adoption. */
@@ -103,6 +111,11 @@ export class Witness {
   /** The leases that user code has at this moment. */
   open(): Sighting[] {
     return [...this.books.values()].flatMap((book) => book.open)
+  }
+
+  /** A machine wakes up: a lease that others succeeded meanwhile must not say that it is held, not even now. */
+  woke(host: Host): void {
+    for (const sighting of this.open()) if (sighting.host === host) this.checkRevived(sighting)
   }
 
   private checkToken(sighting: Sighting, book: Book): void {
@@ -119,8 +132,10 @@ export class Witness {
     }
     if (alone) sighting.rank = same?.rank ?? ++book.ranks
     if (same === undefined) book.tokens.set(token, { party, rank: sighting.rank ?? 0 })
-    // Sharers may begin in another order than they were granted in; who excludes others may not.
-    const floor = alone ? book.highestAny : max(book.highestExclusive, endedBefore(book, sighting.askedUs))
+    // Sharers of one process use the tokens of a grant that may be older than that of another process.
+    const floor = alone
+      ? book.highestAny
+      : max(book.highestExclusive, endedBefore(token, book, sighting.askedUs))
     if (token < floor && !joins(sighting, token, book))
       this.fail('token falls', `${key}: token ${token} after ${floor}: ${describe(sighting)}`)
     if (alone) book.highestExclusive = max(book.highestExclusive, token)
@@ -140,7 +155,7 @@ export class Witness {
           'overlap',
           `${sighting.key}: two valid leases at once\n  ${describe(other)}\n  ${describe(sighting)}`,
         )
-      } else if (other.listens && !other.lease.signal.aborted && !other.host.paused) {
+      } else if (other.listens && !other.lease.signal.aborted && !other.host.paused && !other.host.justWoke) {
         this.fail(
           'signal late',
           `${sighting.key}: succeeded, but its signal has not fired\n  ${describe(other)}\n  ${describe(sighting)}`,
@@ -166,13 +181,21 @@ export class Witness {
   }
 
   private valid({ lease, host, endedUs }: Sighting): boolean {
-    return endedUs === null && host.alive && !this.deposed.has(lease.id) && lease.held
+    // On a machine that sleeps no code runs that could use the lease.
+    return endedUs === null && host.alive && !host.clock.asleep && !this.deposed.has(lease.id) && lease.held
   }
 
   private book(key: string): Book {
     let book = this.books.get(key)
     if (book === undefined) {
-      book = { open: [], tokens: new Map(), ended: [], highestExclusive: -1n, highestAny: -1n, ranks: 0 }
+      book = {
+        open: [],
+        tokens: new Map(),
+        ended: new Map(),
+        highestExclusive: -1n,
+        highestAny: -1n,
+        ranks: 0,
+      }
       this.books.set(key, book)
     }
     return book
@@ -187,22 +210,19 @@ function isAlone(ask: Ask): boolean {
   return ask.kind === 'mutex' || ask.kind === 'write'
 }
 
-/** The highest token among the leases that had ended by then: whoever asked later must get a higher one. */
 /**
  * Two claims of one party that come together share the hold. A quorum may found it twice, with two numbers, and they may hear
- * of them in either order; whoever came before them, and whoever else there is, has a lower one.
+ * of them in either order; other parties have lower tokens.
  */
 function joins({ party, askedUs }: Sighting, token: bigint, book: Book): boolean {
   const above = [...book.tokens].filter(([other]) => other > token)
-  return above.every(([, other]) => other.party === party) && endedBefore(book, askedUs) <= token
+  return above.every(([, other]) => other.party === party) && endedBefore(token, book, askedUs) <= token
 }
 
-function endedBefore({ ended }: Book, atUs: number): bigint {
-  for (let index = ended.length - 1; index >= 0; index--) {
-    const entry = ended[index] as Book['ended'][number]
-    if (entry.atUs <= atUs) return entry.token
-  }
-  return -1n
+/** The highest token of the same grant among the leases that had ended by then: a later user of the grant has a higher one. */
+function endedBefore(token: bigint, book: Book, atUs: number): bigint {
+  const ended = book.ended.get(seqOf(token)) ?? []
+  return ended.findLast((entry) => entry.atUs <= atUs)?.token ?? -1n
 }
 
 function max(one: bigint, other: bigint): bigint {

@@ -9,6 +9,7 @@ import {
   WAKE_UP_MS,
 } from '../settings.ts'
 import { cutOff } from './cut-off.ts'
+import { ghosts } from './ghosts.ts'
 import { lockModel } from './model.ts'
 import { order } from './order.ts'
 import { overlaps } from './overlaps.ts'
@@ -58,7 +59,8 @@ export function examine(story: Story, expected: Expectations, bounds: Bounds = B
   const found = overlaps(story, rules)
   const classA = found.filter((overlap) => overlap.class === 'A')
   const { late, stale } = writes(story)
-  const recovered = recovery(story, weather, ttlMs + recoverySlackMs + expected.failoverMs)
+  const recoveryMs = ttlMs + recoverySlackMs + expected.failoverMs
+  const recovered = recovery(story, weather, recoveryMs)
   const lostWakeUps = wakeUps(story, weather, wakeUpMs, ttlMs + recoverySlackMs)
   const inversions = expected.fifo ? order(story, weather, ttlMs + recoverySlackMs) : []
   const model = lockModel(story, rules)
@@ -70,6 +72,7 @@ export function examine(story: Story, expected: Expectations, bounds: Bounds = B
       ...tokens(story, rules),
       ...stale,
       ...recovered.late,
+      ...ghosts(story, recoveryMs),
       ...lostWakeUps,
       ...cutOff(story, weather, cutOffMs + expected.failoverMs),
       ...inversions,

@@ -4,15 +4,16 @@ import { compatible, explains, type OverlapRules } from './overlaps.ts'
 import { byKey, type Granted, grantedOf, type Story } from './story.ts'
 import type { Violation } from './violation.ts'
 
-/** Follows from who has come and gone: the token is that of the last who came, and they come in the order of their tokens. */
+/** Follows from the claims that have come and gone: the highest tokens of all of them, and of the exclusive ones. */
 interface State {
   readonly holders: readonly Granted[]
   readonly token: bigint
+  readonly exclusiveToken: bigint
 }
 
 /**
  * Whether the history of each key is one of a lock: grants and ends in some order in which no two holders exclude each other and
- * every token is above the one before. Claims that were refused, or whose outcome nobody knows, may always have done nothing, so
+ * every token is above the ones before; a sharer, which may use an older grant of its process, is above the exclusive ones. Claims that were refused, or whose outcome nobody knows, may always have done nothing, so
  * that they explain nothing and are left out, and so are hand-overs of what the store had forgotten.
  */
 export function lockModel(story: Story, rules: OverlapRules): Violation[] {
@@ -25,7 +26,7 @@ export function lockModel(story: Story, rules: OverlapRules): Violation[] {
       grantOf(visit, rules.permits),
       endOf(visit, successions.endMs(visit), story, rules),
     ])
-    const verdict = linearizable<State>(steps, { holders: [], token: -1n })
+    const verdict = linearizable<State>(steps, { holders: [], token: -1n, exclusiveToken: -1n })
     if (verdict.kind === 'yes') continue
     const what =
       verdict.kind === 'no'
@@ -43,15 +44,21 @@ function grantOf(visit: Granted, permits: number): Step<State> {
     toMs: visit.settledMs,
     likelyMs: visit.settledMs,
     name: `the grant of ${visit.op}`,
-    apply({ holders, token }) {
+    apply({ holders, token, exclusiveToken }) {
       if (holders.some((holder) => !compatible(holder, visit))) return null
-      if (visit.token !== null && visit.token <= token) return null
+      const floor = visit.mode === 'exclusive' ? token : exclusiveToken
+      if (visit.token !== null && visit.token <= floor) return null
       const used = [...holders, visit].reduce(
         (sum, each) => sum + (each.mode === 'permits' ? each.weight : 0),
         0,
       )
       if (used > permits) return null
-      return { holders: [...holders, visit], token: visit.token ?? token }
+      const now = visit.token ?? token
+      return {
+        holders: [...holders, visit],
+        token: now > token ? now : token,
+        exclusiveToken: visit.mode === 'exclusive' && now > exclusiveToken ? now : exclusiveToken,
+      }
     },
   }
 }
@@ -69,9 +76,9 @@ function endOf(visit: Granted, toMs: number, story: Story, rules: OverlapRules):
     toMs,
     likelyMs: fromMs,
     name: `the end of ${visit.op}`,
-    apply({ holders, token }) {
+    apply({ holders, ...tokens }) {
       if (!holders.includes(visit)) return null
-      return { holders: holders.filter((holder) => holder !== visit), token }
+      return { holders: holders.filter((holder) => holder !== visit), ...tokens }
     },
   }
 }

@@ -1,37 +1,53 @@
-import { byKey, grantedOf, type Story } from './story.ts'
+import { byKey, type Granted, grantedOf, type Story } from './story.ts'
 import type { Violation } from './violation.ts'
 import type { Weather } from './weather.ts'
 
 export interface Recovery {
-  /** The longest that a key which somebody wanted was granted to nobody after a fault was over, or its holder had died. */
+  /** The longest that a key was wanted and held by nobody in calm weather. */
   readonly worstMs: number
   readonly late: readonly Violation[]
 }
 
-/** After every fault, and after the death of every holder, the key comes back in time. */
+interface Span {
+  readonly fromMs: number
+  readonly toMs: number
+}
+
+/** In calm weather, a key that somebody wants and nobody holds by their own account is granted in time. */
 export function recovery(story: Story, weather: Weather, boundMs: number): Recovery {
   let worstMs = 0
   const late: Violation[] = []
-  const visits = byKey(story.visits)
-  for (const [key, granted] of byKey(grantedOf(story.visits))) {
-    const grantsMs = granted.map(({ settledMs }) => settledMs).sort((one, other) => one - other)
-    const asked = visits.get(key) ?? []
-    for (const calm of weather.calms(story)) {
-      // Before the first fault there is nothing to recover from.
-      if (calm.fromMs === story.fromMs) continue
-      const next = grantsMs.find((atMs) => atMs >= calm.fromMs) ?? Number.POSITIVE_INFINITY
-      const toMs = Math.min(next, calm.toMs)
-      const wanted = wantedMs(asked, calm.fromMs, toMs)
-      const tookMs = wanted - weather.stalledMs(calm.fromMs, toMs)
-      // The next fault came before this one was over with: how long it would have taken is not known.
-      if (next > calm.toMs && tookMs <= boundMs) continue
-      worstMs = Math.max(worstMs, tookMs)
-      if (tookMs <= boundMs) continue
-      const what = `nobody had it for ${Math.round(tookMs)} ms after a fault, although it was wanted`
-      late.push({ check: 'recovery', atMs: toMs, key, what, ops: [] })
+  const granted = byKey(grantedOf(story.visits))
+  const calms = weather.calms(story)
+  for (const [key, asked] of byKey(story.visits)) {
+    for (const calm of calms) {
+      for (const free of freeSpans(granted.get(key) ?? [], calm)) {
+        const tookMs = wantedMs(asked, free.fromMs, free.toMs) - weather.stalledMs(free.fromMs, free.toMs)
+        // The next fault came first: nobody knows how long the recovery would have taken.
+        if (free.toMs === calm.toMs && tookMs <= boundMs) continue
+        worstMs = Math.max(worstMs, tookMs)
+        if (tookMs <= boundMs) continue
+        const what = `nobody had it for ${Math.round(tookMs)} ms of calm weather, although it was wanted`
+        late.push({ check: 'recovery', atMs: free.toMs, key, what, ops: [] })
+      }
     }
   }
   return { worstMs, late }
+}
+
+/** The parts of a calm in which no holder of the key trusts its lease. */
+function freeSpans(granted: readonly Granted[], calm: Span): Span[] {
+  const found: Span[] = []
+  let atMs = calm.fromMs
+  for (const { settledMs, validUntilMs } of [...granted].sort(
+    (one, other) => one.settledMs - other.settledMs,
+  )) {
+    if (validUntilMs <= calm.fromMs || settledMs >= calm.toMs) continue
+    if (settledMs > atMs) found.push({ fromMs: atMs, toMs: settledMs })
+    atMs = Math.max(atMs, validUntilMs)
+  }
+  if (atMs < calm.toMs) found.push({ fromMs: atMs, toMs: calm.toMs })
+  return found
 }
 
 /** For how long of that time somebody waited for the key. */

@@ -44,6 +44,14 @@ export interface Fault {
   toMs: number
 }
 
+export interface NamedHolder {
+  readonly atMs: number
+  readonly key: string
+  readonly label: string
+  readonly token: bigint
+  readonly heldMs: number
+}
+
 export interface Story {
   readonly fromMs: number
   readonly toMs: number
@@ -52,6 +60,8 @@ export interface Story {
   readonly faults: readonly Fault[]
   readonly crashes: readonly { readonly atMs: number; readonly worker: string }[]
   readonly stalls: readonly { readonly fromMs: number; readonly toMs: number }[]
+  /** Holders that the store named. */
+  readonly holders: readonly NamedHolder[]
   readonly left: readonly string[]
   readonly complaints: readonly string[]
 }
@@ -68,6 +78,7 @@ export function storyOf(events: readonly Event[]): Story {
     writes: [] as Write[],
     crashes: [] as { atMs: number; worker: string }[],
     stalls: [] as { fromMs: number; toMs: number }[],
+    holders: [] as NamedHolder[],
     left: [] as string[],
     complaints: [] as string[],
   }
@@ -100,6 +111,11 @@ export function storyOf(events: readonly Event[]): Story {
       case 'write':
         story.writes.push({ ...event, atMs: event.t })
         break
+      case 'holder': {
+        const { t: atMs, key, label, token, heldMs } = event
+        story.holders.push({ atMs, key, label, token: BigInt(token), heldMs })
+        break
+      }
       case 'left':
         story.left.push(event.what)
         break

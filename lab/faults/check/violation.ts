@@ -5,6 +5,7 @@ export type Promised =
   | 'tokens'
   | 'stale write'
   | 'recovery'
+  | 'ghost'
   | 'wake-up'
   | 'cut off'
   | 'order'

@@ -56,6 +56,29 @@ export const WAITING: readonly Control[] = [
     },
   },
   {
+    name: 'a claim that nobody has',
+    lacks: 'keeps renewing a claim whose answer came after its caller had given up',
+    flaggedBy: 'recovery',
+    async play(stage) {
+      const client = await stage.redis()
+      const parts = sound(client, stage.key)
+      const renewal = setInterval(() => void client.pexpire(stage.key, QUICK.ttlMs), QUICK.ttlMs / 3)
+      const givenUp = async () => {
+        await acquire(parts)
+        return null
+      }
+      await stage.actor('a').visit(givenUp, async () => {})
+      // No fault comes: a check that only looks after faults sees nothing.
+      const waitMs = QUICK.ttlMs + QUICK.recoverySlackMs + 200
+      await stage.actor('b').visit(
+        () => acquire(parts, waitMs),
+        async () => {},
+        { waitMs },
+      )
+      clearInterval(renewal)
+    },
+  },
+  {
     name: 'a way that is lost for good',
     lacks:
       'gives up its connection when that breaks, and never takes another, while everybody else is served',

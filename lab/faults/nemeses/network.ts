@@ -22,6 +22,8 @@ export function networkNemeses(wires: Wires, crew: Crew): Nemesis[] {
     }),
     // What one side says is lost: a partition in one direction.
     faulty(wires, crew, 'network drop', (proxy, random) => proxy.drop(random.pick(['requests', 'replies']))),
+    // The connections that are open swallow everything, new ones work: an address that moved, a pooler that hangs.
+    faulty(wires, crew, 'network silent', (proxy) => proxy.silence()),
     faulty(wires, crew, 'network delay', (proxy, random) => proxy.delay(random.whole(20, 500))),
     // Connections of one process overtake each other, also those that it has given up.
     faulty(wires, crew, 'network reorder', (proxy, random) =>

@@ -1,7 +1,7 @@
 import { type ClusterNode, startCluster } from '../../../scripts/servers/cluster.ts'
 import type { Random } from '../../simulation/random.ts'
 import { TTL_MS } from '../settings.ts'
-import { operation } from './process.ts'
+import { operation, PAUSE_MS } from './process.ts'
 import { KINDS_OF_CONNECTIONS, killConnections } from './redis.ts'
 import type { StartWorld } from './world.ts'
 
@@ -32,7 +32,7 @@ export const cluster: StartWorld = async () => {
       },
       {
         kind: 'server pause',
-        lastsMs: [TTL_MS * 0.2, TTL_MS * 1.6],
+        lastsMs: PAUSE_MS,
         async strike(random) {
           const node = await master(random)
           process.kill(node.server.pid, 'SIGSTOP')

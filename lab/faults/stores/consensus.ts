@@ -1,7 +1,7 @@
 import type { Random } from '../../simulation/random.ts'
 import type { Nemesis } from '../nemeses.ts'
 import { TTL_MS } from '../settings.ts'
-import { serverKill } from './process.ts'
+import { PAUSE_MS, serverKill } from './process.ts'
 import type { World } from './world.ts'
 
 interface Member {
@@ -36,15 +36,16 @@ export function consensusWorld<M extends Member>(options: ConsensusOptions<M>): 
   /** The leader in half of the cases. */
   const choose = async (random: Random): Promise<M> =>
     random.chance(500) ? await ensemble.leader() : random.pick(members)
+  const othersThan = (member: M): M[] => members.filter((each) => each !== member)
   const nameOf = (member: M): string => `member ${members.indexOf(member) + 1}`
   const trouble = (
     kind: string,
-    leastMs: number,
+    lastsMs: Nemesis['lastsMs'],
     begin: (member: M) => Promise<void> | void,
     end: (member: M) => void,
   ): Nemesis => ({
     kind,
-    lastsMs: [leastMs, TTL_MS * 1.6],
+    lastsMs,
     async strike(random) {
       const member = await choose(random)
       await begin(member)
@@ -75,13 +76,23 @@ export function consensusWorld<M extends Member>(options: ConsensusOptions<M>): 
       },
       trouble(
         'server pause',
-        TTL_MS * 0.2,
+        PAUSE_MS,
         (member) => member.pause(),
         (member) => member.resume(),
       ),
       trouble(
+        'server pause of most',
+        PAUSE_MS,
+        (member) => {
+          for (const other of othersThan(member)) other.pause()
+        },
+        (member) => {
+          for (const other of othersThan(member)) other.resume()
+        },
+      ),
+      trouble(
         'server parted',
-        TTL_MS * 0.3,
+        [TTL_MS * 0.3, TTL_MS * 1.6],
         (member) => ensemble.part(member),
         () => ensemble.heal(),
       ),

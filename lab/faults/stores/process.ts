@@ -28,11 +28,14 @@ export function serverKill(choose: (random: Random) => Promise<Killable> | Killa
   }
 }
 
+/** From a hiccup to an outage in which every lease ends and every call is given up. */
+export const PAUSE_MS = [TTL_MS * 0.2, TTL_MS * 4] as const
+
 /** One of some servers stands still, its connections open. */
 export function serverPause(choose: (random: Random) => Promise<Pausable> | Pausable): Nemesis {
   return {
     kind: 'server pause',
-    lastsMs: [TTL_MS * 0.2, TTL_MS * 1.6],
+    lastsMs: PAUSE_MS,
     async strike(random) {
       const { name, pids } = await choose(random)
       const stopped = pids()

@@ -1,7 +1,7 @@
 import type { RedisServer } from '../../../scripts/servers/redis.ts'
 import { startSentinels } from '../../../scripts/servers/sentinel.ts'
 import { TTL_MS } from '../settings.ts'
-import { operation } from './process.ts'
+import { operation, PAUSE_MS } from './process.ts'
 import { KINDS_OF_CONNECTIONS, killConnections } from './redis.ts'
 import type { StartWorld } from './world.ts'
 
@@ -35,7 +35,7 @@ export const sentinel: StartWorld = async () => {
       },
       {
         kind: 'server pause',
-        lastsMs: [TTL_MS * 0.2, TTL_MS * 1.6],
+        lastsMs: PAUSE_MS,
         async strike() {
           const master = await group.master()
           process.kill(master.pid, 'SIGSTOP')

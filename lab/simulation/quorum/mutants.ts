@@ -6,7 +6,7 @@ const election = 'src/stores/quorum/election.ts'
 export const QUORUM_MUTANTS: readonly Mutant[] = [
   mutant(
     'validity not subtracted',
-    'src/core/acquire.ts',
+    'src/core/acquire/grant.ts',
     'const validUntilMs = sentAtMs + ttlMs - driftMs(ttlMs)',
     'const validUntilMs = nowMs + ttlMs - driftMs(ttlMs)',
   ),
@@ -16,7 +16,7 @@ export const QUORUM_MUTANTS: readonly Mutant[] = [
     'return Math.floor(nodes / 2) + 1',
     'return Math.floor(nodes / 2)',
   ),
-  mutant('no rollback', election, 'if (alone) assembly.rollBack(round, ballot)', ''),
+  mutant('no rollback', election, 'if (alone) this.takeBack(round, ballot)', ''),
   mutant(
     'rollback only on nodes that said yes',
     'src/stores/quorum/assembly.ts',
@@ -37,7 +37,7 @@ export const QUORUM_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'naive counter at each node',
-    'src/stores/quorum/meaning/answer.ts',
+    'src/stores/quorum/node-model/answer.ts',
     'nextSeq(draft.seq, ballot < FIRST_PROPOSAL ? clock.stampUs : ballot)',
     'draft.seq + 1',
   ),

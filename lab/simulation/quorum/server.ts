@@ -1,8 +1,8 @@
 import type { Clock, KeyView } from '../../../src/model/index.ts'
 import { isInUse } from '../../../src/model/index.ts'
-import { answer, counted } from '../../../src/stores/quorum/meaning/answer.ts'
-import { type NodeLetter, type NodeState, UNKNOWN_KEY } from '../../../src/stores/quorum/meaning/state.ts'
-import { nodeView } from '../../../src/stores/quorum/meaning/view.ts'
+import { answer, counted } from '../../../src/stores/quorum/node-model/answer.ts'
+import { type NodeLetter, type NodeState, UNKNOWN_KEY } from '../../../src/stores/quorum/node-model/state.ts'
+import { nodeView } from '../../../src/stores/quorum/node-model/view.ts'
 import type { Ballots, Question, Vote } from '../../../src/stores/quorum/protocol.ts'
 import { SkewedClock } from '../clock.ts'
 import { WALL_START_MS } from '../host.ts'
@@ -45,9 +45,8 @@ export class NodeServer {
       this.world.schedule(this.frozenUntilUs, () => this.receive(questions, respond), true)
     } else {
       const clock = this.now()
-      const isTold = questions.length === 0 || questions.some(({ kind }) => kind !== 'release')
       respond({
-        stampUs: isTold ? clock.stampUs : null,
+        stampUs: clock.stampUs,
         votes: questions.map((question) => this.vote(question, clock)),
       })
     }
@@ -85,7 +84,8 @@ export class NodeServer {
     this.ledger.changed(key, question.kind, before, state)
     this.states.set(key, state)
     if (this.world.trace !== null) {
-      const ballot = 'ballot' in question ? ` ballot ${question.ballot}` : ` seq ${question.seq}`
+      const ballot =
+        'ballot' in question ? ` ballot ${question.ballot}` : 'seq' in question ? ` seq ${question.seq}` : ''
       const seq = 'seq' in vote ? ` ${vote.seq}` : ''
       this.world.note(this.name, `${question.kind} ${key} ${id}${ballot}: ${vote.kind}${seq}`)
     }

@@ -1,7 +1,7 @@
 import type { Runtime } from '../../../src/core/runtime.ts'
 import type { KeyView } from '../../../src/model/index.ts'
 import { timeoutMs } from '../../../src/stores/quorum/assemble.ts'
-import type { NodeLetter } from '../../../src/stores/quorum/meaning/state.ts'
+import type { NodeLetter } from '../../../src/stores/quorum/node-model/state.ts'
 import { QuorumStore } from '../../../src/stores/quorum/store.ts'
 import type { Backend, ClientStore } from '../backend.ts'
 import type { Host } from '../host.ts'

@@ -47,7 +47,8 @@ export class StrayVotes {
   /** What is sent later is not answered before what a node is owed was sent. */
   answered(node: number, questions: readonly Question[], { votes }: Ballots, sentAtMs: number): void {
     for (const [index, { kind, claim }] of questions.entries()) {
-      if (kind !== 'claim' || votes[index]?.kind === 'granted') continue
+      const vote = votes[index]
+      if (kind !== 'claim' || (vote !== undefined && 'kind' in vote && vote.kind === 'granted')) continue
       this.asked[node]?.delete(claim.id)
       this.owed[node]?.delete(claim.id)
     }
