@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { startMariadb } from '../scripts/servers/mariadb.ts'
 import { startPostgres } from '../scripts/servers/postgres.ts'
-import { outcomeOf, type Start, type Visit } from './contest.ts'
+import { type Outcome, outcomeOf, type Start, type Visit } from './contest.ts'
 import type { Bench, Context } from './context.ts'
 import type { Order, Rates } from './databases/orders.ts'
 import {
@@ -11,11 +11,13 @@ import {
   BARE,
   type DatabaseName,
   LEASE,
+  LEASES,
   RING,
   SUBJECTS,
   VERROU,
 } from './databases/subjects.ts'
 import { nowNs } from './now.ts'
+import { olderTargets, timesOlder } from './older.ts'
 import { peerVersions } from './peers.ts'
 import type { Result, Row, Target } from './result.ts'
 import { median, quantile } from './statistics.ts'
@@ -27,6 +29,8 @@ const RATE = 'per second'
 const RATIO = 'times the bare lock'
 const P99 = 'hand-off p99 ms'
 const PROCESSES = 8
+/** How often they contend, all subjects in turn. */
+const CONTESTS = 3
 const LIBRARIES: readonly string[] = [ADVISORY_LOCK, ...VERROU]
 const PACKAGES = ['advisory-lock', '@verrou/core', 'knex', 'kysely']
 const PARTS = ['alone', 'waiters', 'processes']
@@ -74,23 +78,33 @@ async function run({ bundle, size, only, progress }: Context): Promise<Result> {
     try {
       for (const [part, subjects] of [
         ['alone', [BARE, ADVISORY, ADVISORY_LOCK]],
-        ['waiters', [ADVISORY, LEASE, ADVISORY_LOCK, ...VERROU]],
+        ['waiters', [ADVISORY, ...LEASES, ADVISORY_LOCK, ...VERROU]],
       ] as const) {
         if (!wanted(part)) continue
         progress(`advisory: ${database}, ${part}`)
         rows.push(...ratesOf(workloadOf(database, part), await measure(program, order(part, subjects))))
       }
       if (wanted('processes')) {
-        for (const subject of [BARE, LEASE, ADVISORY, RING]) {
+        const contenders = new Map<string, Outcome[]>()
+        for (const subject of [BARE, ...LEASES, ADVISORY, RING]) {
           if (!Object.hasOwn(SUBJECTS[database], subject)) continue
-          progress(`advisory: ${database}, processes, ${subject}`)
-          const measured = await contest(
-            program,
-            order('contender', [subject]),
-            size === 'tiny' ? 2 : PROCESSES,
-          )
-          rows.push({ workload: workloadOf(database, 'processes'), subject, figures: measured.figures })
-          overlaps += measured.overlaps
+          contenders.set(subject, [])
+        }
+        for (let round = 0; round < (size === 'tiny' ? 1 : CONTESTS); round++) {
+          const inTurn = [...contenders]
+          for (const [subject, outcomes] of round % 2 === 0 ? inTurn : inTurn.toReversed()) {
+            progress(`advisory: ${database}, processes, ${subject}`)
+            const contend = { ...order('contender', [subject]), rounds: size === 'tiny' ? 1 : 2 }
+            outcomes.push(await contest(program, contend, size === 'tiny' ? 2 : PROCESSES))
+          }
+        }
+        for (const [subject, outcomes] of contenders) {
+          const figures = {
+            ...figuresOf(outcomes),
+            ...timesOlder(contenders, subject, ({ perSecond }) => perSecond),
+          }
+          rows.push({ workload: workloadOf(database, 'processes'), subject, figures })
+          overlaps += outcomes.reduce((sum, outcome) => sum + outcome.overlaps, 0)
         }
       }
     } finally {
@@ -103,13 +117,18 @@ async function run({ bundle, size, only, progress }: Context): Promise<Result> {
 
 function ratesOf(workload: string, rates: Rates): Row[] {
   const bare = rates[BARE]
+  const bySubject = new Map(Object.entries(rates))
   return Object.entries(rates).map(([subject, all]) => {
     const ratio =
       bare === undefined ? Number.NaN : median(all.map((rate, round) => rate / (bare[round] as number)))
     return {
       workload,
       subject,
-      figures: { [RATE]: median(all), ...(bare === undefined ? {} : { [RATIO]: ratio }) },
+      figures: {
+        [RATE]: median(all),
+        ...(bare === undefined ? {} : { [RATIO]: ratio }),
+        ...timesOlder(bySubject, subject, (rate) => rate),
+      },
     }
   })
 }
@@ -121,7 +140,7 @@ async function measure(program: string, order: Order): Promise<Rates> {
   return rates
 }
 
-async function contest(program: string, order: Order, processes: number) {
+async function contest(program: string, order: Order, processes: number): Promise<Outcome> {
   const children = Array.from({ length: processes }, (_, place) =>
     fork(program, [JSON.stringify({ ...order, seat: { place, places: processes } })], { execArgv: [] }),
   )
@@ -136,20 +155,22 @@ async function contest(program: string, order: Order, processes: number) {
         return told
       }),
     )
-    const outcome = outcomeOf(
+    return outcomeOf(
       visits.map((each, place) => ({ place, visits: each })),
       start,
     )
-    const { perSecond, handOffsMs, fairness, overlaps } = outcome
-    const figures = {
-      [RATE]: perSecond,
-      'hand-off p50 ms': quantile(handOffsMs, 0.5),
-      [P99]: quantile(handOffsMs, 0.99),
-      "fairness (Jain's)": fairness,
-    }
-    return { figures, overlaps }
   } finally {
     await Promise.all(children.map(over))
+  }
+}
+
+function figuresOf(outcomes: readonly Outcome[]): Record<string, number> {
+  const handOffsMs = outcomes.flatMap((outcome) => outcome.handOffsMs)
+  return {
+    [RATE]: median(outcomes.map(({ perSecond }) => perSecond)),
+    'hand-off p50 ms': quantile(handOffsMs, 0.5),
+    [P99]: quantile(handOffsMs, 0.99),
+    "fairness (Jain's)": median(outcomes.map(({ fairness }) => fairness)),
   }
 }
 
@@ -198,7 +219,7 @@ function judge(rows: readonly Row[]): Target[] {
   const [own, bare] = [LEASE, BARE].map((subject) => value('PostgreSQL', 'processes', subject, RATE))
   judged(`${processes}: leases, times bare advisory locks`, quotient(own, bare), { atLeast: 0.9 })
   judged(`${processes}: leases, ${P99}`, value('PostgreSQL', 'processes', LEASE, P99), { atMost: 10 })
-  return targets
+  return [...targets, ...olderTargets(rows, LEASE)]
 }
 
 function quotient(one: number | undefined, other: number | undefined): number | undefined {

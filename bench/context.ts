@@ -18,6 +18,10 @@ export interface Context {
   readonly size: Size
   /** The parts that are wanted, where a benchmark has parts; all when left out. */
   readonly only?: readonly string[]
+  /** The stores that are wanted, where a benchmark has several; all when left out. */
+  readonly stores?: readonly string[]
+  /** Whether a benchmark that goes far goes only as far as a few minutes take it. */
+  readonly quick?: boolean
   /** A folder for CPU profiles of every subject. */
   readonly profile?: string
   progress(what: string): void

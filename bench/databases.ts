@@ -7,6 +7,7 @@ import { startMariadb } from '../scripts/servers/mariadb.ts'
 import { startPostgres } from '../scripts/servers/postgres.ts'
 import type { Bench } from './context.ts'
 import { type DatabaseName, LEASE, SUBJECTS, type Subject, VERROU } from './databases/subjects.ts'
+import { OLDER_NAMES, olderTargets, timesOlder } from './older.ts'
 import { peerVersions } from './peers.ts'
 import type { Result, Row, Size, Target } from './result.ts'
 import { median } from './statistics.ts'
@@ -52,9 +53,13 @@ async function benchDatabase(open: () => Promise<Subjects>, size: Size): Promise
     size === 'tiny'
       ? []
       : await Promise.all(VERROU.map((peer) => SUBJECTS[name][peer]!(url, { place: 0, places: 1 })))
+  const olders = await Promise.all(
+    OLDER_NAMES.map((name) => SUBJECTS[subjects.name][name]!(url, { place: 0, places: 1 })),
+  )
   const pairs: Record<string, Pair> = {
     [BARE]: bare,
     [LEASE]: (key) => ours.using(key, nothing),
+    ...Object.fromEntries(olders.map((older, place) => [OLDER_NAMES[place], pairOf(older)])),
     ...Object.fromEntries(peers.map((peer, place) => [VERROU[place], pairOf(peer)])),
   }
   // Many short rounds: how fast a disk is changes from one second to the next. The first ones do not count: a process that takes
@@ -73,7 +78,7 @@ async function benchDatabase(open: () => Promise<Subjects>, size: Size): Promise
       }
     }
   } finally {
-    await Promise.all(peers.map((peer) => peer.close()))
+    await Promise.all([...olders, ...peers].map((other) => other.close()))
     await subjects.close()
   }
   const versions = Object.entries(peerVersions()).filter(([peer]) => PACKAGES.includes(peer))
@@ -90,7 +95,11 @@ function judged(name: DatabaseName, rates: Rates): Pick<Result, 'rows' | 'target
     const bySubject = rates.get(workload) ?? new Map<string, number[]>()
     const title = `${name}, ${workload}`
     for (const [subject, all] of bySubject)
-      rows.push({ workload: title, subject, figures: { [RATE]: median(all) } })
+      rows.push({
+        workload: title,
+        subject,
+        figures: { [RATE]: median(all), ...timesOlder(bySubject, subject, (rate) => rate) },
+      })
     const times = (others: readonly number[]) =>
       median((bySubject.get(LEASE) ?? []).map((rate, round) => rate / (others[round] as number)))
     targets.push({
@@ -105,7 +114,7 @@ function judged(name: DatabaseName, rates: Rates): Pick<Result, 'rows' | 'target
         bound: { atLeast: 1 },
       })
   }
-  return { rows, targets }
+  return { rows, targets: [...targets, ...olderTargets(rows, LEASE)] }
 }
 
 function pairOf(peer: Subject): Pair {

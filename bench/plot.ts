@@ -17,7 +17,7 @@ const PANEL = { bars: 156, gap: 24, values: 46 }
 const LETTER = 7.4
 const TEXT = { bar: 15, head: 40, foot: 18 }
 
-const STYLE = `
+export const STYLE = `
   text { font: 11px system-ui, sans-serif; fill: #1f2328 }
   .title { font-weight: 600; font-size: 12px }
   .unit, .note { fill: #59636e; font-size: 10px }
@@ -73,11 +73,11 @@ function panelOf({ title, unit, bars }: Panel, names: number): string {
   ].join('\n')
 }
 
-function shown(value: number): string {
+export function shown(value: number): string {
   const digits = value >= 100 ? 0 : value >= 10 ? 1 : 2
   return value.toLocaleString('en', { maximumFractionDigits: digits })
 }
 
-function escaped(text: string): string {
+export function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }

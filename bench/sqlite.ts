@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process'
 import type { Bundle } from './bundle.ts'
 import type { Context } from './context.ts'
+import { olderTargets, timesOlder } from './older.ts'
 import type { Result, Row, Size, Target } from './result.ts'
 import { type Contest, contend } from './sqlite/contest.ts'
 import type { Outcome } from './sqlite/outcome.ts'
-import { RING, SETTINGS, SUBJECTS, type SubjectName } from './sqlite/subjects.ts'
+import { OLDERS, RING, SETTINGS, SUBJECTS, type SubjectName } from './sqlite/subjects.ts'
 import { median, quantile } from './statistics.ts'
 
 export const PAIR = new URL('./programs/pair.ts', import.meta.url)
@@ -51,7 +52,9 @@ async function compare(bundle: Bundle, size: Size, workload: Workload): Promise<
     ...(size === 'tiny' ? { processes: 2, lastsMs: 100, warmUpMs: 10 } : { lastsMs: 1_500, warmUpMs: 1_000 }),
   }
   const subjects: readonly SubjectName[] =
-    workload.keys === 'one' && workload.tasks === 1 ? [...SUBJECTS, RING] : SUBJECTS
+    workload.keys === 'one' && workload.tasks === 1
+      ? [...SUBJECTS, ...OLDERS, RING]
+      : [...SUBJECTS, ...OLDERS]
   const outcomes = new Map<string, Outcome[]>(subjects.map((subject) => [subject, []]))
   for (let round = 0; round < rounds; round++) {
     for (const subject of round % 2 === 0 ? subjects : subjects.toReversed()) {
@@ -64,13 +67,14 @@ async function compare(bundle: Bundle, size: Size, workload: Workload): Promise<
   const targets: Target[] = []
   for (const [subject, theirs] of outcomes) {
     const rate = median(ours.map((own, index) => own.perSecond / (theirs[index] as Outcome).perSecond))
+    const beside = timesOlder(outcomes, subject, ({ perSecond }) => perSecond)
     const figures = figuresOf(theirs, workload.keys)
-    rows.push({ workload: name, subject, figures: { ...figures, 'holdfast, times this': rate } })
-    if (subject !== OURS && subject !== RING)
+    rows.push({ workload: name, subject, figures: { ...figures, 'holdfast, times this': rate, ...beside } })
+    if (![OURS, RING, ...OLDERS].includes(subject))
       targets.push(...targetsOf(workload, name, subject, figuresOf(ours, workload.keys), figures))
   }
   const overlaps = [...outcomes.values()].flat().reduce((sum, outcome) => sum + outcome.overlaps, 0)
-  return { rows, targets, overlaps }
+  return { rows, targets: [...targets, ...olderTargets(rows, OURS)], overlaps }
 }
 
 function nameOf({ processes, tasks, keys, workMs }: Workload): string {

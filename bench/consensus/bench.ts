@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import type { Bench, Context } from '../context.ts'
+import { olderTargets } from '../older.ts'
 import { installPeers, peerVersions } from '../peers.ts'
 import type { Measured } from '../redis/rounds.ts'
 import type { Result, Row, Target } from '../result.ts'
@@ -111,5 +112,6 @@ function targetsOf(contest: Contest, rows: readonly Row[]): Target[] {
     ...timesPeer(names.processes),
     ...trips(FIGURES.handOff50, FIGURES.trip50),
     ...trips(FIGURES.handOff99, FIGURES.trip99),
+    ...olderTargets(rows, OURS),
   ]
 }

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nodeRuntime } from '../../src/core/runtime.ts'
 import { EtcdClient } from '../../src/stores/etcd/client/client.ts'
-import { etcd } from '../../src/stores/etcd/index.ts'
+import { CURRENT, older } from '../library.ts'
+import { OLDER_PREFIX, olderEntry } from '../older.ts'
 import { load } from '../redis/load.ts'
 import { oursOver } from './ours.ts'
 import type { Etcd3Module } from './peer-shapes.ts'
@@ -35,7 +36,12 @@ async function bare(endpoint: string): Promise<Subject> {
 }
 
 async function ours(endpoint: string): Promise<Subject> {
-  return oursOver(etcd({ endpoints: [endpoint] }))
+  return oursOver(CURRENT, CURRENT.etcd({ endpoints: [endpoint] }))
+}
+
+async function olderBuild(endpoint: string): Promise<Subject> {
+  const library = await older()
+  return oursOver(library, library.etcd({ endpoints: [endpoint] }), OLDER_PREFIX)
 }
 
 /** Its lock does not wait, so whoever finds it taken asks again soon. */
@@ -67,5 +73,6 @@ async function etcd3(endpoint: string): Promise<Subject> {
 export const ETCD_CATALOGUE: Catalogue = {
   [BARE]: { role: 'bare', open: bare },
   [OURS]: { role: 'ours', open: ours },
+  ...olderEntry({ role: 'older' as const, open: olderBuild }),
   "etcd3's lock": { role: 'peer', open: etcd3 },
 }

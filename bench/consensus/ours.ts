@@ -1,10 +1,9 @@
-import type { Store } from '../../src/core/store.ts'
-import { createLocks } from '../../src/index.ts'
+import type { Library } from '../library.ts'
 import { type Subject, TTL_MS } from './subject.ts'
 
 /** As people use it: with token, deadline, renewal and events. */
-export function oursOver(store: Store): Subject {
-  const locks = createLocks({ store, ttl: TTL_MS, wait: Number.POSITIVE_INFINITY })
+export function oursOver({ createLocks }: Library, store: ReturnType<Library['etcd']>, prefix = ''): Subject {
+  const locks = createLocks({ store, prefix, ttl: TTL_MS, wait: Number.POSITIVE_INFINITY })
   return {
     run: (key, work) =>
       locks.using(key, (lease) => {

@@ -8,7 +8,7 @@ export interface Subject {
 }
 
 /** `bare`: the least that a lock can cost through our own client; it does not wait. */
-export type Role = 'bare' | 'ours' | 'peer'
+export type Role = 'bare' | 'ours' | 'older' | 'peer'
 
 /** How a subject is opened with the member that it is to use: the same for all that are compared. */
 export interface Entry {

@@ -1,5 +1,6 @@
 import { type Outcome, outcomeOf } from '../contest.ts'
 import { nowNs } from '../now.ts'
+import { timesOlder } from '../older.ts'
 import { inTurn, type Measured } from '../redis/rounds.ts'
 import type { Row } from '../result.ts'
 import { median, quantile } from '../statistics.ts'
@@ -32,7 +33,7 @@ export async function uncontended(
   width: number,
 ): Promise<Measured> {
   const plan = session.tiny ? TINY : SHORT
-  const measured = await inTurn(session.subjects('bare', 'ours', 'peer'), plan, (subject) =>
+  const measured = await inTurn(session.subjects('bare', 'ours', 'older', 'peer'), plan, (subject) =>
     laps(session, subject, keys, width, plan.lastsMs),
   )
   return { rows: rowsOf(workload, measured), overlaps: overlapsOf(measured) }
@@ -41,7 +42,7 @@ export async function uncontended(
 /** One key that many of one process want, beside the bare pair one after the other. */
 export async function waiters(session: Session, workload: string, count: number): Promise<Measured> {
   const plan = session.tiny ? TINY : SHORT
-  const measured = await inTurn(session.subjects('bare', 'ours', 'peer'), plan, async (subject) => {
+  const measured = await inTurn(session.subjects('bare', 'ours', 'older', 'peer'), plan, async (subject) => {
     if (subject === BARE) return laps(session, subject, 64, 1, plan.lastsMs)
     const worker = await session.worker(subject, subject)
     const span = spanOf(plan.lastsMs)
@@ -56,7 +57,7 @@ export async function waiters(session: Session, workload: string, count: number)
 export async function processes(session: Session, workload: string, full: number): Promise<Measured> {
   const plan = session.tiny ? { ...TINY, lastsMs: 300 } : LONG
   const count = session.tiny ? 2 : full
-  const measured = await inTurn(session.subjects('ours', 'peer'), plan, async (subject) => {
+  const measured = await inTurn(session.subjects('ours', 'older', 'peer'), plan, async (subject) => {
     const probe = await session.worker('probe', BARE)
     const places = Array.from({ length: count }, (_, place) => place)
     const workers = await Promise.all(
@@ -72,7 +73,10 @@ export async function processes(session: Session, workload: string, full: number
   const rows = [...measured].map(([subject, rounds]) => ({
     workload,
     subject,
-    figures: crossingFigures(rounds),
+    figures: {
+      ...crossingFigures(rounds),
+      ...timesOlder(measured, subject, ({ perSecond }) => perSecond),
+    },
   }))
   return { rows, overlaps: overlapsOf(measured) }
 }
@@ -116,6 +120,7 @@ function rowsOf(workload: string, measured: ReadonlyMap<string, readonly Round[]
       [FIGURES.ratio]: median(
         rounds.map(({ perSecond }, round) => perSecond / (bare[round]?.perSecond ?? Number.NaN)),
       ),
+      ...timesOlder(measured, subject, ({ perSecond }) => perSecond),
       [FIGURES.rate]: median(rounds.map(({ perSecond }) => perSecond)),
       'client CPU µs': median(rounds.map(({ clientMicroseconds }) => clientMicroseconds)),
     },

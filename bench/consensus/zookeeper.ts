@@ -1,8 +1,9 @@
 import { nodeRuntime } from '../../src/core/runtime.ts'
-import { zookeeper } from '../../src/stores/zookeeper/index.ts'
 import { ZooKeeperClient } from '../../src/stores/zookeeper/wire/client.ts'
 import { isWire } from '../../src/stores/zookeeper/wire/errors.ts'
 import type { Acl } from '../../src/stores/zookeeper/wire/protocol.ts'
+import { CURRENT, older } from '../library.ts'
+import { olderEntry } from '../older.ts'
 import { load } from '../redis/load.ts'
 import { oursOver } from './ours.ts'
 import type { NativeZooKeeper, ZooKeeperModule } from './peer-shapes.ts'
@@ -17,7 +18,7 @@ async function bare(endpoint: string): Promise<Subject> {
   const servers = [{ host, port: Number(port) }]
   const listener = { connected: ignore, disconnected: ignore, expired: ignore }
   const client = new ZooKeeperClient(
-    { servers, timeoutMs: TTL_MS, auth: null, runtime: nodeRuntime },
+    { servers, timeoutMs: TTL_MS, auth: null, tls: null, runtime: nodeRuntime },
     listener,
   )
   await client.session.ready(10_000)
@@ -36,7 +37,12 @@ async function bare(endpoint: string): Promise<Subject> {
 }
 
 async function ours(endpoint: string): Promise<Subject> {
-  return oursOver(zookeeper(`zookeeper://${endpoint}`))
+  return oursOver(CURRENT, CURRENT.zookeeper(`zookeeper://${endpoint}`))
+}
+
+async function olderBuild(endpoint: string): Promise<Subject> {
+  const library = await older()
+  return oursOver(library, library.zookeeper(`zookeeper://${endpoint}/older-build`))
 }
 
 /** The recipe of ZooKeeper's own manual: a sequential node, a listing, a watch on the one before. */
@@ -95,5 +101,6 @@ function ignore(): void {}
 export const ZOOKEEPER_CATALOGUE: Catalogue = {
   [BARE]: { role: 'bare', open: bare },
   [OURS]: { role: 'ours', open: ours },
+  ...olderEntry({ role: 'older' as const, open: olderBuild }),
   'plain recipe, native client': { role: 'peer', open: native },
 }

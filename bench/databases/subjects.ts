@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { createLocks } from 'holdfast'
-import { mysql } from 'holdfast/mysql'
-import { postgres } from 'holdfast/postgres'
+import type { Locks } from 'holdfast'
 import mysql2 from 'mysql2/promise'
 import pg from 'pg'
+import { CURRENT, type Library, older } from '../library.ts'
+import { OLDER_NAMES, olderEntry } from '../older.ts'
 import { load } from '../redis/load.ts'
 import type { VerrouModule } from '../redis/peer-shapes.ts'
 
@@ -20,11 +20,15 @@ export const ADVISORY = 'holdfast, advisory'
 export const LEASE = 'holdfast'
 export const ADVISORY_LOCK = 'advisory-lock'
 export const RING = 'a ring of NOTIFY'
+/** Leases of ours, and those of an older build where one takes part. */
+export const LEASES: readonly string[] = [LEASE, ...OLDER_NAMES]
 export const VERROU = ['verrou (Knex)', 'verrou (Kysely)'] as const
 
 /** Who waits looks again about that often, where a library lets one say so. */
 const POLL_MS = 5
 const TTL_MS = 10_000
+/** Formats differ between builds. */
+const OLDER_TABLE = { table: 'older_build' }
 const LONGEST_TURN_MS = 1000
 /** How the keys begin that a process takes by itself before anything is measured. */
 export const WARM_UP = 'warm-up'
@@ -66,12 +70,13 @@ export const SUBJECTS: Readonly<Record<DatabaseName, Readonly<Record<string, Ope
     },
     [ADVISORY]: async (url) => {
       const pool = new pg.Pool({ connectionString: url })
-      return ours(createLocks({ store: postgres(pool, { advisory: true }), wait: 60_000 }), pool)
+      return ours(
+        CURRENT.createLocks({ store: CURRENT.postgres(pool, { advisory: true }), wait: 60_000 }),
+        pool,
+      )
     },
-    [LEASE]: async (url) => {
-      const pool = new pg.Pool({ connectionString: url })
-      return ours(createLocks({ store: postgres(pool), wait: 60_000 }), pool)
-    },
+    [LEASE]: (url) => overPostgres(CURRENT, url),
+    ...olderEntry<Open>(async (url) => overPostgres(await older(), url, OLDER_TABLE)),
     [RING]: ring,
     [ADVISORY_LOCK]: async (url) => {
       const { default: library } = await load<{ default: { default: AdvisoryLock } }>('advisory-lock')
@@ -101,12 +106,10 @@ export const SUBJECTS: Readonly<Record<DatabaseName, Readonly<Record<string, Ope
     },
     [ADVISORY]: async (url) => {
       const pool = mysql2.createPool(url)
-      return ours(createLocks({ store: mysql(pool, { advisory: true }), wait: 60_000 }), pool)
+      return ours(CURRENT.createLocks({ store: CURRENT.mysql(pool, { advisory: true }), wait: 60_000 }), pool)
     },
-    [LEASE]: async (url) => {
-      const pool = mysql2.createPool(url)
-      return ours(createLocks({ store: mysql(pool), wait: 60_000 }), pool)
-    },
+    [LEASE]: (url) => overMariadb(CURRENT, url),
+    ...olderEntry<Open>(async (url) => overMariadb(await older(), url, OLDER_TABLE)),
     [VERROU[0]]: (url) => overKnex('mysql2', url),
     [VERROU[1]]: async (url) => {
       const { Kysely, MysqlDialect } = await load<KyselyModule>('kysely')
@@ -160,7 +163,17 @@ async function ring(url: string, { place, places }: Seat): Promise<Subject> {
   }
 }
 
-function ours(locks: ReturnType<typeof createLocks>, pool: { end(): Promise<void> }): Subject {
+async function overPostgres({ createLocks, postgres }: Library, url: string, tables = {}): Promise<Subject> {
+  const pool = new pg.Pool({ connectionString: url })
+  return ours(createLocks({ store: postgres(pool, tables), wait: 60_000 }), pool)
+}
+
+async function overMariadb({ createLocks, mysql }: Library, url: string, tables = {}): Promise<Subject> {
+  const pool = mysql2.createPool(url)
+  return ours(createLocks({ store: mysql(pool, tables), wait: 60_000 }), pool)
+}
+
+function ours(locks: Locks, pool: { end(): Promise<void> }): Subject {
   return {
     run: (key, work) => locks.using(key, work),
     close: async () => {

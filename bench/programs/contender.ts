@@ -16,7 +16,7 @@ const {
   workMs,
   warmUpMs,
 } = JSON.parse(process.argv[2] as string) as Order
-const subject = openSubject(name, folder, seat)
+const subject = await openSubject(name, folder, seat)
 const keyOf = (index: number) => (keys === 'one' ? 'key' : `key-${process.pid}-${index}`)
 for (let index = 0; index < tasks; index++) subject.prepare(keyOf(index))
 // A service has long been compiled: what the first seconds of a process cost is not what is compared here.

@@ -2,6 +2,8 @@ import { createRequire } from 'node:module'
 import * as asyncMutex from 'async-mutex'
 import { createLocks } from 'holdfast'
 import { memory } from 'holdfast/memory'
+import { older } from '../library.ts'
+import { OLDER, olderEntry, olderTargets, timesOlder } from '../older.ts'
 import { emit, type Result, type Size } from '../result.ts'
 import { median } from '../statistics.ts'
 
@@ -20,6 +22,7 @@ const ACQUISITIONS = size === 'tiny' ? 200 : 20_000
 const WAITERS = 50
 
 const locks = createLocks({ store: memory() })
+const olderLocks = OLDER === null ? null : await olderOverMemory()
 const mutex = new asyncMutex.Mutex()
 // The same version built as CommonJS is about twice as fast as the one that `import` gives.
 const commonJs = createRequire(import.meta.url)('async-mutex') as typeof asyncMutex
@@ -28,8 +31,14 @@ const commonJsMutex = new commonJs.Mutex()
 const OURS = 'holdfast'
 const SUBJECTS: Record<string, Run> = {
   [OURS]: (work) => locks.using('key', work),
+  ...olderEntry<Run>((work) => olderLocks!.using('key', work)),
   'async-mutex (import)': (work) => mutex.runExclusive(work),
   'async-mutex (require)': (work) => commonJsMutex.runExclusive(work),
+}
+
+async function olderOverMemory() {
+  const { createLocks, memory } = await older()
+  return createLocks({ store: memory() })
 }
 
 let inside = 0
@@ -85,20 +94,22 @@ async function compare(name: string, workload: Workload): Promise<Result> {
       'per second': median(measured.map((round) => round.perSecond)),
       'CPU µs each': median(measured.map((round) => round.cpuMicroseconds)),
       'holdfast, times this': ratioTo(measured),
+      ...timesOlder(rounds, subject, ({ perSecond }) => perSecond),
     },
   }))
   const targets = rows
-    .filter(({ subject }) => subject !== OURS)
+    .filter(({ subject }) => subject !== OURS && subject !== OLDER?.name)
     .map(({ subject, figures }) => ({
       what: `${name}: rate, times ${subject}`,
       value: figures['holdfast, times this'],
       bound: { atLeast: 0.5 },
     }))
-  return { rows, targets, overlaps }
+  return { rows, targets: [...targets, ...olderTargets(rows, OURS)], overlaps }
 }
 
 const results = [await compare('memory, uncontended', alone), await compare('memory, 50 waiters', inLine)]
 await locks.close()
+await olderLocks?.close()
 emit({
   rows: results.flatMap(({ rows }) => rows),
   targets: results.flatMap(({ targets }) => targets),

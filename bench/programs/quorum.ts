@@ -1,3 +1,4 @@
+import { OLDER_NAMES, timesOlder } from '../older.ts'
 import { ALL_WELL, BARE, OURS, openSubject, PEERS, type QuorumSubject } from '../quorum/subjects.ts'
 import { targetsOf, WORKLOADS } from '../quorum/targets.ts'
 import { emit, type Row, type Size } from '../result.ts'
@@ -33,7 +34,7 @@ interface Shape {
 
 const { size, parts, well, ill } = JSON.parse(process.argv[2] as string) as Order
 const tiny = size === 'tiny'
-const names = tiny ? [OURS] : [OURS, ...PEERS]
+const names = [OURS, ...OLDER_NAMES, ...(tiny ? [] : PEERS)]
 // A process that takes locks lives for longer than its code needs to be compiled.
 const WELL: Shape = { tasks: 1, rounds: tiny ? 1 : 9, warmUps: tiny ? 1 : 12, roundMs: tiny ? 50 : 250 }
 const MANY: Shape = { ...WELL, tasks: 100 }
@@ -103,6 +104,7 @@ async function compare(
         'p50 ms': quantile(tookMs, 0.5),
         'p99 ms': quantile(tookMs, 0.99),
         'holdfast, times this': median(ratios),
+        ...timesOlder(rounds, subject, ({ perSecond }) => perSecond),
       },
     })
   }

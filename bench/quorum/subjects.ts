@@ -1,7 +1,7 @@
-import { createLocks } from 'holdfast'
-import { quorum } from 'holdfast/quorum'
 import type { AnyRedisClient } from 'holdfast/redis'
 import { Redis } from 'ioredis'
+import { CURRENT, type Library, older } from '../library.ts'
+import { OLDER_NAMES, OLDER_PREFIX, olderEntry } from '../older.ts'
 import { load } from '../redis/load.ts'
 import type { Redlock4Constructor, Redlock5Constructor } from '../redis/peer-shapes.ts'
 import { TTL_MS } from '../redis/subject.ts'
@@ -42,7 +42,8 @@ const COMMAND_TIMEOUT_MS = 200
 
 /** Every library as it comes, over clients as they come, one for each server. */
 const OPENERS: Readonly<Record<string, (clients: readonly Redis[]) => Promise<Parts> | Parts>> = {
-  [OURS]: ours,
+  [OURS]: (clients) => ours(CURRENT, clients),
+  ...olderEntry(async (clients: readonly Redis[]) => ours(await older(), clients, OLDER_PREFIX)),
   'redlock 4': redlock4,
   'redlock 5': async (clients) =>
     redlock5((await load<{ default: Redlock5Constructor }>('redlock5')).default, clients),
@@ -53,7 +54,7 @@ const OPENERS: Readonly<Record<string, (clients: readonly Redis[]) => Promise<Pa
   [BARE]: async (clients) => ({ run: await bareVotes(clients) }),
 }
 
-export const PEERS = Object.keys(OPENERS).filter((name) => name !== OURS && name !== BARE)
+export const PEERS = Object.keys(OPENERS).filter((name) => ![OURS, BARE, ...OLDER_NAMES].includes(name))
 
 export async function openSubject(name: string, urls: readonly string[]): Promise<QuorumSubject> {
   const clients = urls.map((url) => {
@@ -73,9 +74,9 @@ export async function openSubject(name: string, urls: readonly string[]): Promis
   }
 }
 
-function ours(clients: readonly Redis[]): Parts {
+function ours({ createLocks, quorum }: Library, clients: readonly Redis[], prefix = ''): Parts {
   const store = quorum(clients as unknown as readonly AnyRedisClient[])
-  const locks = createLocks({ store, ttl: TTL_MS })
+  const locks = createLocks({ store, prefix, ttl: TTL_MS })
   return {
     run: (key, work) =>
       locks.using(key, (lease) => {

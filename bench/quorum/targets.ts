@@ -1,3 +1,4 @@
+import { OLDER_NAMES, olderTargets } from '../older.ts'
 import type { Row, Target } from '../result.ts'
 import { ALL_WELL, BARE, OURS } from './subjects.ts'
 
@@ -16,7 +17,7 @@ export function targetsOf(rows: readonly Row[]): Target[] {
   /** Nothing when no other was measured. */
   const toBest = (workload: string, atLeast: number): Target[] => {
     const others = rows.filter(
-      (row) => row.workload === workload && row.subject !== OURS && row.subject !== BARE,
+      (row) => row.workload === workload && ![OURS, BARE, ALL_WELL, ...OLDER_NAMES].includes(row.subject),
     )
     const ratios = others.map(({ figures }) => figures['holdfast, times this'] ?? Number.NaN)
     const what = `${workload}: times the best of the others`
@@ -37,5 +38,6 @@ export function targetsOf(rows: readonly Row[]): Target[] {
     ...toBest(WORKLOADS.keys, 2.5),
     ...toWell(WORKLOADS.stopped),
     ...toWell(WORKLOADS.killed),
+    ...olderTargets(rows, OURS),
   ]
 }

@@ -1,4 +1,5 @@
-import { oursIoredis, oursNodeRedis } from './ours.ts'
+import { olderEntry } from '../older.ts'
+import { olderIoredis, oursIoredis, oursNodeRedis } from './ours.ts'
 import {
   liveMutex,
   redisSemaphore,
@@ -41,6 +42,7 @@ export const CATALOGUE: Readonly<Record<string, Entry>> = {
   [BASE]: { role: 'raw', sends: RAW, open: rawIoredis },
   'raw node-redis': { role: 'raw', sends: RAW, open: rawNodeRedis },
   [OURS]: { role: 'ours', sends: SCRIPTS, open: oursIoredis },
+  ...olderEntry<Entry>({ role: 'older', sends: SCRIPTS, open: olderIoredis }),
   [OURS_NODE_REDIS]: { role: 'ours', sends: SCRIPTS, open: oursNodeRedis },
   [OURS_BACKGROUND]: {
     role: 'ours',

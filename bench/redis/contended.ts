@@ -1,5 +1,6 @@
 import { type Contender, type Outcome, outcomeOf, type Start, type Visit } from '../contest.ts'
 import { nowNs } from '../now.ts'
+import { timesOlder } from '../older.ts'
 import { median, quantile } from '../statistics.ts'
 import { entryOf } from './catalogue.ts'
 import type { LineDone } from './orders.ts'
@@ -41,7 +42,11 @@ export async function contended(session: Session, full: Line): Promise<Measured>
   const rows = [...measured].map(([subject, rounds]) => ({
     workload,
     subject,
-    figures: { 'times raw': ratioToBase(measured, subject), ...figuresOf(rounds) },
+    figures: {
+      'times raw': ratioToBase(measured, subject),
+      ...timesOlder(measured, subject, ({ perSecond }) => perSecond),
+      ...figuresOf(rounds),
+    },
   }))
   return { rows, overlaps: [...measured.values()].flat().reduce((sum, { overlaps }) => sum + overlaps, 0) }
 }

@@ -1,22 +1,35 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import { OLDER_NAMES, timesOlder } from '../older.ts'
 import type { Row } from '../result.ts'
 import type { Measured } from './rounds.ts'
 import type { Session } from './session.ts'
 
 const TTL_MS = 3_000
+const CPU = 'CPU ms/s above idle'
 /** Keys that a rival asks for before they are let go: it must not get one earlier. */
 const RIVALS = 20
 const RIVAL_MS = 100
 /** Who renews by itself, without a fork that does it like its origin. The others leave it to their users. */
-const RENEWING = ['holdfast', 'holdfast (node-redis)', 'redlock 5', 'redis-semaphore', 'redlock-universal']
+const RENEWING = [
+  'holdfast',
+  ...OLDER_NAMES,
+  'holdfast (node-redis)',
+  'redlock 5',
+  'redis-semaphore',
+  'redlock-universal',
+]
 
 /** Many leases that are only kept. */
 export async function leases(session: Session, workload: string): Promise<Measured> {
   const subjects = session.subjects('leases').filter((subject) => RENEWING.includes(subject))
   const parts: { row: Row; overlaps: number }[] = []
   for (const subject of subjects) parts.push(await keptBy(session, subject, workload))
+  const costs = new Map(parts.map(({ row }) => [row.subject, [row.figures]]))
   return {
-    rows: parts.map(({ row }) => row),
+    rows: parts.map(({ row }) => ({
+      ...row,
+      figures: { ...row.figures, ...timesOlder(costs, row.subject, (figures) => 1 / (figures[CPU] ?? 0)) },
+    })),
     overlaps: parts.reduce((sum, { overlaps }) => sum + overlaps, 0),
   }
 }
@@ -44,7 +57,7 @@ async function keptBy(
     workload,
     subject,
     figures: {
-      'CPU ms/s above idle': answer.cpuMsPerSecond - idle.cpuMsPerSecond,
+      [CPU]: answer.cpuMsPerSecond - idle.cpuMsPerSecond,
       'server CPU ms/s': counted.serverMicroseconds / heldMs,
       'calls per second': (session.commands(subject, counted.calls) / heldMs) * 1000,
       'loop delay p99 ms': answer.delayP99Ms,

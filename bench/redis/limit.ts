@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { Redis } from 'ioredis'
 import type { Claim } from '../../src/model/index.ts'
-import { claimTexts } from '../../src/stores/redis/codec.ts'
+import { claimText } from '../../src/stores/redis/codec.ts'
 import { lockName } from '../../src/stores/redis/names.ts'
 import { SCRIPTS } from '../../src/stores/redis/scripts.generated.ts'
 import type { Measured } from './rounds.ts'
@@ -51,16 +51,11 @@ export async function serverLimit(session: Session, workload: string): Promise<M
 
 export const PAIR = 'acquire and release'
 
-/** redis-benchmark cannot send the zero byte that ends a field, so the scripts get another letter, and nothing else. */
 async function load(client: Redis, name: keyof typeof SCRIPTS): Promise<string> {
-  const source = SCRIPTS[name].source
-    .replace(/\\0|%z/g, END)
-    .replaceAll('byte(value, 55 + #id) == 0', `byte(value, 55 + #id) == ${END.charCodeAt(0)}`)
-  return (await client.script('LOAD', source)) as string
+  return (await client.script('LOAD', SCRIPTS[name].source)) as string
 }
 
-const END = '~'
-const CLAIM_TEXT = (claimTexts([CLAIM], 'inbox')[0] as string).replaceAll('\0', END)
+const CLAIM_TEXT = claimText(CLAIM, 'inbox')
 
 /** Holds every key that a release may come for. */
 async function hold(client: Redis, attempt: string, keys: number): Promise<void> {

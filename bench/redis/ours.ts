@@ -1,14 +1,24 @@
-import { type AcquireOptions, createLocks, type Lease } from 'holdfast'
-import { type AnyRedisClient, redis as redisStore } from 'holdfast/redis'
+import type { AcquireOptions, Lease } from 'holdfast'
+import type { AnyRedisClient } from 'holdfast/redis'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
+import { CURRENT, type Library, older } from '../library.ts'
+import { OLDER_PREFIX } from '../older.ts'
 import { type Addresses, type RedisSubject, TTL_MS } from './subject.ts'
 
 type Release = 'await' | 'background'
 
 export async function oursIoredis({ redis }: Addresses, release: Release = 'await'): Promise<RedisSubject> {
-  const client = new Redis(redis)
-  return subjectOver(client as unknown as AnyRedisClient, release, async () => {
+  return overIoredis(CURRENT, '', redis, release)
+}
+
+export async function olderIoredis({ redis }: Addresses): Promise<RedisSubject> {
+  return overIoredis(await older(), OLDER_PREFIX, redis, 'await')
+}
+
+function overIoredis(library: Library, prefix: string, url: string, release: Release): RedisSubject {
+  const client = new Redis(url)
+  return subjectOver(library, prefix, client as unknown as AnyRedisClient, release, async () => {
     await client.quit()
   })
 }
@@ -16,11 +26,22 @@ export async function oursIoredis({ redis }: Addresses, release: Release = 'awai
 export async function oursNodeRedis({ redis }: Addresses, release: Release = 'await'): Promise<RedisSubject> {
   const client = createClient({ url: redis })
   await client.connect()
-  return subjectOver(client as unknown as AnyRedisClient, release, () => client.close())
+  return subjectOver(CURRENT, '', client as unknown as AnyRedisClient, release, () => client.close())
 }
 
-function subjectOver(client: AnyRedisClient, release: Release, end: () => Promise<void>): RedisSubject {
-  const locks = createLocks({ store: redisStore(client), ttl: TTL_MS, wait: Number.POSITIVE_INFINITY })
+function subjectOver(
+  { createLocks, redis: redisStore }: Library,
+  prefix: string,
+  client: AnyRedisClient,
+  release: Release,
+  end: () => Promise<void>,
+): RedisSubject {
+  const locks = createLocks({
+    store: redisStore(client),
+    prefix,
+    ttl: TTL_MS,
+    wait: Number.POSITIVE_INFINITY,
+  })
   const options: AcquireOptions = release === 'background' ? { release } : {}
   return {
     run: (key, work) => locks.using(key, options, (lease) => fenced(lease, work)),

@@ -38,6 +38,6 @@ function barsOf(figure: string): (row: Row) => Bar[] {
     const { role } = entryOf(subject)
     if (role === 'limit') return []
     const name = subject.replace(/ \(its own broker\)/, '').replace(' release', '')
-    return [{ name, value: figures[figure] ?? Number.NaN, kind: role }]
+    return [{ name, value: figures[figure] ?? Number.NaN, kind: role === 'older' ? 'peer' : role }]
   }
 }

@@ -23,8 +23,8 @@ export type Part = 'sequential' | 'keys' | 'waiters' | 'stock' | 'processes' | '
 
 /** How a subject is opened, and what it stands for in the tables. */
 export interface Entry {
-  /** A `limit` is no lock: it shows what the workload leaves room for. */
-  readonly role: 'raw' | 'ours' | 'peer' | 'limit'
+  /** A `limit` is no lock: it shows what the workload leaves room for. An `older` one is a former build of ours. */
+  readonly role: 'raw' | 'ours' | 'older' | 'peer' | 'limit'
   /** The one part of the benchmark that it takes part in; every one when left out. */
   readonly only?: Part
   /** The commands that its client sends. Those that a script calls are counted by the server under other names. */

@@ -1,3 +1,4 @@
+import { olderTargets } from '../older.ts'
 import type { Row, Target } from '../result.ts'
 import { entryOf, OURS, OURS_BACKGROUND } from './catalogue.ts'
 import { PAIR } from './limit.ts'
@@ -20,10 +21,10 @@ export function targetsOf(rows: readonly Row[]): Target[] {
       { atMost: part },
     )
   return [
-    ...ours(NAMES.sequential, 'times raw', { atLeast: 0.93 }),
+    ...ours(NAMES.sequential, 'times raw', { atLeast: 0.88 }),
     ...ours(NAMES.sequential, 'times raw', { atLeast: 1.25 }, OURS_BACKGROUND),
     ...ours(NAMES.hundred, 'times raw', { atLeast: 2 }),
-    ...ours(NAMES.thousand, 'times raw', { atLeast: 3.5 }),
+    ...ours(NAMES.thousand, 'times raw', { atLeast: 2 }),
     ...judged(
       `${NAMES.thousand}: per second, as a part of the server's limit`,
       quotient(value(rows, NAMES.thousand, OURS, 'per second'), value(rows, NAMES.limit, PAIR, 'per second')),
@@ -39,10 +40,11 @@ export function targetsOf(rows: readonly Row[]): Target[] {
     ...ours(NAMES.loners, 'times raw', { atLeast: 0.95 }),
     ...toBest(NAMES.loners, 'wait p99 ms', 1 / 6),
     ...ours(NAMES.loners, 'commands', { atMost: 3 }),
-    ...toBest(NAMES.leases, 'CPU ms/s above idle', 1 / 5),
+    ...toBest(NAMES.leases, 'CPU ms/s above idle', 1 / 4),
     ...ours(NAMES.leases, 'calls per second', { atMost: 25 }),
     ...ours(NAMES.leases, 'loop delay p99 ms', { atMost: 3 }),
     ...ours(NAMES.leases, 'lost', { atMost: 0 }),
+    ...olderTargets(rows, OURS),
   ]
 }
 

@@ -1,3 +1,4 @@
+import { timesOlder } from '../older.ts'
 import { median } from '../statistics.ts'
 import { inTurn, type Measured, ratioToBase } from './rounds.ts'
 import type { Session } from './session.ts'
@@ -52,6 +53,7 @@ export async function uncontended(session: Session, lap: Lap): Promise<Measured>
     subject,
     figures: {
       'times raw': ratioToBase(measured, subject),
+      ...timesOlder(measured, subject, ({ perSecond }) => perSecond),
       'per second': median(rounds.map((round) => round.perSecond)),
       commands: median(rounds.map((round) => round.commands)),
       'client CPU µs': median(rounds.map((round) => round.clientMicroseconds)),

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { createLocks } from 'holdfast'
-import { sqlite } from 'holdfast/sqlite'
 import { type LockOptions, lock } from 'proper-lockfile'
 import { loadBinding } from '../../src/stores/sql/sqlite/binding.ts'
+import { CURRENT, type Library, older } from '../library.ts'
+import { OLDER, OLDER_NAMES } from '../older.ts'
 
 /** Something that lets one after another do its work, for each key. */
 export interface Subject {
@@ -19,7 +19,10 @@ export const SUBJECTS = ['holdfast', 'proper-lockfile (every 5 ms)', 'proper-loc
 /** No locks, but the least that one takes: what is written, and to wake another process. */
 export const STATEMENTS = 'two bare statements'
 export const RING = 'a ring of sockets'
-export type SubjectName = (typeof SUBJECTS)[number] | typeof STATEMENTS | typeof RING
+export type SubjectName = (typeof SUBJECTS)[number] | typeof STATEMENTS | typeof RING | Older
+/** The name of an older build, which begins with `holdfast@`. */
+type Older = `holdfast@${string}`
+export const OLDERS = OLDER_NAMES as readonly Older[]
 
 /** Which of several processes this is. */
 export interface Seat {
@@ -31,7 +34,7 @@ export interface Seat {
 export const WARM_UP = 'warm-up'
 
 /** How each waits, for the reader of the figures. */
-export const SETTINGS: Readonly<Record<SubjectName, string>> = {
+export const SETTINGS: Readonly<Record<Exclude<SubjectName, Older>, string>> = {
   holdfast: 'sqlite store, defaults, wait: Infinity',
   'proper-lockfile (every 5 ms)':
     'tuned: retries: { forever: true, factor: 1, minTimeout: 5 }, a look every 5 ms',
@@ -43,14 +46,14 @@ export const SETTINGS: Readonly<Record<SubjectName, string>> = {
 }
 
 /** Opens a subject whose files are in `folder`. */
-export function openSubject(
+export async function openSubject(
   name: SubjectName,
   folder: string,
   seat: Seat = { place: 0, places: 1 },
-): Subject {
+): Promise<Subject> {
   switch (name) {
     case 'holdfast':
-      return holdfast(folder)
+      return holdfast(CURRENT, join(folder, 'locks.db'))
     case 'proper-lockfile (every 5 ms)':
       return lockfile(folder, { forever: true, factor: 1, minTimeout: 5 })
     case 'proper-lockfile (default)':
@@ -59,11 +62,14 @@ export function openSubject(
       return statements(folder)
     case RING:
       return ring(folder, seat)
+    default:
+      if (name !== OLDER?.name) throw new Error(`no subject is called ${name}`)
+      return holdfast(await older(), join(folder, 'older.db'))
   }
 }
 
-function holdfast(folder: string): Subject {
-  const locks = createLocks({ store: sqlite(join(folder, 'locks.db')), wait: Number.POSITIVE_INFINITY })
+function holdfast({ createLocks, sqlite }: Library, file: string): Subject {
+  const locks = createLocks({ store: sqlite(file), wait: Number.POSITIVE_INFINITY })
   return { prepare() {}, run: (key, work) => locks.using(key, work), close: () => locks.close() }
 }
 
