@@ -1,4 +1,4 @@
-// Shows: a method that runs under a lock, and one that runs once per order, by standard decorators.
+// Shows: a method that runs under a lock, and one that runs once per order, by decorators, standard or experimental.
 // Run:   node --import tsx examples/decorators.ts
 // Prints:
 //   sold: 1, then 2, one after the other
