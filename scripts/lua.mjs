@@ -16,7 +16,8 @@ export function generated(store) {
     .sort()
   const shared = new Map()
   const entries = names.map((name) => {
-    const pieces = piecesOf(resolve(folder, `${name}.lua`))
+    const file = resolve(folder, `${name}.lua`)
+    const pieces = [...flagsOf(file), ...piecesOf(file)]
     const source = pieces.map(({ text }) => text).join('')
     const sha = createHash('sha1').update(source).digest('hex')
     for (const { part, text } of pieces) if (part !== null) shared.set(part, text)
@@ -27,6 +28,14 @@ export function generated(store) {
   const head = '// Written by scripts/lua.mjs from scripts/*.lua; do not edit.\n'
   const text = `${head}${parts.join('')}\nexport const SCRIPTS = {\n${entries.join('\n')}\n} as const\n`
   return { file: resolve(folder, '../scripts.generated.ts'), text }
+}
+
+/** What a script asks of the server; Redis 7 reads that in its first line. */
+function flagsOf(file) {
+  const flags = /^-- @flags (\S+)$/m.exec(readFileSync(file, 'utf8'))
+  if (flags === null) return []
+  // A script without any flag is refused as a whole when the memory is full, and not at its first write.
+  return [{ part: null, text: flags[1] === 'none' ? '#!lua\n' : `#!lua flags=${flags[1]}\n` }]
 }
 
 /** A script without its comments, in pieces: what several scripts include has a name and is written once. */

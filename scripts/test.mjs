@@ -21,6 +21,7 @@ const steps = [
   [
     command('attw', 'node_modules/@arethetypeswrong/cli/dist/index.js', '--pack', '.', '--profile', 'node16'),
     command('servers', 'scripts/servers/install.mjs'),
+    command('runtimes', 'scripts/runtimes.mjs'),
   ],
   vitest('vitest', () => process.execPath, '--coverage', '--exclude', 'test/process/**'),
   // Dozens of processes in one test: nothing else runs beside them.

@@ -7,6 +7,7 @@ import { expectations, results } from './faults.ts'
 import { ROOT } from './files.ts'
 import { generations } from './lab.ts'
 import { metrics, rules } from './monitoring.ts'
+import { bounds, outages } from './outages.ts'
 import { simulation } from './simulation.ts'
 import { table } from './table.ts'
 import { allTraits } from './traits.ts'
@@ -31,6 +32,8 @@ const PARTS: Record<string, (...rest: string[]) => string | Promise<string>> = {
   stores,
   expectations,
   results,
+  bounds,
+  outages,
   simulation,
   generations,
   metrics,

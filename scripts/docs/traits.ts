@@ -7,24 +7,28 @@ import { etcd } from '../../src/stores/etcd/index.ts'
 import { memory } from '../../src/stores/memory/index.ts'
 import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import type { Topology } from '../../src/stores/redis/clients/client.ts'
+import { settingsOf } from '../../src/stores/redis/options.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
-import { advisoryOver as advisoryMysql, storeOver as mysqlStore } from '../../src/stores/sql/mysql/index.ts'
+import { advisoryOver as advisoryMysql, storeOver as mysqlStore } from '../../src/stores/sql/mysql/make.ts'
+import { Patience } from '../../src/stores/sql/patience.ts'
 import {
   advisoryOver as advisoryPostgres,
   storeOver as postgresStore,
-} from '../../src/stores/sql/postgres/index.ts'
+} from '../../src/stores/sql/postgres/make.ts'
 import { sqlite } from '../../src/stores/sql/sqlite/index.ts'
 import { zookeeper } from '../../src/stores/zookeeper/index.ts'
+
+const PATIENCE = new Patience(nodeRuntime)
 
 /** How each store is opened, in the order of the documentation; `folder` is empty and will be removed. */
 const STORES: readonly ((folder: string) => Store)[] = [
   () => memory(),
   (folder) => sqlite({ path: join(folder, 'locks.db') }),
   // A store says the same of itself whatever its server, so there need not be one.
-  () => postgresStore(DATABASE, DATABASE, {}),
-  () => advisoryPostgres(DATABASE, {}),
-  () => mysqlStore(DATABASE, {}),
-  () => advisoryMysql(DATABASE, {}),
+  () => postgresStore(DATABASE, DATABASE, {}, PATIENCE),
+  () => advisoryPostgres(DATABASE, {}, PATIENCE),
+  () => mysqlStore(DATABASE, {}, PATIENCE),
+  () => advisoryMysql(DATABASE, {}, PATIENCE),
   () => redisStore('single'),
   () => redisStore('sentinel'),
   () => redisStore('cluster'),
@@ -50,11 +54,18 @@ export async function allTraits(): Promise<Traits[]> {
   }
 }
 
-const DATABASE = { run: absent, script: absent, listen: absent, session: absent, close: async () => {} }
+const DATABASE = {
+  run: absent,
+  script: absent,
+  transaction: absent,
+  listen: absent,
+  session: absent,
+  close: async () => {},
+}
 
 function redisStore(topology: Topology): Store {
   const none = { keyPrefix: '', cluster: null, send: absent, subscribe: absent, close: async () => {} }
-  return new RedisStore({ topology, ...none }, nodeRuntime)
+  return new RedisStore({ topology, ...none }, settingsOf({}))
 }
 
 function absent(): never {

@@ -28,7 +28,9 @@ export async function startCluster(args: readonly string[] = []): Promise<RedisC
 async function startNode(args: readonly string[]): Promise<ClusterNode> {
   // The bus would otherwise take the port plus 10,000, which most free ports leave no room for.
   const bus = ['--cluster-enabled', 'yes', '--cluster-port', String(await freePort())]
-  const quick = ['--cluster-node-timeout', '1000', '--repl-diskless-sync-delay', '0']
+  // A replica that has heard nothing of its master for ten node time-outs and a ping never asks to be elected again: under load that is soon.
+  const always = ['--cluster-replica-validity-factor', '0']
+  const quick = ['--cluster-node-timeout', '1000', '--repl-diskless-sync-delay', '0', ...always]
   const server = new RedisServer(await freePort(), { args: [...bus, ...quick, ...args] })
   await server.start()
   // A server that was killed is given up soon, and one that came back is found soon.

@@ -40,6 +40,19 @@ export class PostgresServer extends DatabaseServer {
     await promisify(execFile)(...as(USER, join(PROGRAMS, 'initdb'), init), { cwd: this.folder })
   }
 
+  /** A hot standby that follows this server. */
+  async startStandby(): Promise<PostgresServer> {
+    const standby = new PostgresServer(await freePort(), this.options)
+    give(standby.folder, USER)
+    const copy = ['-D', standby.data, '-h', '127.0.0.1', '-p', String(this.port), '-U', USER]
+    const how = ['--write-recovery-conf', '--wal-method=stream', '--checkpoint=fast', '--no-sync']
+    await promisify(execFile)(...as(USER, join(PROGRAMS, 'pg_basebackup'), [...copy, ...how]), {
+      cwd: standby.folder,
+    })
+    await standby.start()
+    return standby
+  }
+
   async start(): Promise<void> {
     const { durable = false, settings = [], environment = {} } = this.options
     const own = [

@@ -1,30 +1,8 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
-
-type Direction = 'requests' | 'replies'
-
-/** What is on its way through one connection: the sockets of both ends, and the bytes that were held back. */
-interface Link {
-  readonly client: Socket
-  readonly server: Socket
-  readonly waiting: Record<Direction, Buffer[]>
-  /** What the client said first: who it is, if its protocol tells. */
-  opening: Buffer | null
-  /** How late its chunks are, beyond those of all. */
-  lagMs: number
-  /** How many of them are on their way; what ends the connection comes after them. */
-  late: number
-  readonly afterwards: (() => void)[]
-  /** Bytes of the stream are missing, so that it can only be cut. */
-  torn: boolean
-  /** The next reply is thrown away, and the connection with it. */
-  doomed: (() => void) | null
-}
+import { afterLate, type Direction, type Link, type Trap } from './proxy-link.ts'
 
 export interface ProxyOptions {
-  /**
-   * How long a connection waits for a server that does not listen yet; default 0. Who connects by itself is refused and
-   * tries again, but here it is connected already, and would take the end of that for more than it is.
-   */
+  /** How long a connection, which the proxy has accepted already, waits for a server that does not listen yet; default 0. */
   readonly patienceMs?: number
 }
 
@@ -38,7 +16,7 @@ export async function startProxy(targetPort: number, options: ProxyOptions = {})
 }
 
 export class TcpProxy {
-  private readonly targetPort: number
+  private targetPort: number
   private readonly patienceMs: number
   private readonly links = new Set<Link>()
   /** Clients whose server does not listen yet. */
@@ -49,9 +27,10 @@ export class TcpProxy {
   private readonly held = new Set<Direction>()
   private readonly dropped = new Set<Direction>()
   private readonly banned = new Set<string>()
-  private readonly traps: { readonly part: Buffer; readonly sprung: () => void }[] = []
+  private readonly traps: Trap[] = []
   private readonly server: Server
   private refusing = false
+  private silencing = false
   private delayMs = 0
   private lagOf: (() => number) | null = null
   /** Chunks that went through, in each direction. */
@@ -114,6 +93,22 @@ export class TcpProxy {
     for (const direction of directions.length === 0 ? BOTH : directions) this.dropped.add(direction)
   }
 
+  /** New connections go to another server, as after a failover; those that are open stay where they are. */
+  moveTo(port: number): void {
+    this.targetPort = port
+  }
+
+  /** The connections that are open, and new ones if `newToo`, stay open, and what is sent on them is lost, until it heals. */
+  silence(newToo = false): void {
+    this.silencing = newToo
+    for (const link of this.links) link.silent = true
+  }
+
+  /** The same for the connection of the next request that contains `part`, which still goes through. Resolves when it has. */
+  silenceAfter(part: string | Buffer): Promise<void> {
+    return this.trap(part, true)
+  }
+
   /** Each chunk is that late, in each direction. */
   delay(ms: number): void {
     this.hurry()
@@ -135,13 +130,11 @@ export class TcpProxy {
    * Resolves when that has happened. The part must not be cut by the transport: an id or a path in plain text.
    */
   loseReplyTo(part: string | Buffer): Promise<void> {
-    return new Promise((sprung) => {
-      this.traps.push({ part: Buffer.from(part), sprung })
-    })
+    return this.trap(part, false)
   }
 
   heal(): void {
-    this.refusing = false
+    this.refusing = this.silencing = false
     this.banned.clear()
     this.hurry()
     this.delayMs = 0
@@ -153,6 +146,7 @@ export class TcpProxy {
     for (const link of this.links) {
       if (link.torn) this.end(link)
       else for (const direction of BOTH) this.flush(link, direction)
+      link.silent = false
     }
   }
 
@@ -161,6 +155,12 @@ export class TcpProxy {
     const closed = new Promise<void>((resolve) => this.server.close(() => resolve()))
     this.cut()
     await closed
+  }
+
+  private trap(part: string | Buffer, silences: boolean): Promise<void> {
+    return new Promise((sprung) => {
+      this.traps.push({ part: Buffer.from(part), silences, sprung })
+    })
   }
 
   private accept(client: Socket): void {
@@ -199,7 +199,14 @@ export class TcpProxy {
   private link(client: Socket, server: Socket): void {
     const link: Link = {
       ...{ client, server, waiting: { requests: [], replies: [] }, opening: null },
-      ...{ lagMs: this.lagOf?.() ?? 0, late: 0, afterwards: [], torn: false, doomed: null },
+      ...{
+        lagMs: this.lagOf?.() ?? 0,
+        late: 0,
+        afterwards: [],
+        torn: false,
+        silent: this.silencing,
+        doomed: null,
+      },
     }
     this.links.add(link)
     for (const socket of [client, server]) {
@@ -246,18 +253,22 @@ export class TcpProxy {
     if (direction === 'replies' && link.doomed !== null) {
       link.doomed()
       this.end(link)
-    } else if (this.dropped.has(direction)) {
+    } else if (link.silent || this.dropped.has(direction)) {
       link.torn = true
     } else {
-      if (direction === 'requests') this.spring(link, chunk)
       link.waiting[direction].push(chunk)
       if (!this.held.has(direction)) this.flush(link, direction)
+      if (direction === 'requests') this.spring(link, chunk)
     }
   }
 
   private spring(link: Link, chunk: Buffer): void {
     const place = this.traps.findIndex(({ part }) => chunk.includes(part))
-    if (place >= 0) link.doomed = this.traps.splice(place, 1)[0]?.sprung ?? null
+    const trap = place < 0 ? undefined : this.traps.splice(place, 1)[0]
+    if (trap?.silences === false) link.doomed = trap.sprung
+    if (trap?.silences !== true) return
+    link.silent = link.torn = true
+    trap.sprung()
   }
 
   private flush(link: Link, direction: Direction): void {
@@ -287,12 +298,6 @@ export class TcpProxy {
 export function sever(socket: Socket): void {
   if (socket.connecting || socket.writableEnded) socket.destroy()
   else socket.resetAndDestroy()
-}
-
-/** Does it when nothing of that connection is on its way any more. */
-function afterLate(link: Link, act: () => void): void {
-  if (link.late === 0) act()
-  else link.afterwards.push(act)
 }
 
 const BOTH: readonly Direction[] = ['requests', 'replies']

@@ -1,8 +1,9 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { Certificates } from './certificates.ts'
 import { Guarded } from './guarded.ts'
 import { freePort } from './ports.ts'
 import { startProxy, type TcpProxy } from './proxy.ts'
@@ -13,10 +14,23 @@ export interface EnsembleOptions {
   readonly tickMs?: number
   /** Whether members reach who leads them through proxies, so that they can be parted; default false. */
   readonly parted?: boolean
+  /** The servers take TLS at ports of their own, from clients with or without a certificate. */
+  readonly tls?: Certificates & { readonly clients: 'need' | 'none' }
+  /** Who may log in by SASL, with which password. */
+  readonly users?: Readonly<Record<string, string>>
+  /** Further lines of the configuration. */
+  readonly settings?: readonly string[]
 }
 
 /** Where Debian's package puts what is needed; the manifest names the rest. */
-const JARS = ['zookeeper.jar', 'slf4j-simple.jar'].map((name) => `/usr/share/java/${name}`)
+const JARS = [
+  'zookeeper.jar',
+  'slf4j-simple.jar',
+  // TLS needs these, too, and the manifest forgets them.
+  'netty-codec.jar',
+  'netty-resolver.jar',
+  'netty-transport-native-unix-common.jar',
+].map((name) => `/usr/share/java/${name}`)
 /** A small heap and a quick start: a test server lives for seconds. */
 const JAVA = ['-Xms32m', '-Xmx128m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1']
 const PROPERTIES = [
@@ -46,15 +60,18 @@ export class Ensemble {
     this.roads = roads
   }
 
-  static async make({ size = 3, tickMs = 500, parted = false }: EnsembleOptions): Promise<Ensemble> {
+  static async make(options: EnsembleOptions): Promise<Ensemble> {
+    const { size = 3, tickMs = 500, parted = false } = options
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-zookeeper-'))
     const ports: number[][] = []
-    while (ports.length < size) ports.push([await freePort(), await freePort(), await freePort()])
+    while (ports.length < size)
+      ports.push([await freePort(), await freePort(), await freePort(), await freePort()])
+    const secured = securityOf(folder, options)
     const roads: Road[] = []
     for (const from of parted ? ports.keys() : [])
       for (const [to, [, quorum = 0]] of ports.entries())
         if (from !== to) roads.push({ from, to, proxy: await startProxy(quorum, { patienceMs: START_MS }) })
-    const members = ports.map(([port = 0], index) => {
+    const members = ports.map(([port = 0, , , securePort = 0], index) => {
       // Each has a map of its own. Votes are sent by the straight way, but who has no leader to follow serves nobody.
       const servers = ports.map(([, quorum, election], to) => {
         const road = roads.find((each) => each.from === index && each.to === to)
@@ -69,9 +86,11 @@ export class Ensemble {
         `minSessionTimeout=${2 * tickMs}`,
         'maxSessionTimeout=300000',
         'maxClientCnxns=0',
+        ...secured,
+        ...(options.tls ? [`secureClientPort=${securePort}`, 'secureClientPortAddress=127.0.0.1'] : []),
         ...servers,
       ]
-      return new Member(join(folder, String(index + 1)), index + 1, port, settings)
+      return new Member(join(folder, String(index + 1)), index + 1, { port, securePort }, settings)
     })
     return new Ensemble(folder, members, roads)
   }
@@ -79,6 +98,11 @@ export class Ensemble {
   /** As it stands in a URL: `host:port,host:port`. */
   get hosts(): string {
     return this.members.map(({ port }) => `127.0.0.1:${port}`).join(',')
+  }
+
+  /** The same by TLS. */
+  get secureHosts(): string {
+    return this.members.map(({ securePort }) => `127.0.0.1:${securePort}`).join(',')
   }
 
   get ports(): readonly number[] {
@@ -135,6 +159,28 @@ export class Ensemble {
   }
 }
 
+/** What makes servers take TLS and logins by SASL. */
+function securityOf(folder: string, { tls, users, settings = [] }: EnsembleOptions): string[] {
+  const lines = [...settings]
+  if (tls !== undefined) {
+    const own = join(folder, 'server.pem')
+    writeFileSync(own, `${readFileSync(tls.key, 'utf8')}${readFileSync(tls.certificate, 'utf8')}`)
+    lines.push(
+      'serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory',
+      ...['ssl.keyStore.type=PEM', `ssl.keyStore.location=${own}`],
+      ...['ssl.trustStore.type=PEM', `ssl.trustStore.location=${tls.authority}`],
+      `ssl.clientAuth=${tls.clients}`,
+    )
+  }
+  if (users !== undefined) {
+    const known = Object.entries(users).map(([name, password]) => `user_${name}="${password}"`)
+    const login = `org.apache.zookeeper.server.auth.DigestLoginModule required ${known.join(' ')};`
+    writeFileSync(join(folder, 'jaas.conf'), `Server { ${login} };\n`)
+    lines.push('authProvider.sasl=org.apache.zookeeper.server.auth.SASLAuthenticationProvider')
+  }
+  return lines
+}
+
 /** How one member reaches another. */
 interface Road {
   readonly from: number
@@ -144,13 +190,20 @@ interface Road {
 
 export class Member {
   readonly port: number
+  readonly securePort: number
   private readonly folder: string
   private guarded: Guarded | null = null
   private paused = false
 
-  constructor(folder: string, number: number, port: number, settings: readonly string[]) {
+  constructor(
+    folder: string,
+    number: number,
+    { port, securePort }: Pick<Member, 'port' | 'securePort'>,
+    settings: readonly string[],
+  ) {
     this.folder = folder
     this.port = port
+    this.securePort = securePort
     mkdirSync(join(folder, 'data'), { recursive: true })
     writeFileSync(join(folder, 'data', 'myid'), String(number))
     const own = [`dataDir=${join(folder, 'data')}`, `clientPort=${port}`, 'clientPortAddress=127.0.0.1']
@@ -163,7 +216,10 @@ export class Member {
 
   start(): void {
     const start = 'exec "$@" >"$0/log" 2>&1'
-    const java = ['java', ...JAVA, ...PROPERTIES, '-cp', JARS.join(':'), MAIN, join(this.folder, 'zoo.cfg')]
+    // Without such a file nobody can log in by SASL.
+    const login = `-Djava.security.auth.login.config=${join(this.folder, '..', 'jaas.conf')}`
+    const properties = existsSync(login.slice(login.indexOf('=') + 1)) ? [...PROPERTIES, login] : PROPERTIES
+    const java = ['java', ...JAVA, ...properties, '-cp', JARS.join(':'), MAIN, join(this.folder, 'zoo.cfg')]
     this.guarded = new Guarded('/bin/sh', ['-c', start, this.folder, ...java])
     this.paused = false
   }
