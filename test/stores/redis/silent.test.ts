@@ -1,4 +1,5 @@
 import { fork } from 'node:child_process'
+import { setTimeout } from 'node:timers/promises'
 import { connect, createLocks, StoreError } from 'holdfast'
 import { redis } from 'holdfast/redis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
@@ -70,12 +71,15 @@ describe('with a server that stands still', () => {
     onTestFinished(() => locks.close())
     await locks.using('key', () => {})
     const thaw = freeze(frozen)
-    const calls = [
-      locks.acquire('key', { wait: 0 }),
-      locks.read('key'),
-      locks.list()[Symbol.asyncIterator]().next(),
+    const failures = [
+      failure(locks.acquire('key', { wait: 0 })),
+      failure(locks.read('key')),
+      failure(locks.list()[Symbol.asyncIterator]().next()),
     ]
-    for (const error of await Promise.all(calls.map(failure))) {
+    // Sent later, it is still unanswered when the connection is replaced, and must say why.
+    await setTimeout(150)
+    failures.push(failure(locks.read('sent later')))
+    for (const error of await Promise.all(failures)) {
       expect(error).toBeInstanceOf(StoreError)
       expect(error.message).toContain('no answer within 300 ms')
     }

@@ -1,4 +1,5 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
+import { StoreError } from '../../../errors.ts'
 import {
   type Kept,
   NotSentError,
@@ -54,9 +55,8 @@ export class ReplacingClient implements RedisClient {
   }
 
   private watch(answer: Promise<unknown>): Promise<unknown> {
-    this.current.asked(answer)
     this.timer ??= this.runtime.setTimer(this.look, this.silentMs, true)
-    return answer
+    return this.current.asked(answer)
   }
 
   private readonly look = (): void => {
@@ -64,6 +64,7 @@ export class ReplacingClient implements RedisClient {
     this.timer = null
     if (quietMs === 0 || this.closed) return
     if (quietMs >= this.silentMs && client.fresh !== undefined) {
+      this.current.replacedAfterMs = this.silentMs
       void client.close()
       this.current = new Watched(client.fresh(), this.runtime)
     } else {
@@ -78,6 +79,7 @@ class Watched {
   private readonly runtime: Runtime
   private unanswered = 0
   private askedAtMs: number | null = null
+  replacedAfterMs: number | null = null
 
   constructor(client: RedisClient, runtime: Runtime) {
     this.client = client
@@ -89,20 +91,29 @@ class Watched {
     return this.askedAtMs === null ? 0 : this.runtime.nowMs() - this.askedAtMs
   }
 
-  asked(answer: Promise<unknown>): void {
+  asked(answer: Promise<unknown>): Promise<unknown> {
     this.unanswered++
     this.askedAtMs ??= this.runtime.nowMs()
-    answer.then(this.heard, this.failed)
+    return answer.then(this.answered, this.failed)
   }
 
-  private readonly heard = (): void => {
-    this.unanswered--
-    this.askedAtMs = this.unanswered === 0 ? null : this.runtime.nowMs()
+  private readonly answered = (reply: unknown): unknown => {
+    this.heard()
+    return reply
   }
 
   /** A connection that hangs before its first answer refuses what it is given, and some clients have time-outs: that is no answer. */
-  private readonly failed = (error: unknown): void => {
+  private readonly failed = (error: unknown): never => {
     if (error instanceof NotSentError || error instanceof SilentError) this.unanswered--
     else this.heard()
+    if (this.replacedAfterMs === null || error instanceof NotSentError) throw error
+    // The library only knows that its connection was closed, and not why.
+    const message = `no answer within ${this.replacedAfterMs} ms; the connection to Redis is replaced`
+    throw new StoreError(message, { cause: error })
+  }
+
+  private heard(): void {
+    this.unanswered--
+    this.askedAtMs = this.unanswered === 0 ? null : this.runtime.nowMs()
   }
 }
