@@ -1,6 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { connect, type Locks } from 'holdfast'
+import { mysql } from 'holdfast/mysql'
+import { postgres } from 'holdfast/postgres'
+import mysql2 from 'mysql2/promise'
+import pg from 'pg'
 import { expect, it } from 'vitest'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
+import { startPostgres } from '../../../scripts/servers/postgres.ts'
+import type { Store } from '../../../src/core/store.ts'
+import type { Blocked, Claim } from '../../../src/model/index.ts'
+import { claimOf } from '../sqlite/claims.ts'
 
 const WAITERS = 14
 
@@ -31,3 +40,43 @@ it('a line that is long, where nobody is told, is served in its order', async ()
     await server.stop()
   }
 }, 60_000)
+
+it.each([
+  [
+    'PostgreSQL',
+    startPostgres,
+    (url: string) => ownPool(new pg.Pool({ connectionString: url, max: 2 }), postgres),
+  ],
+  [
+    'MariaDB',
+    startMariadb,
+    (url: string) => ownPool(mysql2.createPool({ uri: url, connectionLimit: 2 }), mysql),
+  ],
+] as const)(
+  '%s: a group that is blocked counts positions after what time has brought',
+  async (_, start, open) => {
+    const server = await start()
+    const { store, end } = open(server.url)
+    try {
+      const closing = claimOf('key', { id: 'closing', ttlMs: 300, lockDelayMs: 300 })
+      const [first, second] = ['first', 'second'].map((id) => claimOf('key', { id, ttlMs: 60_000 })) as [
+        Claim,
+        Claim,
+      ]
+      await store.attempt([closing])
+      await store.attempt([first, second])
+      await sleep(700)
+      const group = [second, claimOf('other', { id: 'other' })].map((claim) => ({ ...claim, group: 'g' }))
+      const [blocked] = await store.attempt(group)
+      expect((blocked as Blocked).position).toBe(1)
+    } finally {
+      await store.close()
+      await end()
+      await server.stop()
+    }
+  },
+)
+
+function ownPool<P extends { end(): Promise<unknown> }>(pool: P, storeOf: (pool: P) => Store) {
+  return { store: storeOf(pool), end: () => pool.end() }
+}

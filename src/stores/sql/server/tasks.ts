@@ -71,7 +71,9 @@ function claimTask(claims: readonly Claim[], inbox: string | null): LockTask & {
     keysOf(claims),
     (shelf, clock, rows) => {
       const batch = claimBatch(careful(shelf), claims, inbox, clock, RULES)
-      return played(placed(batch, claims, shelf, rows))
+      // A group that is not granted leaves the queue as it was, so positions in it are those that the model has seen.
+      const isGroup = claims[0]!.group !== null
+      return played(isGroup ? batch : placed(batch, claims, shelf, rows))
     },
     locked,
   )
