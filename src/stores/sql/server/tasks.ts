@@ -71,9 +71,7 @@ function claimTask(claims: readonly Claim[], inbox: string | null): LockTask & {
     keysOf(claims),
     (shelf, clock, rows) => {
       const batch = claimBatch(careful(shelf), claims, inbox, clock, RULES)
-      // A group that is not granted leaves the queue as it was, so positions in it are those that the model has seen.
-      const isGroup = claims[0]!.group !== null
-      return played(isGroup ? batch : placed(batch, claims, shelf, rows))
+      return played(placed(batch, claims, shelf, rows))
     },
     locked,
   )
@@ -121,7 +119,7 @@ function stepTask<E extends Event>(
   return task
 }
 
-/** The model counts positions among the waiters that were read, of which there may be more. */
+/** The model counts positions among the waiters that were read; others may stand before the claim. */
 function placed<A>(
   { answers, letters }: Batch<A>,
   claims: readonly Pick<Claim, 'key' | 'id'>[],
@@ -132,7 +130,10 @@ function placed<A>(
     const { key, id } = claims[place] as Claim
     const { position } = answer as { readonly position?: number }
     if (position === undefined || position === 0) return answer
-    return { ...answer, position: positionOf(rows.get(key) as Seen | undefined, shelf.get(key), id) }
+    const state = shelf.get(key)
+    const amongRead = state.line.findIndex(({ claim }) => claim.id === id) + 1
+    const unread = positionOf(rows.get(key) as Seen | undefined, state, id) - amongRead
+    return { ...answer, position: position + unread }
   })
   return { answers: exact, letters }
 }
