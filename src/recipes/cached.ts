@@ -22,9 +22,17 @@ export interface CachedOptions {
 
 export type Load<T> = () => Promise<T> | T
 
+/** By both clocks: the monotonic one stands still while the machine sleeps, the wall clock may be set back. */
+interface Moment {
+  readonly nowMs: number
+  readonly wallMs: number
+}
+
 interface Copy {
   readonly value: unknown
-  readonly untilMs: number
+  /** When the store was asked for it, or when it was loaded. */
+  readonly since: Moment
+  readonly localMs: number
 }
 
 interface Checked {
@@ -64,7 +72,7 @@ export class Cache {
     const checked = checkedOf(options)
     lockOf(key)
     const copy = this.copies.get(key)
-    if (copy !== undefined && copy.untilMs > this.kit.runtime.nowMs()) return copy.value as T
+    if (copy !== undefined && this.ageOf(copy) < copy.localMs) return copy.value as T
     const running = this.flights.get(key)
     if (running !== undefined) return running as Promise<T>
     const flight = this.fetch(key, checked, load).finally(() => this.flights.delete(key))
@@ -75,11 +83,12 @@ export class Cache {
   private async fetch(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
     const records = recordsOf(this.kit, 'cached')
     const name = this.kit.nameOf(lockOf(key))
+    const since = this.moment()
     const found = await records.read(name)
     if (found === null) return this.load(key, checked, load)
     const fresh = checked.staleMs === 0 || (await records.read(this.kit.nameOf(freshOf(key)))) !== null
     if (!fresh) this.refresh(key, checked, load)
-    return this.keep(key, unpacked(found.value), fresh ? checked.localMs : 0)
+    return this.keep(key, unpacked(found.value), fresh ? checked.localMs : 0, since)
   }
 
   /** One caller of one process loads; those that waited for it find its value. */
@@ -89,11 +98,12 @@ export class Cache {
     let got: { readonly value: unknown } | null = null
     try {
       await this.kit.locks.using(lockOf(key), options, async (lease) => {
+        const since = this.moment()
         const found = await recordsOf(this.kit, 'cached').read(this.kit.nameOf(lockOf(key)))
         const value =
           found === null
             ? await this.loadUnder(lease, key, checked, load)
-            : this.keep(key, unpacked(found.value), checked.localMs)
+            : this.keep(key, unpacked(found.value), checked.localMs, since)
         got = { value }
       })
     } catch (error) {
@@ -130,6 +140,7 @@ export class Cache {
   ): Promise<unknown> {
     const { ttlMs, staleMs, localMs, maxBytes } = checked
     const value = await load()
+    const since = this.moment()
     const text = packed('the loaded value', value, maxBytes)
     try {
       await writeUnder(this.kit, lease, text, ttlMs + staleMs)
@@ -142,17 +153,27 @@ export class Cache {
       const records = recordsOf(this.kit, 'cached')
       await records.write(this.kit.nameOf(freshOf(key)), '', ttlMs, { kind: 'always' })
     }
-    return this.keep(key, value, localMs)
+    return this.keep(key, value, localMs, since)
   }
 
-  private keep(key: string, value: unknown, localMs: number): unknown {
+  private keep(key: string, value: unknown, localMs: number, since: Moment): unknown {
     this.copies.delete(key)
     if (localMs > 0) {
-      this.copies.set(key, { value, untilMs: this.kit.runtime.nowMs() + localMs })
+      this.copies.set(key, { value, since, localMs })
       const [oldest] = this.copies.keys()
       if (this.copies.size > MOST_COPIES && oldest !== undefined) this.copies.delete(oldest)
     }
     return value
+  }
+
+  private moment(): Moment {
+    const { runtime } = this.kit
+    return { nowMs: runtime.nowMs(), wallMs: runtime.wallMs() }
+  }
+
+  private ageOf({ since }: Copy): number {
+    const { nowMs, wallMs } = this.moment()
+    return Math.max(nowMs - since.nowMs, wallMs - since.wallMs)
   }
 }
 

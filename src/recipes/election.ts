@@ -138,19 +138,18 @@ export class Election {
       const { token } = lease
       this.events.emit('elected', { token })
       const signal = AbortSignal.any([lease.signal, stop])
-      let ended: { readonly result: T } | null = null
+      let ended = null as { readonly result: T; readonly told: boolean } | null
       const term = async (): Promise<T> => {
         const result = await work(lease, signal)
-        ended = { result }
+        ended = { result, told: lease.signal.aborted }
         return result
       }
       try {
         return await this.kit.workUnder(lease, term)
       } catch (error) {
-        const told = lease.signal.aborted
-        // Work that ended by itself, or because it was asked to, is done whatever became of the leadership.
-        if (ended !== null && (stop.aborted || !told)) return (ended as { result: T }).result
-        if (ended === null && !told && !resigned.aborted) throw error
+        // Work that ended before it was told of a loss, or because it was asked to, is done whatever became of the leadership.
+        if (ended !== null && (stop.aborted || !ended.told)) return ended.result
+        if (ended === null && !lease.signal.aborted && !resigned.aborted) throw error
       } finally {
         this.events.emit(lease.signal.aborted ? 'lost' : 'resigned', { token })
       }

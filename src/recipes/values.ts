@@ -59,8 +59,14 @@ function nested(writing: Writing, path: string, value: object): unknown {
 function writtenObject(writing: Writing, path: string, value: object): unknown {
   const list = (values: Iterable<unknown>) =>
     Array.from(values, (member, index) => written(writing, `${path}[${index}]`, member))
-  if (Array.isArray(value)) return list(value)
   const prototype = Object.getPrototypeOf(value)
+  if (Array.isArray(value)) {
+    // The root of all arrays is one itself, in every realm; that of a class is none.
+    if (!Array.isArray(prototype)) throw refused(writing, path, instanceOf(prototype))
+    const named = Object.keys(value).find((name) => !(Number(name) < value.length))
+    if (named === undefined) return list(value)
+    throw refused(writing, path, `an array with the property ${JSON.stringify(named)}`)
+  }
   switch (prototype) {
     case Date.prototype:
       return mark(writing, '$date', (value as Date).toJSON())
@@ -71,7 +77,7 @@ function writtenObject(writing: Writing, path: string, value: object): unknown {
   }
   // The root of another realm, such as a test runner's, is as good as ours.
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null)
-    throw refused(writing, path, `an instance of ${prototype.constructor?.name || 'a class'}`)
+    throw refused(writing, path, instanceOf(prototype))
   const present = Object.entries(value).filter(([, member]) => member !== undefined)
   const data = Object.fromEntries(
     present.map(([name, member]) => [name, written(writing, `${path}.${name}`, member)]),
@@ -85,6 +91,10 @@ function writtenObject(writing: Writing, path: string, value: object): unknown {
 function mark(writing: Writing, name: string, data: unknown): object {
   writing.marked = true
   return { [name]: data }
+}
+
+function instanceOf(prototype: { readonly constructor?: { readonly name: string } } | null): string {
+  return `an instance of ${prototype?.constructor?.name || 'a class'}`
 }
 
 function refused({ argument }: Writing, path: string, what: string): InvalidArgumentError {

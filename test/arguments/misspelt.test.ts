@@ -4,7 +4,7 @@ import { fencingToken, memoryGuard, redisGuard, updateFencedMysql, updateFencedP
 import { idempotencyKey, idempotencyKeyFastify, idempotencyKeyHono, idempotentHandler } from 'holdfast/http'
 import { memory } from 'holdfast/memory'
 import { mysql } from 'holdfast/mysql'
-import { HoldfastModule } from 'holdfast/nestjs'
+import { HoldfastModule, Idempotent, Locked } from 'holdfast/nestjs'
 import { Collector, observe } from 'holdfast/observe'
 import { opentelemetry } from 'holdfast/opentelemetry'
 import { postgres } from 'holdfast/postgres'
@@ -67,6 +67,8 @@ const CALLS: readonly [string, string, string, (options: never) => unknown][] = 
   ['reap', 'removed', 'remove', (options) => locks.reap(options)],
   ['@locked', 'tll', 'ttl', (options) => locked(locks, 'a', options)],
   ['@idempotent', 'tll', 'ttl', (options) => idempotent(locks, () => 'a', options)],
+  ['@Locked', 'tll', 'ttl', (options) => Locked('a', options)],
+  ['@Idempotent', 'onDuplciate', 'onDuplicate', (options) => Idempotent(() => 'a', options)],
   ['memory', 'wrold', 'world', (options) => memory(options)],
   ['sqlite', 'pth', 'path', (options) => sqlite(options)],
   ['postgres', 'tabel', 'table', (options) => postgres(any, options)],

@@ -44,6 +44,39 @@ test('a copy of this process comes first, then the store, then the loader', asyn
   expect(await get(a)).toBe(2)
 })
 
+test('a copy of this process is not served after a sleep of the machine that outlasts it', async () => {
+  const scene = new Scene()
+  const { locks } = scene.party()
+  let loads = 0
+  const get = () => scene.runtime.until(locks.cached('x', { ttl: '1h', local: '1h' }, () => ++loads))
+  expect(await get()).toBe(1)
+  // Suspend: the monotonic clock stands still.
+  scene.runtime.shiftWall(3_599_000)
+  await locks.records?.remove('cached:x', { kind: 'always' })
+  expect(await get()).toBe(1)
+  scene.runtime.shiftWall(1000)
+  expect(await get()).toBe(2)
+  // A wall clock that is set back lengthens nothing.
+  scene.runtime.shiftWall(-3_600_000)
+  await locks.records?.remove('cached:x', { kind: 'always' })
+  await scene.runtime.advance(3_600_000)
+  expect(await get()).toBe(3)
+})
+
+test('a copy counts from when the store was asked for it', async () => {
+  const scene = new Scene()
+  const [a, b] = [scene.party(), scene.party()]
+  let loads = 0
+  const get = ({ locks }: typeof a) =>
+    scene.runtime.until(locks.cached('x', { ttl: '10s', local: '1s' }, () => ++loads))
+  expect(await get(a)).toBe(1)
+  b.faults.next('records', { kind: 'delay', ms: 600 })
+  expect(await get(b)).toBe(1)
+  await a.locks.records?.remove('cached:x', { kind: 'always' })
+  await scene.runtime.advance(500)
+  expect(await get(b)).toBe(2)
+})
+
 test('while an old value may be served, one process loads the new one in the background', async () => {
   const scene = new Scene()
   const [a, b] = [scene.party(), scene.party()]

@@ -115,14 +115,17 @@ test('observers see who leads, at once and when it changes', async () => {
   expect(seen).toEqual([null, 'a', null])
 })
 
-test('finished work is not repeated because the event loop stood still at its end', async () => {
-  const scene = new Scene()
-  const { locks } = scene.party({ ttl: '3s' })
-  let runs = 0
-  const led = locks.election('boss').lead(() => {
-    if (++runs > 1) throw new Error('the work was repeated')
-    scene.runtime.stall(2500)
-    return runs
-  })
-  expect(await scene.runtime.until(led)).toBe(1)
-})
+test.each([2500, 5000])(
+  'finished work is not repeated because the event loop stood still for %i ms of 3000 at its end',
+  async (ms) => {
+    const scene = new Scene()
+    const { locks } = scene.party({ ttl: '3s' })
+    let runs = 0
+    const led = locks.election('boss').lead(() => {
+      if (++runs > 1) throw new Error('the work was repeated')
+      scene.runtime.stall(ms)
+      return runs
+    })
+    expect(await scene.runtime.until(led)).toBe(1)
+  },
+)

@@ -1,38 +1,15 @@
 import { once } from 'node:events'
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
 import { finished, pipeline } from 'node:stream/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
-import express from 'express'
 import fastify from 'fastify'
-import { ConflictError, createLocks, LeaseLostError, type Locks } from 'holdfast'
-import { idempotencyKey, idempotencyKeyFastify, idempotentHandler } from 'holdfast/http'
+import { ConflictError, createLocks, LeaseLostError } from 'holdfast'
+import { idempotencyKeyFastify, idempotentHandler } from 'holdfast/http'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { post, WATCHED } from './support/handlers.ts'
 import { listen } from './support/shop.ts'
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => unknown
-
-/** Both give the handler the response itself, watched. */
-const SERVERS: Record<string, (locks: Locks, handler: Handler) => Promise<string>> = {
-  'node:http': (locks, handler) => listen(idempotentHandler(locks, handler)),
-  express: (locks, handler) => {
-    const app = express()
-    app.use(idempotencyKey(locks))
-    app.post('/', async (request, response) => void (await handler(request, response)))
-    return listen(app)
-  },
-}
-
-const post = (url: string, signal?: AbortSignal) =>
-  fetch(url, { method: 'POST', headers: { 'Idempotency-Key': 'k' }, ...(signal && { signal }) })
-
-describe.each(Object.entries(SERVERS))('the response that a handler of %s gets', (_, start) => {
-  async function serve(handler: Handler) {
-    const locks = createLocks()
-    onTestFinished(() => locks.close())
-    return start(locks, handler)
-  }
-
+describe.each(Object.entries(WATCHED))('the response that a handler of %s gets', (_, serve) => {
   /** The first response and its replay, which must be the same. */
   async function both(url: string): Promise<Response[]> {
     const [first, again] = [await post(url), await post(url)]

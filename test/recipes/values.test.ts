@@ -1,3 +1,4 @@
+import { runInNewContext } from 'node:vm'
 import { connect, createLocks, type Locks } from 'holdfast'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { startRedis } from '../../scripts/servers/redis.ts'
@@ -36,6 +37,12 @@ test('every value comes back as it was', () => {
   for (const value of VALUES) expect(unpacked(packed('value', value, LARGE))).toStrictEqual(value)
 })
 
+test('arrays of another realm are arrays', () => {
+  const foreign = runInNewContext('[1, [2, { a: 3 }]]')
+  expect(foreign).not.toBeInstanceOf(Array)
+  expect(unpacked(packed('value', foreign, LARGE))).toStrictEqual([1, [2, { a: 3 }]])
+})
+
 test('plain data is JSON that a person, and an older version, can read', () => {
   expect(packed('value', { a: [1, 'b', null], gone: undefined }, LARGE)).toBe('{"value":{"a":[1,"b",null]}}')
   expect(packed('value', { at: DAY, n: 5n }, LARGE)).toBe(
@@ -51,11 +58,15 @@ test('a value that meets itself beside, not inside, itself is kept', () => {
 test('what would come back as something else is refused with its place', () => {
   class Decimal {}
   class Dates extends Map {}
+  class Rows extends Array {}
   for (const [value, problem] of [
     [{ items: [{ price: new Decimal() }] }, 'items[0].price is an instance of Decimal'],
     [new Dates(), 'it is an instance of Dates'],
     [Buffer.from('x'), 'it is an instance of Buffer'],
     [new Set([() => 1]), '[0] is a function'],
+    [{ found: Rows.of(1, 2) }, 'found is an instance of Rows'],
+    [Object.setPrototypeOf([], null), 'it is an instance of a class'],
+    [/b/.exec('abc'), 'it is an array with the property "index"'],
   ])
     expect(() => packed('value', value, LARGE)).toThrow(`value must be plain data, but ${problem}`)
 })

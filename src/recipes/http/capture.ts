@@ -7,8 +7,8 @@ import { shadow } from './shadow.ts'
 export interface Captured {
   /** Resolves when the handler has ended its response, or was given up. */
   readonly ended: Promise<Ended>
-  /** Whether it has. */
-  readonly isOver: () => boolean
+  /** Whether the handler has ended its response, which then counts. */
+  readonly hasEnded: () => boolean
   /** Resolves when the connection is closed before that. */
   readonly gone: Promise<void>
   /** From now on the handler has this long to end its response. */
@@ -21,25 +21,23 @@ type Callback = (error?: Error) => void
 
 /**
  * Watches what a handler writes, and lets nothing of it through. To the handler, the response behaves as one that is sent
- * at once to a client that stays: it ends, finishes and closes. A client that leaves ends nothing, since the work goes on.
+ * at once to a client that stays: it ends, finishes and closes. A client that leaves ends nothing, since the work goes on;
+ * a handler that destroys its response gets no other.
  */
 export function capture(response: ServerResponse): Captured {
   const { emit } = response
   const chunks: Buffer[] = []
   let state: 'open' | 'begun' | 'ended' | 'finished' = 'open'
-  let isOver = false
+  let isGone = response.destroyed
   let settle: (ended: Ended) => void = () => {}
   let leave: () => void = () => {}
   const ended = new Promise<Ended>((resolve) => {
-    settle = (value) => {
-      isOver = true
-      resolve(value)
-    }
+    settle = resolve
   })
   const gone = new Promise<void>((resolve) => {
     leave = resolve
   })
-  if (response.destroyed) leave()
+  if (isGone) leave()
 
   const earlier = new Set([...response.rawListeners('finish'), ...response.rawListeners('close')])
   /** Listeners that were there before us wait for the real response; those of the handler are told once, of this one. */
@@ -74,9 +72,22 @@ export function capture(response: ServerResponse): Captured {
     }
   }
 
+  const hasEnded = () => state === 'ended' || state === 'finished'
+  const giveUp = (notKept: string): void => {
+    restore()
+    // Node says once that a connection is closed, and said it before the handler could hear it.
+    if (isGone) process.nextTick(tell, 'close')
+    settle({ notKept })
+  }
+
   const restore = shadow(
     response,
     {
+      destroy: (error?: Error) => {
+        if (hasEnded()) return response
+        giveUp('its handler destroyed the response')
+        return response.destroy(error)
+      },
       flushHeaders: begin,
       writeHead: (status: number, ...rest: unknown[]) => {
         if (state !== 'open')
@@ -87,7 +98,7 @@ export function capture(response: ServerResponse): Captured {
       },
       write: (chunk: unknown, ...rest: unknown[]) => {
         const callback = callbackOf(rest)
-        const isOpen = state === 'open' || state === 'begun'
+        const isOpen = !hasEnded()
         if (isOpen) keep(chunk, rest[0])
         if (callback !== undefined)
           process.nextTick(callback, isOpen ? undefined : new Error('write after end'))
@@ -95,7 +106,7 @@ export function capture(response: ServerResponse): Captured {
       },
       end: (...args: unknown[]) => {
         const callback = callbackOf(args)
-        if (state === 'ended' || state === 'finished') {
+        if (hasEnded()) {
           if (callback !== undefined) process.nextTick(callback, new Error('write after end'))
           return response
         }
@@ -109,6 +120,7 @@ export function capture(response: ServerResponse): Captured {
       },
       emit: (event: string, ...args: unknown[]) => {
         if (event !== 'close') return emit.call(response, event, ...args)
+        isGone = true
         leave()
         const listeners = response.rawListeners(event).filter((listener) => earlier.has(listener))
         for (const listener of listeners) listener.apply(response, args)
@@ -119,8 +131,8 @@ export function capture(response: ServerResponse): Captured {
       headersSent: () => state !== 'open',
       // Where Node and middleware look to see whether headers were sent.
       _header: () => (state === 'open' ? null : 'held back'),
-      finished: () => state === 'ended' || state === 'finished',
-      writableEnded: () => state === 'ended' || state === 'finished',
+      finished: hasEnded,
+      writableEnded: hasEnded,
       writableFinished: () => state === 'finished',
       destroyed: () => false,
       _closed: () => false,
@@ -129,11 +141,11 @@ export function capture(response: ServerResponse): Captured {
   return {
     ended,
     gone,
+    hasEnded,
     restore,
-    isOver: () => isOver,
     giveUpAfter(delayMs) {
       const notKept = `its client was gone, and the handler had not ended its response ${delayMs} ms later`
-      const timer = nodeRuntime.setTimer(() => settle({ notKept }), delayMs, true)
+      const timer = nodeRuntime.setTimer(() => giveUp(notKept), delayMs, true)
       void ended.then(() => timer.clear())
     },
   }

@@ -1,6 +1,8 @@
+import type { ServerResponse } from 'node:http'
 import { nodeRuntime, type Timer } from '../../core/runtime.ts'
 import type { FastifyReplyLike } from './fastify.ts'
 import { type Ended, keptHeaders } from './keys.ts'
+import { shadow } from './shadow.ts'
 
 /** A handler at work: how it ended, and when that has been kept. A client that leaves ends nothing. */
 export class FastifyRun {
@@ -12,6 +14,7 @@ export class FastifyRun {
   private fail: (error: Error) => void = () => {}
   private timer: Timer | null = null
   private isGone = false
+  private isDestroyed = false
   private isSending = false
   /** What is known of the handler: it is at work, returned nothing, or may have ended or not. */
   private handler: 'unknown' | 'works' | 'returned nothing' = 'unknown'
@@ -26,6 +29,7 @@ export class FastifyRun {
     })
     if (reply.raw.destroyed) this.closed()
     else reply.raw.once('close', () => this.closed())
+    const restore = shadow(reply.raw, { destroy: (error?: Error) => this.destroyed(restore, error) }, {})
   }
 
   /** The promise of an asynchronous handler tells its end. */
@@ -38,7 +42,11 @@ export class FastifyRun {
     this.look()
     work.then(
       (result) => settled(result === undefined ? 'returned nothing' : 'unknown'),
-      () => settled('unknown'),
+      (error) => {
+        // Its word goes to nobody, not through Fastify either when it has taken the connection over.
+        if (this.isDestroyed) this.fail(error)
+        settled('unknown')
+      },
     )
   }
 
@@ -63,6 +71,15 @@ export class FastifyRun {
     })
   }
 
+  /** A client that leaves does not come here, the handler does. */
+  private destroyed(restore: () => void, error?: Error): ServerResponse {
+    const { raw } = this.reply
+    restore()
+    this.isDestroyed = !raw.writableEnded && !this.isSending
+    this.look()
+    return raw.destroy(error)
+  }
+
   private closed(): void {
     const { raw } = this.reply
     if (raw.writableEnded) {
@@ -77,7 +94,11 @@ export class FastifyRun {
   /** When the client has gone, Fastify sends nothing for a handler that returned nothing, so that end is noticed here. */
   private look(): void {
     this.timer?.clear()
-    if (!this.isGone || this.handler === 'works') return
+    if (!(this.isGone || this.isDestroyed) || this.handler === 'works') return
+    if (this.isDestroyed) {
+      this.settle({ notKept: 'its handler destroyed the response' })
+      return
+    }
     if (this.handler === 'returned nothing' && !this.isSending) {
       this.answered(Buffer.alloc(0))
       return

@@ -64,12 +64,12 @@ async function captureHandler(
     const work = handler()
     void Promise.allSettled([work, captured.gone]).then(() => captured.giveUpAfter(abandonMs))
     const settled = work.catch((error) => {
-      if (!response.writableEnded && !captured.isOver()) throw error
+      if (!captured.hasEnded()) throw error
       warn(error)
     })
     const ended = await Promise.race([captured.ended, settled.then(() => captured.ended)])
-    // A failure frees the key, so it is one only when the handler is at its end.
-    if (hasFailed(ended)) await settled
+    // A failure frees the key, so it is one only when the handler is at its end. One that destroyed its response may throw.
+    if (hasFailed(ended) || 'notKept' in ended) await settled
     return ended
   } finally {
     captured.restore()

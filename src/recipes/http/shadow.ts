@@ -21,7 +21,7 @@ export function shadow(
       set: (value) => writes.set(name, value),
     })
   return () => {
-    for (const [name, descriptor] of before) {
+    for (const [name, descriptor] of before.splice(0)) {
       Reflect.deleteProperty(target, name)
       if (descriptor !== undefined) Object.defineProperty(target, name, descriptor)
       if (writes.has(name)) Reflect.set(target, name, writes.get(name))

@@ -1,5 +1,6 @@
 import { Inject } from '@nestjs/common'
-import { checkObject } from '../../core/check.ts'
+import { checkOptions, type Known } from '../../core/check.ts'
+import { ACQUIRE_OPTIONS } from '../../core/known.ts'
 import {
   type AcquireOptions,
   InvalidArgumentError,
@@ -7,6 +8,7 @@ import {
   type OnceOptions,
   UnsupportedError,
 } from '../../index.ts'
+import { ONCE_OPTIONS } from '../once.ts'
 import { locksToken } from './token.ts'
 
 /** Which of several named locks a decorator uses. */
@@ -16,6 +18,9 @@ interface Named {
 
 export type LockedOptions = AcquireOptions & Named
 export type IdempotentOptions = OnceOptions & Named
+
+const LOCKED: Known<LockedOptions> = { ...ACQUIRE_OPTIONS, locks: true }
+const IDEMPOTENT: Known<IdempotentOptions> = { ...ONCE_OPTIONS, locks: true }
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the method answers, as TypeScript's own type for decorators has it
 type Method<A extends unknown[]> = (...args: A) => Promise<any>
@@ -37,7 +42,7 @@ export function Locked<A extends unknown[] = any[]>(
   key: string | ((...args: A) => string),
   given: LockedOptions = {},
 ): MethodDecorator<A> {
-  const { locks, ...options } = checkObject('options', given)
+  const { locks, ...options } = checkOptions('options', given, LOCKED)
   const keyOf = typeof key === 'string' ? () => key : key
   if (typeof keyOf !== 'function') throw new InvalidArgumentError('key', 'must be a text or a function')
   return wrapping<A>(locks, (found, args, work) => found.using(keyOf(...args), options, work))
@@ -48,7 +53,7 @@ export function Idempotent<A extends unknown[]>(
   idOf: (...args: A) => string,
   given: IdempotentOptions = {},
 ): MethodDecorator<A> {
-  const { locks, ...options } = checkObject('options', given)
+  const { locks, ...options } = checkOptions('options', given, IDEMPOTENT)
   if (typeof idOf !== 'function') throw new InvalidArgumentError('idOf', 'must be a function')
   return wrapping<A>(locks, (found, args, work) => found.once(idOf(...args), options, work))
 }
