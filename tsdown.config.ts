@@ -20,7 +20,15 @@ const shared = {
 } as const
 
 // Every entry point uses the errors and the checks of options. In one file, a program that needs errors alone would load both.
-const outputOptions = { codeSplitting: { groups: [{ name: 'errors', test: /src\/errors\.ts$/ }] } }
+// What is loaded only when it is asked for must import nothing of the core, or bundlers take the core for needed everywhere.
+const outputOptions = {
+  codeSplitting: {
+    groups: [
+      { name: 'errors', test: /src\/errors\.ts$/ },
+      { name: 'habits', test: /src\/observe\/doctor\/(?:habits|histogram)\.ts$/ },
+    ],
+  },
+}
 
 // All entry points of one format are built together, so that they share one copy of the errors and the core.
 export default defineConfig([

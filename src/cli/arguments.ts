@@ -40,6 +40,13 @@ export function splitCommand(args: readonly string[]): {
   return at === -1 ? { own: args, command: null } : { own: args.slice(0, at), command: args.slice(at + 1) }
 }
 
+/** What `--store` says, whichever command it is given to; the last one counts. */
+export function storesIn(args: readonly string[]): string[] {
+  return args.flatMap((word, at) =>
+    word.startsWith('--store=') ? [word.slice(8)] : args[at - 1] === '--store' ? [word] : [],
+  )
+}
+
 /** A duration in milliseconds; `forever` where waiting without end makes sense. A bare number is refused: seconds or not? */
 export function readDuration(option: string, text: string, forever = false): number {
   if (forever && text === 'forever') return Number.POSITIVE_INFINITY

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import packageJson from '../../package.json' with { type: 'json' }
 import { nearest } from '../core/nearest.ts'
-import { splitCommand } from './arguments.ts'
+import { splitCommand, storesIn } from './arguments.ts'
 import type { Command } from './command.ts'
 import { COMMANDS, commandNames } from './commands.ts'
 import { EXIT, exitCodeOf, UsageError } from './exit.ts'
@@ -60,7 +60,8 @@ async function main(): Promise<void> {
   try {
     process.exitCode = await dispatch(process.argv.slice(2))
   } catch (error) {
-    say(messageOf(error))
+    const { own } = splitCommand(process.argv.slice(2))
+    say(messageOf(error), storesIn(own).at(-1))
     process.exitCode = exitCodeOf(error)
     if (process.exitCode === EXIT.internal && error instanceof Error)
       for (const line of error.stack?.split('\n') ?? []) say(line)

@@ -1,5 +1,7 @@
 import { styleText } from 'node:util'
+import { storesIn } from './arguments.ts'
 import { redact, secretsOf } from './secrets.ts'
+import { suggestion } from './suggestion.ts'
 import { neutralise } from './text.ts'
 
 type Style = Parameters<typeof styleText>[0]
@@ -50,9 +52,12 @@ export function print(line = ''): void {
   process.stdout.write(`${line}\n`)
 }
 
-/** One line to the person at the terminal, with nothing in it that could open a store or move the cursor. */
-export function say(message: string): void {
-  process.stderr.write(`holdfast: ${neutralise(redact(message, knownSecrets()))}\n`)
+/**
+ * One line to the person at the terminal, with nothing in it that could open a store or move the cursor. Commands in it get
+ * the store of `--store` when it is given.
+ */
+export function say(message: string, store?: string): void {
+  process.stderr.write(`holdfast: ${neutralise(suggestion(redact(message, knownSecrets()), store))}\n`)
 }
 
 /** An error's message and the messages of its causes, as far as they say something new. */
@@ -72,8 +77,5 @@ export function messageOf(error: unknown): string {
 }
 
 function knownSecrets(): string[] {
-  const given = process.argv.flatMap((argument, at, all) =>
-    argument.startsWith('--store=') ? [argument.slice(8)] : all[at - 1] === '--store' ? [argument] : [],
-  )
-  return [...given, process.env.HOLDFAST_STORE ?? ''].flatMap(secretsOf)
+  return [...storesIn(process.argv), process.env.HOLDFAST_STORE ?? ''].flatMap(secretsOf)
 }

@@ -1,3 +1,5 @@
+import mysql2 from 'mysql2/promise'
+import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startMariadb } from '../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../scripts/servers/postgres.ts'
@@ -6,10 +8,23 @@ import { Bench } from './support/command.ts'
 const bench = new Bench()
 const LONG_MS = 60_000
 
+async function queryPostgres(url: string, text: string): Promise<void> {
+  const client = new pg.Client(url)
+  await client.connect()
+  await client.query(text)
+  await client.end()
+}
+
+async function queryMysql(url: string, text: string): Promise<void> {
+  const client = await mysql2.createConnection(url)
+  await client.query(text)
+  await client.end()
+}
+
 describe.each([
-  ['postgres', () => startPostgres()],
-  ['mysql', () => startMariadb()],
-])('migrate on %s', (_, start) => {
+  ['postgres', () => startPostgres(), queryPostgres],
+  ['mysql', () => startMariadb(), queryMysql],
+])('migrate on %s', (_, start, query) => {
   let server: Awaited<ReturnType<typeof start>>
   beforeAll(async () => {
     server = await start()
@@ -35,6 +50,16 @@ describe.each([
     })
     const again = await bench.holdfast(['migrate', '--json'], { HOLDFAST_STORE: url })
     expect(JSON.parse(again.stdout).made).toBe(false)
+  })
+
+  it('is advised with the store of --store for tables of an older version', async () => {
+    const url = `${server.url}?table=older`
+    await bench.holdfast(['migrate', '--store', url])
+    await query(server.url, `UPDATE older_meta SET value = '1' WHERE name = 'format'`)
+    const { code, stderr } = await bench.holdfast(['ls', '--store', url])
+    expect(code).toBe(64)
+    expect(stderr).toMatch(/^holdfast: the database holds locks in format 1, /)
+    expect(stderr.endsWith(`then run holdfast migrate --store '${url}'\n`), stderr).toBe(true)
   })
 })
 

@@ -16,6 +16,13 @@ it('names the store in every command, and leaves keys alone', () => {
   )
 })
 
+it('names the store in the advice of an error, and leaves the key in it alone', () => {
+  const advice = 'the lock "holdfast migrate" is in use: wait, and run holdfast migrate again'
+  expect(suggestion(advice, 'postgres://db/shop')).toBe(
+    'the lock "holdfast migrate" is in use: wait, and run holdfast migrate --store postgres://db/shop again',
+  )
+})
+
 it.each([
   ['redis://:c4nary@cache:6380', "HOLDFAST_STORE='redis://***@cache:6380' holdfast reap --yes"],
   [

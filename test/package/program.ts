@@ -18,6 +18,8 @@ async function turns(locks) {
     return typeof token
   })
   const tokens = await Promise.all([turn(), turn()])
+  // Its code is loaded now.
+  await locks.doctor({ watch: 0 })
   await locks.close()
   return tokens.join()
 }

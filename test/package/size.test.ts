@@ -6,8 +6,8 @@ import { sizeOf } from './size.ts'
 /** In kB (1000 bytes), a little above what was measured. Raise one only with a reason that its users would accept. */
 const BUDGETS: Readonly<Record<string, number>> = {
   'errors alone': 4,
-  'a mutex in memory': 175,
-  '.': 178,
+  'a mutex in memory': 161,
+  '.': 165,
   './memory': 36,
   './sqlite': 67,
   './postgres': 108,
@@ -16,13 +16,13 @@ const BUDGETS: Readonly<Record<string, number>> = {
   './etcd': 76,
   './guard': 11,
   './http': 19,
-  './nestjs': 179,
+  './nestjs': 166,
   './quorum': 143,
   './zookeeper': 77,
-  './observe': 57,
+  './observe': 22,
   './prometheus': 8,
   './opentelemetry': 11,
-  './testing': 280,
+  './testing': 269,
 }
 
 const LINES: Readonly<Record<string, string>> = {

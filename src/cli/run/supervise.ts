@@ -30,7 +30,7 @@ export async function supervise(plan: Plan, lease: Lease, signals: Signals): Pro
     const whole = ending.then((first) => outlasted(group, first, plan))
     const first = await Promise.race([whole, warning.due])
     if (typeof first === 'object') return codeOf(first, command[0])
-    // Nothing is said before: stderr may be a pipe that nobody reads, and a full one stops us in the middle.
+    // Nothing is said before: stderr may be a terminal that is stopped, and a write to it stops us in the middle.
     await group.end(killDelayOf(lease.remainingMs()))
     say(`the lease on ${JSON.stringify(lease.key)} was lost: ${first}; the command was ended`)
     return 'lost'

@@ -3,7 +3,7 @@ import type { Settings } from '../../core/options.ts'
 import type { Admin, Records, Traits } from '../../core/store.ts'
 import type { KeyView } from '../../model/index.ts'
 import { type Context, type Glimpse, glimpseOf } from './context.ts'
-import { type Cycles, countUntold, examineCycles, type Untold, unseenCycles } from './cycles.ts'
+import { type Cycles, examineCycles } from './cycles.ts'
 import { bySeverity, type Finding, type Severity, worstOf } from './findings.ts'
 import { readHabits, usualBy, usuals } from './habits.ts'
 import { examineHolders } from './holders.ts'
@@ -12,6 +12,7 @@ import { type DoctorOptions, type DoctorSettings, doctorSettings } from './optio
 import { stoppedPid, whyGone } from './processes.ts'
 import { examineServer, futureToken } from './server.ts'
 import { examineTimes } from './times.ts'
+import { UnseenClaims } from './unseen.ts'
 
 /** What the doctor works on. */
 export interface Ward {
@@ -78,10 +79,10 @@ async function examineAll(ward: Ward, settings: DoctorSettings): Promise<Omit<Di
     ...examineTimes(known, prefix + settings.prefix),
   ]
   let keys = 0
-  const untold: Untold = { holders: 0, waiters: 0 }
+  const claims = new UnseenClaims(ward.traits)
   for await (const view of admin.list(prefix + settings.prefix)) {
     keys++
-    countUntold(untold, view, ward.traits)
+    claims.add(view)
     if (findings.length >= MOST_FINDINGS) continue
     // A list may take its time, so each key has been watched for a time of its own.
     const before = glimpses.get(view.key)
@@ -89,7 +90,7 @@ async function examineAll(ward: Ward, settings: DoctorSettings): Promise<Omit<Di
     findings.push(...examineKey(view, before, { ...context, elapsedMs }))
   }
   const unseen = facts.filter((fact): fact is UnseenFact => fact.kind === 'unseen')
-  unseen.push(...unseenCycles(untold, ward.traits))
+  unseen.push(...claims.facts())
   if (known.length === 0) unseen.push(NO_HABITS)
   return {
     findings,

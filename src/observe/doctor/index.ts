@@ -1,6 +1,6 @@
-import { type Diagnosis, examine, type Ward } from './examine.ts'
+import type { Diagnosis, Ward } from './examine.ts'
 import type { DoctorOptions } from './options.ts'
-import { type ReapedThing, type ReapOptions, reap } from './reaper.ts'
+import type { ReapedThing, ReapOptions } from './reaper.ts'
 import { type Recorded, Recorder } from './recorder.ts'
 
 export type { Diagnosis } from './examine.ts'
@@ -16,10 +16,17 @@ export interface Operations {
   reap(options?: ReapOptions): AsyncIterable<ReapedThing>
 }
 
+/** Loaded when an operator asks: a program that only locks goes without them. */
 export function operationsOf(ward: Ward): Operations {
   return {
-    doctor: (options = {}) => examine(ward, options),
-    reap: (options = {}) => reap(ward, options),
+    async doctor(options = {}) {
+      const { examine } = await import('./examine.ts')
+      return examine(ward, options)
+    },
+    async *reap(options = {}) {
+      const { reap } = await import('./reaper.ts')
+      yield* reap(ward, options)
+    },
   }
 }
 

@@ -30,6 +30,12 @@ export function stoppedPid(label: string): number | null {
   return child !== undefined && others.length === 0 && isStopped(child) ? child : null
 }
 
+/** Whether it can be known here if the process of a label is gone or stopped. */
+export function isVisible(label: string): boolean {
+  const pid = pidOf(label)
+  return pid !== null && (startOf(pid) !== null || !exists(pid))
+}
+
 function pidOf(label: string): number | null {
   const [, host, digits] = /^(.+):(\d{1,9})$/.exec(label) ?? []
   return host === hostname() && digits !== undefined ? Number(digits) : null

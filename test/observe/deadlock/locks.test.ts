@@ -234,6 +234,8 @@ test('a cycle that a slow process does not confirm in time is likely to the doct
   await town.pass(10)
   gate.open()
   await town.pass(6000)
+  // The doctor is loaded when it is asked for; the first time that takes real time, which the clock of the town has none of.
+  await import('../../../src/observe/doctor/examine.ts')
   const { findings } = await town.runtime.until(looker.doctor({ watch: 0 }))
   const told = findings.flatMap(({ code, severity, evidence }) =>
     code === 'DEADLOCK' ? [`${severity} ${evidence}`] : [],
