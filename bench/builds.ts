@@ -39,13 +39,18 @@ function packed(file: string): Older {
   return { name: `holdfast@${version}-${hash.slice(0, 7)}`, folder }
 }
 
-/** Sources beside the packages of today if the lockfile is the same, else beside their own. */
+/** The sources stand beside the packages of today if those build them in the same way, because the result depends on none; else beside their own. */
 function buildIn(draft: string, commit: string): void {
   run('sh', ['-c', 'git archive "$0" | tar -x -C "$1"', commit, draft], ROOT)
-  const lockfile = (folder: string): string => readFileSync(join(folder, 'package-lock.json'), 'utf8')
-  if (lockfile(draft) === lockfile(ROOT)) symlinkSync(join(ROOT, 'node_modules'), join(draft, 'node_modules'))
+  if (toolsOf(draft) === toolsOf(ROOT)) symlinkSync(join(ROOT, 'node_modules'), join(draft, 'node_modules'))
   else run('npm', ['ci', '--prefer-offline', '--ignore-scripts', '--no-audit', '--no-fund'], draft)
   run(process.execPath, ['scripts/build.mjs', '--quiet'], draft)
+}
+
+function toolsOf(folder: string): string {
+  const text = readFileSync(join(folder, 'package.json'), 'utf8')
+  const { devDependencies, overrides } = JSON.parse(text) as Record<string, Record<string, string>>
+  return JSON.stringify([devDependencies?.tsdown, devDependencies?.typescript, overrides])
 }
 
 /** A build that was interrupted is not taken for one. Only what a user of the package gets is kept. */

@@ -34,7 +34,7 @@ import { popHold, pushHold } from './stock-holds.ts'
 const REMEMBER_MS = 86_400_000
 
 /** So many holds return in one step; the others in the next ones. */
-const MOST_RETURNS = 50
+export const MOST_RETURNS = 50
 
 /** What a step makes of the head: null when there is no stock. */
 export interface Traded {

@@ -9,7 +9,7 @@ export interface HolderView {
   readonly mode: Mode['kind']
   readonly weight: number
   readonly token: bigint | null
-  /** Null for a holder that others than Holdfast let in. */
+  /** Null for a holder that others than Holdfast, or another version of it, let in. */
   readonly heldMs: number | null
   /** Null for a holder that others let in without an end. */
   readonly expiresInMs: number | null
@@ -82,6 +82,24 @@ export function lastLifeMs({ holds, line, closedUntilMs }: KeyState): number | n
   const claims = [...holds.flatMap(({ members }) => members), ...line]
   if (claims.length === 0) return null
   return Math.max(closedUntilMs, ...claims.map(({ expiresAtMs }) => expiresAtMs))
+}
+
+/** A holder that another version of Holdfast let in: how it is written is not known, so nothing more can be told. */
+export const STRANGE_HOLDER: HolderView = {
+  label: 'another version of Holdfast',
+  owner: null,
+  actor: null,
+  mode: 'exclusive',
+  weight: 1,
+  token: null,
+  heldMs: null,
+  expiresInMs: 0,
+  meta: null,
+}
+
+/** A key in a list that is kept in a format of another version: it must not hide the others. */
+export function strangeView(key: string): KeyView {
+  return { key, holders: [STRANGE_HOLDER], line: [], token: null, limit: null, closedForMs: 0 }
 }
 
 export function isInUse(view: KeyView): boolean {

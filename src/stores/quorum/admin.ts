@@ -2,7 +2,7 @@ import type { Fact } from '../../core/facts.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Admin } from '../../core/store.ts'
 import type { StoreError } from '../../errors.ts'
-import { type EvictAnswer, isInUse, type KeyView, seqOf } from '../../model/index.ts'
+import { type EvictAnswer, isInUse, type KeyView, seqOf, strangeView } from '../../model/index.ts'
 import { nodeError, outageOf } from './failures.ts'
 import { gather, type Outcome } from './gather.ts'
 import { idsOf, merged } from './merge.ts'
@@ -30,7 +30,7 @@ export class QuorumAdmin implements Admin {
    * What is held is at a majority, so as many nodes as make every majority show a member are enough to look through. Nodes that do not answer at
    * first are left out, and so are those that fall silent on the way.
    */
-  async *list(prefix: string): AsyncIterable<KeyView> {
+  async *list(prefix: string, onPage?: () => void): AsyncIterable<KeyView> {
     const total = this.nodes.length
     const enough = total - majorityOf(total) + 1
     const shown = new Set<string>()
@@ -41,16 +41,15 @@ export class QuorumAdmin implements Admin {
       if (looked === enough) return
       try {
         for await (const page of this.pages(node, prefix)) {
+          onPage?.()
           const keys = page.filter((key) => !shown.has(key))
           if (keys.length === 0) continue
           const { answers, present: rest } = await this.ask(present, (each) => each.read(keys))
           present = rest
           for (const [index, key] of keys.entries()) {
             shown.add(key)
-            const view = merged(
-              answers.map((views) => views[index] as NodeView),
-              total,
-            )
+            const views = this.known(answers, index)
+            const view = views instanceof Error ? strangeView(key) : merged(views, total)
             if (isInUse(view)) yield view
           }
         }
@@ -87,7 +86,21 @@ export class QuorumAdmin implements Admin {
 
   private async views(key: string): Promise<readonly NodeView[]> {
     const { answers } = await this.ask(this.nodes, (node) => node.read([key]))
-    return answers.map(([view]) => view as NodeView)
+    const views = this.known(answers, 0)
+    if (views instanceof Error) throw views
+    return views
+  }
+
+  /** What the nodes have of one of the keys they were asked about; why it cannot be told, when too few of them know its format. */
+  private known(answers: readonly (readonly (NodeView | Error)[])[], index: number): NodeView[] | Error {
+    const views: NodeView[] = []
+    let refusal: Error | null = null
+    for (const answer of answers) {
+      const each = answer[index] as NodeView | Error
+      if (each instanceof Error) refusal = each
+      else views.push(each)
+    }
+    return refusal !== null && views.length < majorityOf(this.nodes.length) ? refusal : views
   }
 
   /** The answers of the nodes that answer in time, which those are, and why the others did not; an error without a majority of all. */

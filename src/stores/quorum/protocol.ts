@@ -117,7 +117,8 @@ export interface QuorumNode {
   identify(): Promise<string | null>
   /** Listens for what is told to `inbox`; `up` is called whenever it is heard from now on. */
   listen(inbox: string, listener: (call: Call) => void, up: () => void, needed: () => boolean): Promise<void>
-  read(keys: readonly string[]): Promise<readonly NodeView[]>
+  /** What it has of each key, or why that cannot be told. */
+  read(keys: readonly string[]): Promise<readonly (NodeView | Error)[]>
   /** The keys that begin with `prefix`, by pages; one may come twice. */
   scan(prefix: string): AsyncIterable<readonly string[]>
   /** Ends the holds of these claims, or only asks their holders to let go. */

@@ -255,13 +255,21 @@ end
 if not answer then
 others = others or (function()
 `
-const base = `local call, find, sub, format = redis.call, string.find, string.sub, string.format
+const base = `local find = string.find
 local KEEP = 86400000
 local MOST = 100
 `
-const clock = `local time = call('TIME')
-local stamp = time[1] * 1000000 + time[2]
+const clock = `local stamp = time[1] * 1000000 + time[2]
 local now = math.floor(stamp / 1000)
+`
+const notifications = `local letters = {}
+local function post(inbox, text)
+letters[#letters + 1] = { inbox, text }
+end
+local function deliver()
+for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
+letters = {}
+end
 `
 const question = `local function claimAt(first)
 local mode, weight, limit = ARGV[first + 5], tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
@@ -381,13 +389,8 @@ end
 end
 `
 const step = `local CALL = 1000
-local letters = {}
 local function tell(state, inbox, kind, id)
-letters[#letters + 1] = { inbox, kind .. '\\0' .. id .. '\\0' .. state.name }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
+post(inbox, kind .. '\\0' .. id .. '\\0' .. state.name)
 end
 local function amountOf(mode, weight)
 return mode == 'permits' and weight or mode == 'shared' and 1 or LOCK
@@ -540,20 +543,23 @@ if at and at <= now then leave(state, own) end
 end
 end
 `
+const time = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
+local time = call('TIME')
+`
 
 export const SCRIPTS = {
   ask: {
-    sha: '3ca7be82a413bcc2fb9de49c35c2f7456dc0300a',
-    source: `${base}${clock}${ask}${state}${step}${answer}${question}${ask$1}`,
+    sha: '79e163c635b97b30ef3ab86ba9709b0473bdc28e',
+    source: `${time}${base}${clock}${ask}${notifications}${state}${step}${answer}${question}${ask$1}`,
   },
   askAlways: {
-    sha: 'c6288f9a4660de40995dc52a8f79a8717ba08d6a',
+    sha: '7b6220cd1383cc960b29363aa72745db97cdab75',
     source: `#!lua flags=allow-oom
-${base}${clock}${ask}${state}${step}${answer}${question}${ask$1}`,
+${time}${base}${clock}${ask}${notifications}${state}${step}${answer}${question}${ask$1}`,
   },
   evict: {
-    sha: 'ca353b9935aa66b3e8828361d53fefa88d858ecc',
-    source: `${base}${clock}${state}${step}local ask, found = ARGV[1] == 'ask', 0
+    sha: '5f03c9e647a89f53e773f0a5b62a957f87ad3102',
+    source: `${time}${base}${clock}${notifications}${state}${step}local ask, found = ARGV[1] == 'ask', 0
 local state = load(KEYS[1], ARGV[2] or '')
 if not state then return -1 end
 sweep(state, ARGV[2] or '')
@@ -573,19 +579,32 @@ return found
 `,
   },
   read: {
-    sha: '220b6a70a4b57908e3924538c05cced13ee09d3e',
-    source: `${base}${clock}${state}local answers = { stamp }
-for index = 1, #KEYS do
-local state = load(KEYS[index], '')
-local answer = -1
-if state then
-answer = { call('HGETALL', state.name) }
-for _, what in ipairs({ 'holders', 'queue', 'called', 'deadlines' }) do
-answer[#answer + 1] = call('ZRANGE', part(state, what), 0, -1, 'WITHSCORES')
+    sha: '90cdb63da059697b573241549b982d33b1bd1020',
+    source: `${time}${base}${clock}${state}local function show(name)
+local state = load(name, '')
+if not state then return -1 end
+local cursor, fields = unpack(call('HSCAN', name, ARGV[2], 'COUNT', ARGV[1]))
+local shown = { holders = {}, queue = {}, called = {}, deadlines = {} }
+local function add(what, id)
+local members, score = shown[what], call('ZSCORE', part(state, what), id)
+if not score then return end
+members[#members + 1] = id
+members[#members + 1] = score
+end
+for at = 1, #fields, 2 do
+local kind, id = string.match(fields[at], '^(%a+):(.*)$')
+if kind == 'holder' then
+add('holders', id)
+elseif kind == 'waiter' then
+add('queue', id)
+add('called', id)
+add('deadlines', id)
 end
 end
-answers[index + 1] = answer
+return { cursor, fields, shown.holders, shown.queue, shown.called, shown.deadlines }
 end
+local answers = { stamp }
+for index = 1, #KEYS do answers[index + 1] = show(KEYS[index]) end
 return answers
 `,
   },

@@ -2,7 +2,15 @@ import type { Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Admin } from '../../core/store.ts'
 import { StoreError } from '../../errors.ts'
-import { type EvictAnswer, isInUse, type KeyView, seqOf, step, viewOf } from '../../model/index.ts'
+import {
+  type EvictAnswer,
+  isInUse,
+  type KeyView,
+  seqOf,
+  step,
+  strangeView,
+  viewOf,
+} from '../../model/index.ts'
 import type { RedisClient } from './clients/client.ts'
 import { type Present, presentServers } from './cluster/present.ts'
 import { unknownFormat } from './codec.ts'
@@ -40,16 +48,18 @@ export class RedisAdmin implements Admin {
    * By cursor, so that the server is never held up; a key that comes or goes meanwhile may be shown or not. When a server of a cluster is
    * silent, what the others have comes first, and then an error that names it.
    */
-  async *list(prefix: string): AsyncIterable<KeyView> {
+  async *list(prefix: string, onPage?: () => void): AsyncIterable<KeyView> {
     const { client } = this.scripting
     const shown = new Set<string>()
     const { servers, silent } = await presentServers(client, this.runtime)
     for (const server of servers) {
-      for await (const found of keysOf(server, prefix)) {
+      for await (const found of keysOf(server, prefix, onPage)) {
         const keys = found.filter((key) => !shown.has(key))
         for (let first = 0; first < keys.length; first += KEYS_PER_READ) {
-          for (const view of await this.readAll(keys.slice(first, first + KEYS_PER_READ))) {
-            if (view === null || !isInUse(view) || shown.has(view.key)) continue
+          const some = keys.slice(first, first + KEYS_PER_READ)
+          for (const [place, seen] of (await this.readAll(some)).entries()) {
+            const view = seen ?? strangeView(some[place] as string)
+            if (!isInUse(view) || shown.has(view.key)) continue
             // A cursor may bring the same key twice, and so may two servers when its slot moves.
             shown.add(view.key)
             yield view
@@ -75,8 +85,8 @@ export class RedisAdmin implements Admin {
     return { kind: labels.length === 0 ? 'absent' : 'evicted', labels }
   }
 
-  inspect(options: InspectOptions): AsyncIterable<Fact> {
-    return this.inspection.facts(options)
+  inspect(options: InspectOptions, onPage?: () => void): AsyncIterable<Fact> {
+    return this.inspection.facts(options, onPage)
   }
 
   reap(remains: readonly Remains[], olderMs: number): Promise<readonly boolean[]> {
@@ -109,7 +119,11 @@ function unseen(silent: Present['silent'], servers: number): StoreError {
   )
 }
 
-async function* keysOf(server: RedisClient, prefix: string): AsyncIterable<readonly string[]> {
-  for await (const names of scan(server, lockPattern(prefix, server.keyPrefix)))
+async function* keysOf(
+  server: RedisClient,
+  prefix: string,
+  onPage?: () => void,
+): AsyncIterable<readonly string[]> {
+  for await (const names of scan(server, lockPattern(prefix, server.keyPrefix), onPage))
     yield names.map(keyOfLock).filter((key) => key.startsWith(prefix))
 }

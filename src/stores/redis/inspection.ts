@@ -35,15 +35,15 @@ export class Inspection {
     this.replicasToWaitFor = replicasToWaitFor
   }
 
-  async *facts(options: InspectOptions): AsyncIterable<Fact> {
+  async *facts(options: InspectOptions, onPage?: () => void): AsyncIterable<Fact> {
     const { client } = this.scripting
     const { servers, silent } = await presentServers(client, this.runtime)
     for (const { name, why } of silent) yield { kind: 'unseen', what: `the Redis server ${name}`, why }
     for (const server of servers) {
       yield* this.server(server)
-      yield* this.locks(server, options)
-      yield* this.stocks(server)
-      for (const pattern of options.foreign) yield* this.foreign(server, pattern, options.values)
+      yield* this.locks(server, options, onPage)
+      yield* this.stocks(server, onPage)
+      for (const pattern of options.foreign) yield* this.foreign(server, pattern, options.values, onPage)
     }
     if (client.cluster !== null)
       yield {
@@ -65,9 +65,13 @@ export class Inspection {
     yield* findingsOf({ ...facts, clockAheadMs: null }, this.replicasToWaitFor)
   }
 
-  private async *locks(server: RedisClient, { deadForMs }: InspectOptions): AsyncIterable<Fact> {
+  private async *locks(
+    server: RedisClient,
+    { deadForMs }: InspectOptions,
+    onPage?: () => void,
+  ): AsyncIterable<Fact> {
     const listeners = new Map<string, DeafFact[]>()
-    for await (const names of scan(server, lockPattern('', server.keyPrefix))) {
+    for await (const names of scan(server, lockPattern('', server.keyPrefix), onPage)) {
       const own = names.map((name) => name.slice(server.keyPrefix.length))
       for (const some of this.calls(own)) {
         const { stampUs, states } = await lookAt(this.scripting, some)
@@ -101,9 +105,9 @@ export class Inspection {
     }
   }
 
-  private async *stocks(server: RedisClient): AsyncIterable<Fact> {
+  private async *stocks(server: RedisClient, onPage?: () => void): AsyncIterable<Fact> {
     for (const part of STOCK_PARTS) {
-      for await (const found of scan(server, `${foreignPattern(part, server.keyPrefix)}*`)) {
+      for await (const found of scan(server, `${foreignPattern(part, server.keyPrefix)}*`, onPage)) {
         for (const name of found) {
           const own = name.slice(server.keyPrefix.length)
           const there = await this.scripting.client.send('EXISTS', [stockOfPart(own)[0] as string])
@@ -113,10 +117,15 @@ export class Inspection {
     }
   }
 
-  private async *foreign(server: RedisClient, pattern: string, values: boolean): AsyncIterable<Fact> {
+  private async *foreign(
+    server: RedisClient,
+    pattern: string,
+    values: boolean,
+    onPage?: () => void,
+  ): AsyncIterable<Fact> {
     const { keyPrefix } = server
     const shown = new Set<string>()
-    for await (const found of scan(server, foreignPattern(pattern, keyPrefix))) {
+    for await (const found of scan(server, foreignPattern(pattern, keyPrefix), onPage)) {
       const names = found.map((name) => name.slice(keyPrefix.length)).filter((name) => !isOurs(name))
       for (const some of this.calls(names)) {
         const looks = (await this.scripting.run('foreignLook', some, [values ? '1' : ''])) as unknown[][]

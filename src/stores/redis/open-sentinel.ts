@@ -1,3 +1,4 @@
+import { answeredWithin } from '../../core/answered-within.ts'
 import { clientMissing, optionalPeer } from '../../core/optional-peer.ts'
 import type { Store } from '../../core/store.ts'
 import { StoreError, unreachable } from '../../errors.ts'
@@ -13,7 +14,6 @@ import {
   silence,
 } from './clients/ioredis.ts'
 import { type NodeRedisSentinel, NodeRedisSentinelClient } from './clients/node-redis-sentinel.ts'
-import { answeredWithin } from './clients/within.ts'
 import { storeOf } from './make.ts'
 import { type RedisSettings, settingsOf } from './options.ts'
 import { redisParametersOf } from './parameters.ts'

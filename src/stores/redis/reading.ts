@@ -1,5 +1,9 @@
 import type { Scripting } from './scripting.ts'
-import { isPartial, joined, type RawState, SHOWN_PER_CALL } from './state.ts'
+import { isPartial, joined, type RawState } from './state.ts'
+
+/** How many holders and waiters one call shows, so that the server is never held up; of one key among many, so many at least. */
+const SHOWN_PER_CALL = 200
+const SHOWN_PER_KEY = 4
 
 /** What a look at some locks shows; null for a format that is not known. */
 export interface Look {
@@ -9,26 +13,33 @@ export interface Look {
 
 /** Looks at locks without counting the time that passed. A crowd is read in parts, so that the server is never held up. */
 export async function lookAt(scripting: Scripting, names: readonly string[]): Promise<Look> {
-  const { stampUs, states } = await readOnce(scripting, names, 0)
+  const most = Math.max(SHOWN_PER_KEY, Math.floor(SHOWN_PER_CALL / names.length))
+  const { stampUs, states } = await readOnce(scripting, names, most, 0)
   const whole = states.map(async (state, place) =>
-    state === null ? null : readOn(scripting, names[place] as string, state),
+    state === null ? null : readOn(scripting, names[place] as string, state, most),
   )
   return { stampUs, states: await Promise.all(whole) }
 }
 
-async function readOn(scripting: Scripting, name: string, first: RawState): Promise<RawState> {
-  let [whole, last] = [first, first]
-  for (let from = SHOWN_PER_CALL; isPartial(last); from += SHOWN_PER_CALL) {
-    const [next] = (await readOnce(scripting, [name], from)).states
+async function readOn(scripting: Scripting, name: string, first: RawState, shown: number): Promise<RawState> {
+  let whole = first
+  let isMore = isPartial(first, shown)
+  for (let from = shown; isMore; from += SHOWN_PER_CALL) {
+    const [next] = (await readOnce(scripting, [name], SHOWN_PER_CALL, from)).states
     if (next === undefined || next === null) break
-    last = next
     whole = joined(whole, next)
+    isMore = isPartial(next, SHOWN_PER_CALL)
   }
   return whole
 }
 
-async function readOnce(scripting: Scripting, names: readonly string[], from: number): Promise<Look> {
-  const args = [String(SHOWN_PER_CALL), String(from)]
+async function readOnce(
+  scripting: Scripting,
+  names: readonly string[],
+  most: number,
+  from: number,
+): Promise<Look> {
+  const args = [String(most), String(from)]
   const [stamp, ...states] = (await scripting.run('read', names, args)) as [unknown, ...unknown[]]
   return {
     stampUs: Number(stamp),

@@ -213,7 +213,7 @@ const idle = `local function idleOf(key)
 local references = redis.pcall('OBJECT', 'REFCOUNT', key)
 local idle = redis.pcall('OBJECT', 'IDLETIME', key)
 if type(references) ~= 'number' or references == 2147483647 or type(idle) ~= 'number' then return nil end
-return idle
+return math.max(0, idle - 1)
 end
 `
 const lock = `local FORMAT, DAY = '2', 86400000
@@ -357,7 +357,7 @@ write(lock, 'HDEL', 'state', 'mode', unpack(SOLE))
 end
 end
 `
-const plain = `local letters = {}
+const notifications = `local letters = {}
 local function post(inbox, text)
 letters[#letters + 1] = { inbox, text }
 end
@@ -365,7 +365,8 @@ local function deliver()
 for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
 letters = {}
 end
-local function holderOf(key)
+`
+const plain = `local function holderOf(key)
 local value = redis.pcall('GET', key)
 if type(value) == 'table' then return nil end
 return value
@@ -439,14 +440,6 @@ local nowText = sub(stampText, 1, 13)
 `
 const step = `local DEAD, OFFERS, TOLD = 50, 50, 32
 local MISSED = 60000
-local letters = {}
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
 local function tell(lock, holder, kind, detail)
 post(holder.inbox, kind .. '\\0' .. holder.id .. '\\0' .. detail .. '\\0' .. lock.key)
 end
@@ -761,6 +754,7 @@ end
 const stock = `local call = redis.call
 local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
 local REMEMBER_MS = 86400000
+local RETURNS = 50
 local function whole(number) return string.format('%.0f', number) end
 local function nowMs()
 local time = call('TIME')
@@ -796,19 +790,26 @@ call('HDEL', STOCK, 'b:' .. buyer)
 end
 end
 local function returnExpired(stock)
-for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))) do
+local now = nowMs()
+local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(now), 'LIMIT', 0, RETURNS)
+for _, id in ipairs(expired) do
 local state, buyer, text = readOrder(id)
 if state == 'h' then
 local goods = cjson.decode(text)
 putBack(stock, goods, buyer)
 stock.held = stock.held - amount(goods)
 call('HSET', STOCK, 'o:' .. id, orderText('k', buyer, amount(goods)))
-call('ZADD', ENDS, whole(nowMs() + REMEMBER_MS), id)
+call('ZADD', ENDS, whole(now + REMEMBER_MS), id)
 else
 call('HDEL', STOCK, 'o:' .. id)
 call('ZREM', ENDS, id)
 end
 end
+return #expired < RETURNS
+end
+local function save(stock)
+local left, held = not stock.named and stock.left or 0, stock.held
+if left ~= tonumber(stock.was[2]) or held ~= tonumber(stock.was[3]) then call('HSET', STOCK, 'left', left, 'held', held) end
 end
 local function load()
 local fields = call('HMGET', STOCK, 'head', 'left', 'held')
@@ -817,17 +818,16 @@ if string.byte(head) == 50 then
 call('HSET', STOCK, 'head', '3' .. string.sub(head, 2))
 elseif string.byte(head) ~= 51 then
 if call('EXISTS', STOCK) == 0 then return nil end
-return { err = 'HOLDFAST_FORMAT the stock has an unknown format' }
+return nil, { err = 'HOLDFAST_FORMAT the stock has an unknown format' }
 end
 local named = string.byte(head, 2) == 110
 local stock = { named = named, left = named and call('LLEN', UNITS) or tonumber(fields[2]), held = tonumber(fields[3]),
 ends = string.sub(head, 3), was = fields }
-if stock.held > 0 then returnExpired(stock) end
-return stock
+if stock.held > 0 and not returnExpired(stock) then
+save(stock)
+return nil, 'again'
 end
-local function save(stock)
-local left, held = not stock.named and stock.left or 0, stock.held
-if left ~= tonumber(stock.was[2]) or held ~= tonumber(stock.was[3]) then call('HSET', STOCK, 'left', left, 'held', held) end
+return stock
 end
 `
 const time = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
@@ -836,11 +836,11 @@ local time = call('TIME')
 
 export const SCRIPTS = {
   attempt: {
-    sha: '8e723000046e8f65668e7598c945f01d0914789f',
+    sha: '3bb07e6cc6dadc626723876eaf5e4d364b8ad3a2',
     source: `#!lua
 ${time}${stamp}${clock}${lock}local answers, steps = {}, nil
 local function makeSteps()
-${step}${claim}local function claimOne(key, claim)
+${notifications}${step}${claim}local function claimOne(key, claim)
 local lock = lockOf(key)
 if not lock then return { 'format' } end
 local answer = applyClaim(lock, claim)
@@ -909,9 +909,9 @@ return answers
 `,
   },
   evict: {
-    sha: '8e442cf95403d2fd4f161eec12dda72922a524e8',
+    sha: '3af76b8f2dffebc2bb87cea064f8bb5ae14b2b2c',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${lock}${step}local PORTION = 50
+${time}${stamp}${clock}${lock}${notifications}${step}local PORTION = 50
 local lock = lockOf(KEYS[1])
 if not lock then return -1 end
 local ask, seq, from = ARGV[1] == 'ask', tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -947,7 +947,7 @@ return { more and kept or -1, unpack(labels) }
 `,
   },
   foreignLook: {
-    sha: '67163c28009d72129ad5df57ef4fa57f0467b6d2',
+    sha: '041c2e39defb4e9a9fd95756c4ff9d3a99f74d1f',
     source: `${time}${stamp}${clock}${idle}local answers = {}
 for index = 1, #KEYS do
 local key = KEYS[index]
@@ -961,7 +961,7 @@ return answers
 `,
   },
   foreignReap: {
-    sha: '262ccaa6cb8a6960b484fb3de6151cc0f8ae7cbe',
+    sha: 'f29b5bc91e13cc983415f91303e37a8dcfdae83a',
     source: `${time}${stamp}${clock}${idle}local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 if call('PTTL', key) ~= -1 then return 0 end
 if least > 0 then
@@ -974,7 +974,7 @@ return call('UNLINK', key)
   },
   plainAttempt: {
     sha: '3c008d54bcedbfde45467a9b8a8605a3e0f4ecf3',
-    source: `${time}${stamp}${clock}${plain}local LOOK = 100
+    source: `${time}${stamp}${clock}${notifications}${plain}local LOOK = 100
 local function grant(key, side, state, claim)
 leave(state, claim.id)
 call('SET', key, claim.id, 'PX', claim.ttlText)
@@ -1037,7 +1037,7 @@ return answers
   plainEvict: {
     sha: '58f2d4bbe05bafd4aa88547c6722a1b18aab903b',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
+${time}${stamp}${clock}${notifications}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
 if not holder then return {} end
@@ -1059,7 +1059,7 @@ return { label }
   },
   plainRead: {
     sha: '0d5964a3ca3bf5fd449e8a6cd60d74e33563e92f',
-    source: `${time}${stamp}${clock}${plain}local answers = {}
+    source: `${time}${stamp}${clock}${notifications}${plain}local answers = {}
 for index = 1, #KEYS / 2 do
 local key, side = KEYS[2 * index - 1], KEYS[2 * index]
 local holder, state = holderOf(key), loadSide(side)
@@ -1079,7 +1079,7 @@ return answers
   plainRelease: {
     sha: 'c61607ec75b6882ecfb917e6b16f4cc1a8ad9fb5',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${plain}local function release(key, side, id)
+${time}${stamp}${clock}${notifications}${plain}local function release(key, side, id)
 local holder, state = holderOf(key), loadSide(side)
 if not state then return -1 end
 if holder ~= id then
@@ -1103,7 +1103,7 @@ return answers
   plainRenew: {
     sha: 'd0cdb03dd00930e678cd9daec9c5071808c64c18',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${plain}local function renewWaiter(key, side, state, ttl, id)
+${time}${stamp}${clock}${notifications}${plain}local function renewWaiter(key, side, state, ttl, id)
 for _, waiter in ipairs(state.waiters) do
 if waiter[2] == id then
 waiter[1] = math.max(waiter[1], now + ttl)
@@ -1132,19 +1132,22 @@ return answers
 `,
   },
   read: {
-    sha: '700a47ea3dc14b7b690ea5275eb3b2150f16d06d',
+    sha: 'b3ec0fa8b079764bf877c077328f6db1482f12d1',
     source: `${time}${stamp}${clock}${lock}local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
 local function holdersOf(lock)
 local texts, ends, owners = {}, {}, {}
 if not lock.fields.holders then return texts, ends, owners end
-local key, claims = partOf(lock, 'holders'), partOf(lock, 'claims')
+local key, claims, names = partOf(lock, 'holders'), partOf(lock, 'claims'), partOf(lock, 'owners')
 local flat = call('ZRANGE', key, from, from + most - 1, 'WITHSCORES')
 for at = 1, #flat, 2 do
-texts[#texts + 1], ends[#ends + 1] = call('HGET', claims, flat[at]) or '{}', flat[at + 1]
+local text = call('HGET', claims, flat[at]) or '{}'
+texts[#texts + 1], ends[#ends + 1] = text, flat[at + 1]
+local owner = lock.fields.owners and cjson.decode(text).owner
+local own = owner and call('HGET', names, owner)
+if own then
+owners[#owners + 1] = owner
+owners[#owners + 1] = own
 end
-if lock.fields.owners then
-local names = partOf(lock, 'owners')
-owners = call('HGETALL', names)
 end
 return texts, ends, owners
 end
@@ -1265,11 +1268,11 @@ return version
 `,
   },
   release: {
-    sha: '155afac4aa8b85aef5c6fab95ce661d7f92deff9',
+    sha: '7b479de1c0af90f0c8f9c4d3577bf93d7b9d0b5d',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}local steps = nil
 local function makeSteps()
-${step}local function release(key, id)
+${notifications}${step}local function release(key, id)
 local lock = lockOf(key)
 if not lock then return -1 end
 local holder = holderOf(lock, id)
@@ -1283,7 +1286,7 @@ return 1
 end
 return { release = release, attempted = attempted }
 end
-local function releaseSole(key, id)
+local function releaseHolds(key, id)
 local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires')
 if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] or tonumber(fields[4]) <= now then return nil end
 call('HDEL', key, 'mode', unpack(SOLE))
@@ -1293,7 +1296,7 @@ end
 local answers, all = {}, true
 for index = 1, #KEYS do
 local key, id = KEYS[index], ARGV[index]
-local answer = releaseSole(key, id)
+local answer = releaseHolds(key, id)
 if not answer then
 steps = steps or makeSteps()
 answer = steps.attempted(steps.release, key, id) or -2
@@ -1305,11 +1308,11 @@ return all and 1 or answers
 `,
   },
   renew: {
-    sha: 'eb3b27fa1e36982013300cc81d05a577368f1416',
+    sha: 'd1e7e5e0e9414a2ed75483a18639d70f433814bf',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}local steps = nil
 local function makeSteps()
-${step}local function renewHolder(lock, id, expires, ttl)
+${notifications}${step}local function renewHolder(lock, id, expires, ttl)
 if now + ttl > expires then
 keep(lock, now + ttl + count(lock, 'delay'))
 if lock.fields.id then set(lock, 'expires', now + ttl) else write(lock, 'ZADD', 'holders', now + ttl, id) end
@@ -1337,7 +1340,7 @@ return answer
 end
 return { renew = renew, attempted = attempted }
 end
-local function renewSole(key, ttl, id)
+local function renewHolds(key, ttl, id)
 local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires', 'kept', 'delay')
 if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] then return nil end
 local expires, prolonged = tonumber(fields[4]), now + ttl
@@ -1352,7 +1355,7 @@ local answers, all = {}, true
 for index = 1, #KEYS do
 local ttl, id = string.match(ARGV[index], '^(%d+) (.*)$')
 ttl = tonumber(ttl)
-local answer = renewSole(KEYS[index], ttl, id)
+local answer = renewHolds(KEYS[index], ttl, id)
 if not answer then
 steps = steps or makeSteps()
 answer = steps.attempted(steps.renew, KEYS[index], ttl, id) or -2
@@ -1364,23 +1367,23 @@ return all and 1 or answers
 `,
   },
   stockAdd: {
-    sha: '230f347eda79f77ea3b1d996f56d12fcdf19938a',
-    source: `${stock}local stock = load()
-if not stock or stock.err then return stock end
+    sha: '4447241a42a48cbb00a1b6fd0826b0ee9db0ad86',
+    source: `${stock}local stock, instead = load()
+if not stock then return instead end
 local goods = cjson.decode(ARGV[2])
-if (type(goods) == 'table') ~= stock.named then return 'unfit' end
-if call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('a', '', ARGV[2])) == 1 then
+local fits = (type(goods) == 'table') == stock.named
+if fits and call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('a', '', ARGV[2])) == 1 then
 putBack(stock, goods, '')
 call('HINCRBY', STOCK, 'total', amount(goods))
 end
 save(stock)
-return otherUse(ARGV[1], 'add', '', ARGV[2]) or 'added'
+return not fits and 'unfit' or otherUse(ARGV[1], 'add', '', ARGV[2]) or 'added'
 `,
   },
   stockLook: {
-    sha: 'ac00a7146699dfd42377fbf30f333dbf092b8bc6',
-    source: `${stock}local stock = load()
-if not stock or stock.err then return stock end
+    sha: '7b2e52486fa8e70e911107cab29b7dbfd1082a4f',
+    source: `${stock}local stock, instead = load()
+if not stock then return instead end
 save(stock)
 local sold = call('HGET', STOCK, 'total') - stock.left - stock.held
 local answer = { stock.left, stock.held, 0 }
@@ -1395,9 +1398,9 @@ return answer
 `,
   },
   stockOpen: {
-    sha: '3c460a235b08403a594be6e3de468d9f9b4a38be',
-    source: `${stock}local stock = load()
-if stock and stock.err then return stock end
+    sha: '6e5094ecb3618efe01204d5a5f8c06870c1c342b',
+    source: `${stock}local stock, instead = load()
+if instead then return instead end
 if stock then
 save(stock)
 return { 0, call('HGET', STOCK, 'opening') }
@@ -1416,9 +1419,9 @@ return { 1, ARGV[1] }
 `,
   },
   stockRegister: {
-    sha: '5dd1ea9c4d596e0327205de692407af5230d1e98',
-    source: `${stock}local stock = load()
-if not stock or stock.err then return stock end
+    sha: '9f1b4a91424fc8dcb9675537fd8778e227948bca',
+    source: `${stock}local stock, instead = load()
+if not stock then return instead end
 save(stock)
 if ARGV[4] == 'register' then call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('k', ARGV[2], ARGV[3])) end
 return otherUse(ARGV[1], 'take', ARGV[2], ARGV[3]) or 'fits'
@@ -1449,10 +1452,11 @@ return false
 `,
   },
   stockSettle: {
-    sha: 'ede88a19175f6f78025ab85dd2339a6536d21921',
-    source: `${stock}local id, deal = ARGV[1], ARGV[2]
-local stock = load()
-if not stock or stock.err then return stock end
+    sha: '63873dc78f4d4415ed0eeee5b4ac46ae3e681d3e',
+    source: `#!lua flags=allow-oom
+${stock}local id, deal = ARGV[1], ARGV[2]
+local stock, instead = load()
+if not stock then return instead end
 local function settle()
 local state, buyer, text = readOrder(id)
 if deal == 'ship' and state == 'm' then
@@ -1480,9 +1484,9 @@ return answer
 `,
   },
   stockTake: {
-    sha: '10592a7885fe83dc8041d7a1ce91752514644415',
-    source: `${stock}local stock = load()
-if not stock or stock.err then return stock end
+    sha: '02384aea7689428a18afaa5165861c626d608fab',
+    source: `${stock}local stock, instead = load()
+if not stock then return instead end
 local function answerAgain(order, buyer, count)
 local other = otherUse(order, 'take', buyer, count)
 if other then return other end
@@ -1551,8 +1555,8 @@ return call('UNLINK', KEYS[2], KEYS[3])
 `,
   },
   tidy: {
-    sha: '6f4ede353ae0f71ddd03c98e32b1f693b4130251',
-    source: `${time}${stamp}${clock}${lock}${step}local key = KEYS[1]
+    sha: 'bb99139a26e8f3f4f17ba4037343a65f806385e5',
+    source: `${time}${stamp}${clock}${lock}${notifications}${step}local key = KEYS[1]
 local before = call('HGETALL', key)
 local lock = lockOf(key)
 if not lock then return -1 end

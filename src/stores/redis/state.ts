@@ -2,9 +2,6 @@ import type { Claim, Hold, KeyState, Member, Mode, Waiter } from '../../model/in
 import type { ClaimText } from './codec.ts'
 import { pairsOf } from './pairs.ts'
 
-/** How many holders and waiters of a key one call shows. */
-export const SHOWN_PER_CALL = 200
-
 /** A key as read.lua shows it. */
 export type RawState = readonly [
   fields: readonly string[],
@@ -25,22 +22,22 @@ interface OwnerText {
   readonly weight: number
 }
 
-/** Whether there are more holders or waiters than one call shows. */
-export function isPartial([, holders, , waiters]: RawState): boolean {
-  return holders.length === SHOWN_PER_CALL || waiters.length === SHOWN_PER_CALL
+/** Whether there may be more holders or waiters than a call showed that shows `most` of each. */
+export function isPartial([, holders, , waiters]: RawState, most: number): boolean {
+  return holders.length === most || waiters.length === most
 }
 
 /** What several calls showed, one after the other. A claim may come and go meanwhile; it is shown once. */
 export function joined(first: RawState, next: RawState): RawState {
-  const [, holders, holdersEnds, waiters, waitersEnds] = first
-  const [fields, moreHolders, moreHoldersEnds, moreWaiters, moreWaitersEnds, owners] = next
+  const [, holders, holdersEnds, waiters, waitersEnds, owners] = first
+  const [fields, moreHolders, moreHoldersEnds, moreWaiters, moreWaitersEnds, moreOwners] = next
   return [
     fields,
     [...holders, ...moreHolders],
     [...holdersEnds, ...moreHoldersEnds],
     [...waiters, ...moreWaiters],
     [...waitersEnds, ...moreWaitersEnds],
-    owners,
+    [...owners, ...moreOwners],
   ]
 }
 

@@ -6,6 +6,8 @@ import type { Scripting, ScriptName } from './scripting.ts'
 /** So that the server is never busy with one call for long. */
 const MOST_TAKES_PER_CALL = 100
 const MOST_KINDS = 1000
+/** A part of the goods whose holds ran out has returned, and nothing else was done. */
+const AGAIN = 'again'
 const ABSENT: DealAnswer = { kind: 'absent' }
 
 type Take = Deal & { readonly kind: 'take' }
@@ -34,8 +36,16 @@ export class Stocks {
 
   private async step(key: string, deal: Exclude<Deal, Take>): Promise<DealAnswer> {
     const [script, args, meaning] = messageOf(deal)
-    const answer = await this.scripting.run(script, stockNames(key), args)
+    const answer = await this.run(script, key, args)
     return answer === null ? ABSENT : meaning(answer as never)
+  }
+
+  /** A crowd of holds that ran out returns in parts, so that the server is never held up; the step comes after the last one. */
+  private async run(script: ScriptName, key: string, args: readonly string[]): Promise<unknown> {
+    for (;;) {
+      const answer = await this.scripting.run(script, stockNames(key), args)
+      if (answer !== AGAIN) return answer
+    }
   }
 
   private collect(key: string, take: Take): Promise<DealAnswer> {
@@ -83,9 +93,11 @@ export class Stocks {
         resolve(answer)
       }
     }
-    this.scripting.call('stockTake', stockNames(key), args, meaning).catch((error) => {
-      for (const { reject } of some) reject(error)
-    })
+    this.run('stockTake', key, args)
+      .then(meaning)
+      .catch((error) => {
+        for (const { reject } of some) reject(error)
+      })
   }
 }
 

@@ -8,6 +8,7 @@ import type {
   Store,
   StoreNotice,
   Traits,
+  Unknown,
 } from '../../core/store.ts'
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
 import { RedisAdmin } from './admin.ts'
@@ -44,7 +45,8 @@ export class RedisStore implements Store {
     this.admin = new RedisAdmin(this.scripting, runtime, replicas?.wait ?? 0)
     this.records = new RedisRecords(this.scripting, runtime)
     const { cluster } = client
-    if (cluster !== null) this.partOf = (key) => cluster.partOf(lockName(key))
+    // Not by server: one slot alone can hang while it moves to a server that is frozen.
+    if (cluster !== null) this.partOf = (key) => String(cluster.slotOf(lockName(key)))
   }
 
   attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
@@ -92,15 +94,16 @@ export class RedisStore implements Store {
     return beginning === null ? known : beginning.then(() => known)
   }
 
-  private call<A>(
+  private call<A extends ClaimReply | RenewReply | ReleaseReply>(
     script: ScriptName,
     claims: readonly Claim[],
     textsOf: (claims: readonly Claim[]) => readonly string[],
     meaning: Meaning<A>,
-  ): Promise<readonly A[]> {
+  ): Promise<readonly (A | Unknown)[]> {
     if (claims.length === 0) return Promise.resolve([])
-    if (this.client.cluster !== null)
-      return this.callCluster(this.client.cluster, script, claims, textsOf, meaning)
+    const { cluster } = this.client
+    if (cluster !== null && claims.length > 1)
+      return this.callCluster(cluster, script, claims, textsOf, meaning)
     if (claims.length <= CLAIMS_PER_CALL) return this.callOnce(script, claims, textsOf, meaning)
     const parts = batchesOf(claims, CLAIMS_PER_CALL).map((part) =>
       this.callOnce(script, part, textsOf, meaning),
@@ -108,13 +111,13 @@ export class RedisStore implements Store {
     return Promise.all(parts).then((answers) => answers.flat())
   }
 
-  private callCluster<A>(
+  private callCluster<A extends ClaimReply | RenewReply | ReleaseReply>(
     routes: ClusterRoutes,
     script: ScriptName,
     claims: readonly Claim[],
     textsOf: (claims: readonly Claim[]) => readonly string[],
     meaning: Meaning<A>,
-  ): Promise<readonly A[]> {
+  ): Promise<readonly (A | Unknown)[]> {
     const send = (part: readonly Claim[]) => this.callOnce(script, part, textsOf, meaning)
     return callBySlot(routes, claims, send, apart as () => A)
   }

@@ -26,15 +26,19 @@ it.each([
   ['format 1', (redis: Redis) => redis.set('holdfast:quorum:k', '2f0000000000000007')],
   ['a later format', (redis: Redis) => redis.hset('holdfast:quorum:k', { format: '3', seq: '7' })],
   ['a hash of somebody else', (redis: Redis) => redis.hset('holdfast:quorum:k', { some: 'thing' })],
-])('a key in %s is refused, and stays as it is', async (_, write) => {
+])('a key in %s is refused, listed as one of another version, and stays as it is', async (_, write) => {
   const { locks, operators } = await start()
   for (const redis of operators) await write(redis)
   const before = await (operators[0] as Redis).dump('holdfast:quorum:k')
-  await expect(locks.tryAcquire('k')).rejects.toMatchObject({
-    code: 'UNSUPPORTED',
-    message: expect.stringContaining('format'),
-  })
-  await expect(locks.read('k')).rejects.toThrow(/format/)
+  const unsupported = { code: 'UNSUPPORTED', message: expect.stringContaining('format') }
+  await expect(locks.tryAcquire('k')).rejects.toMatchObject(unsupported)
+  await expect(locks.read('k')).rejects.toMatchObject(unsupported)
+  await expect(locks.evict('k')).rejects.toMatchObject(unsupported)
+  await locks.acquire('known')
+  const listed = new Map<string, string | undefined>()
+  for await (const { key, holders } of locks.list()) listed.set(key, holders[0]?.label)
+  expect([...listed.keys()].sort()).toEqual(['k', 'known'])
+  expect(listed.get('k')).toBe('another version of Holdfast')
   expect(await (operators[0] as Redis).dump('holdfast:quorum:k')).toEqual(before)
 })
 

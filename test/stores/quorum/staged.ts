@@ -38,7 +38,11 @@ export function staged(name: string, { source }: { readonly source: string }): S
   if (text.includes('for at = 2, #ARGV do')) replace('for at = 2, #ARGV do', 'for at = 2, #ARGV - 2 do')
   const publish = "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])"
   replace(publish, "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])")
-  return { source: text, sha: createHash('sha1').update(text).digest('hex') }
+  return scriptOf(text)
+}
+
+export function scriptOf(source: string): Script {
+  return { source, sha: createHash('sha1').update(source).digest('hex') }
 }
 
 export async function load(redis: Redis, scripts: readonly Script[]): Promise<void> {

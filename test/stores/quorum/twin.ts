@@ -7,7 +7,7 @@ import { argumentsOf, ballotsOf, callOf } from '../../../src/stores/quorum/redis
 import { quorumName } from '../../../src/stores/quorum/redis/names.ts'
 import { type RawState, stateOf } from '../../../src/stores/quorum/redis/state.ts'
 import { SCRIPTS } from '../../../src/stores/quorum/scripts.generated.ts'
-import { type Call, load, perform, staged } from './staged.ts'
+import { type Call, load, perform, scriptOf, staged } from './staged.ts'
 
 /** What happens to a node at one moment: questions that come together, or an operator. */
 export type Happening =
@@ -25,6 +25,16 @@ const TEST_SCRIPTS = {
   evict: staged('evict', SCRIPTS.evict),
 }
 
+/** Everything that lies in a server under some keys: also what read.lua would not find. */
+const WHOLE = scriptOf(`local answers = { 0 }
+for index, name in ipairs(KEYS) do
+  local function part(what) return (string.gsub(name, '^holdfast:quorum', '%0-' .. what, 1)) end
+  local function all(what) return redis.call('ZRANGE', part(what), 0, -1, 'WITHSCORES') end
+  local hash = redis.call('HGETALL', name)
+  answers[index + 1] = { '0', hash, all('holders'), all('queue'), all('called'), all('deadlines') }
+end
+return answers`)
+
 /** The server's side of a comparison. Happenings are sent in one pipeline and answered together. */
 export class Twin {
   private readonly redis: Redis
@@ -34,7 +44,7 @@ export class Twin {
   }
 
   load(): Promise<void> {
-    return load(this.redis, [...Object.values(TEST_SCRIPTS), SCRIPTS.read])
+    return load(this.redis, [...Object.values(TEST_SCRIPTS), WHOLE])
   }
 
   async play(
@@ -42,7 +52,7 @@ export class Twin {
     keys: readonly string[],
   ): Promise<Effect[]> {
     const calls = moments.map(({ happening, clock }) => ({ ...commandOf(happening), clock }))
-    const outcomes = await perform<RawState>(this.redis, calls, SCRIPTS.read, keys.map(quorumName))
+    const outcomes = await perform<RawState>(this.redis, calls, WHOLE, keys.map(quorumName))
     return outcomes.map(({ reply, letters, states }, place) => ({
       votes: votesOf((moments[place] as { happening: Happening }).happening, reply),
       letters: letters.map(letterOf),
@@ -75,7 +85,7 @@ function votesOf(happening: Happening, answered: unknown): Vote[] {
 }
 
 /** What the hash counts is what the sorted sets hold. */
-function checkCounts([hash]: RawState, { holds, line }: NodeState): void {
+function checkCounts([, hash]: RawState, { holds, line }: NodeState): void {
   const count = (name: string): number => {
     const at = hash.findIndex((text, place) => place % 2 === 0 && text === name)
     return at < 0 ? 0 : Number(hash[at + 1])

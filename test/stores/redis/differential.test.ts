@@ -16,6 +16,7 @@ import { RULES as REAL_RULES } from '../../../src/stores/redis/rules.ts'
 import { SCRIPTS } from '../../../src/stores/redis/scripts.generated.ts'
 import { claimOf, exclusive, permits, plan, shared } from '../../model/arbitraries.ts'
 import { explore, type Sight } from '../../model/explore.ts'
+import { CROWD_KINDS, crowdActions, crowdOf, placesOf } from '../crowd-story.ts'
 import { alike, ordered } from './alike.ts'
 import { addressed, type Effect, type Happening, happeningOf, keptOf, RULES, Twin } from './twin.ts'
 
@@ -90,66 +91,42 @@ it.each(['mixed', 'busy'] as const)(
   },
 )
 
-/** Who a crowd is: what each of its claims asks for. */
-const CROWDS: Record<string, (index: number) => Partial<Claim>> = {
-  exclusive: () => ({ mode: exclusive }),
-  readers: (index) => ({ mode: index % 40 === 39 ? exclusive : shared }),
-  permits: (index) => ({ mode: permits(10, 1 + (index % 3)) }),
-  owners: (index) =>
-    index % 10 === 9
-      ? { mode: exclusive }
-      : { mode: shared, owner: index % 7 === 0 ? `owner ${index % 3}` : null },
-}
-
-it.each(Object.keys(CROWDS))(
+it.each(CROWD_KINDS)(
   'does with a crowd of 200 waiters what the model does: %s',
-  async (name) => {
-    const key = `crowd of ${name}`
-    const random = mulberry(seed)
-    const claims = Array.from({ length: 200 }, (_, index) => ({
-      ...claimOf(`claim ${index}`, { ttlMs: 2000, queue: true, ...CROWDS[name]?.(index) }),
+  async (kind) => {
+    const key = `crowd of ${kind}`
+    const claims = crowdOf(kind, 100, 2400).map((wish, place) => ({
+      ...claimOf(`claim ${place}`, wish),
       key,
     }))
-    const first = { ...claimOf('first', { mode: CROWDS[name]?.(0).mode ?? exclusive, ttlMs: 60_000 }), key }
-    const whole =
-      name === 'permits'
-        ? { ...first, mode: permits(10, 10) }
-        : { ...first, mode: name === 'readers' || name === 'owners' ? exclusive : first.mode }
+    const shelf = new Map<string, KeyState>()
+    const moments: { happening: Happening; clock: Clock; expected: Effect }[] = []
     let nowMs = 5000
-    const moments: { happening: Happening; clock: Clock }[] = []
     const happen = (happening: Happening, waitMs = 1) => {
       nowMs += waitMs
-      moments.push({
-        happening,
-        clock: { nowMs, stampUs: 1_700_000_000_000_000 + nowMs * 1000 + moments.length },
-      })
-    }
-    happen({ kind: 'claim', claims: [whole], inbox: 'holder' })
-    for (let at = 0; at < claims.length; at += 40)
-      happen({ kind: 'claim', claims: claims.slice(at, at + 40), inbox: `inbox ${at}` })
-    // One by one, because the model counts offers for each event, and Redis for each call.
-    const renewAll = () => {
-      for (const claim of claims) happen({ kind: 'renew', claims: [claim] }, 0)
-    }
-    renewAll()
-    happen({ kind: 'release', claims: [whole] })
-    for (let round = 0; round < 250; round++) {
-      const some = Array.from(
-        { length: 1 + Math.floor(random() * 4) },
-        () => claims[Math.floor(random() * 200)] as Claim,
-      )
-      const kind = random() < 0.4 ? 'renew' : 'release'
-      happen({ kind, claims: some }, random() < 0.05 ? 6 : 1)
-      if (round % 50 === 0) renewAll()
-    }
-    // What is left dies together, a portion in each step.
-    for (let look = 0; look < 6; look++) happen({ kind: 'tick', key }, look === 0 ? 1900 : 1)
-    const effects = await twin.play(moments, [key])
-    const shelf = new Map<string, KeyState>()
-    for (const [place, { happening, clock }] of moments.entries()) {
+      const clock = { nowMs, stampUs: 1_700_000_000_000_000 + nowMs * 1000 + moments.length }
       const { answers, letters } = byModel(shelf, happening, clock)
-      const states = [keptOf(shelf.get(key), clock.nowMs)]
-      const expected = ordered({ answers, letters: letters.map(addressed), states })
+      const states = [keptOf(shelf.get(key), nowMs)]
+      const expected = ordered({ answers, letters: letters.map(addressed), states }) as Effect
+      moments.push({ happening, clock, expected })
+    }
+    const heldBy = () => placesOf(shelf.get(key)?.holds ?? [], 'claim ')
+    for (const action of crowdActions(seed, RULES.offerMs, heldBy)) {
+      if (action.kind === 'pass') happen({ kind: 'tick', key }, action.ms)
+      else if ('back' in action) happen({ kind: action.kind, key, token: null })
+      else {
+        const some = action.places.map((place) => claims[place] as Claim)
+        if (action.kind === 'attempt') happen({ kind: 'claim', claims: some, inbox: `inbox ${action.who}` })
+        // One by one, because the model counts offers for each event, and Redis for each call.
+        else for (const claim of some) happen({ kind: action.kind, claims: [claim] }, 0)
+      }
+    }
+    const story = moments.length
+    // What is left dies together: the model drops it in one step, and Redis a portion in each.
+    for (let look = 0; look < 6; look++) happen({ kind: 'tick', key }, look === 0 ? 2400 : 0)
+    const effects = await twin.play(moments, [key])
+    for (const [place, { happening, clock, expected }] of moments.entries()) {
+      if (place >= story && place < moments.length - 1) continue
       const found = alike(foundIn(effects[place], clock), expected, clock.nowMs)
       if (isDeepStrictEqual(found, expected)) continue
       expect(found, `seed ${seed}, moment ${place}: ${show(happening)}`).toEqual(expected)
@@ -158,17 +135,6 @@ it.each(Object.keys(CROWDS))(
   },
   SLOW_MS,
 )
-
-/** A small generator of its own, because the story must be the same for the same seed. */
-function mulberry(start: number): () => number {
-  let state = start
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 it('stands on the same numbers as the scripts that users run', () => {
   for (const { source } of Object.values(SCRIPTS)) {
@@ -280,13 +246,11 @@ function byModel(states: Map<string, KeyState>, happening: Happening, clock: Clo
     return { answers: batch.answers, letters: [...letters, ...batch.letters] }
   }
   if (happening.kind === 'renew') return stepBatch(shelf, happening.claims, model.renewOf, clock, RULES)
-  if (happening.kind === 'release') return stepBatch(shelf, happening.claims, model.releaseOf, clock, RULES)
-  if (happening.kind === 'tick') {
-    const { state, letters } = model.step(shelf.get(happening.key), { kind: 'tick' }, clock, RULES)
-    shelf.put(happening.key, state)
-    return { answers: [null], letters: letters.map((letter) => ({ ...letter, key: happening.key })) }
-  }
-  throw new Error(`a story has no ${happening.kind}`)
+  if ('claims' in happening) return stepBatch(shelf, happening.claims, model.releaseOf, clock, RULES)
+  const { key, ...event } = happening
+  const { answer, state, letters } = model.step<model.Event>(shelf.get(key), event, clock, RULES)
+  shelf.put(key, state)
+  return { answers: [answer], letters: letters.map((letter) => ({ ...letter, key })) }
 }
 
 function groupedIn(happening: Happening): readonly Claim[] {

@@ -40,6 +40,14 @@ it('keeps a lock with a small number, because the age of a shared value is not i
   expect(await client.mget('lock:pid', 'lock:one', 'lock:large')).toEqual(['4711', '1', '10000'])
 })
 
+it('keeps a lock that was taken just before the clock of the server ticked', async () => {
+  const idle = async () => Number(await client.call('OBJECT', 'IDLETIME', 'lock:fresh'))
+  await client.set('lock:fresh', 'host:4711')
+  while ((await idle()) === 0) await sleep(5)
+  expect(await reap('1s')).toEqual({})
+  expect(await client.get('lock:fresh')).toBe('host:4711')
+})
+
 it('still removes what nobody has used for that long', async () => {
   await client.set('lock:dead', 'host:4711')
   await client.rpush('lock:list', '4711')

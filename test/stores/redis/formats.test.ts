@@ -5,6 +5,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { startRedis } from '../../../scripts/servers/redis.ts'
 import { quorumName } from '../../../src/stores/quorum/redis/names.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
+import { sideName } from '../../../src/stores/redis/plain/names.ts'
 import { failure } from '../../core/support.ts'
 
 const server = await startRedis()
@@ -57,6 +58,22 @@ describe.each([
     expect(await operator.get(nameOf(ODD))).toBe(value)
   })
 
+  it('is shown in a list beside the others', async () => {
+    locks = await open()
+    await Promise.all(KEYS.map((key) => locks.acquire(key)))
+    await operator.set(nameOf(ODD), value, 'PX', 60_000)
+    const strange: string[] = []
+    const keys: string[] = []
+    for await (const { key, holders } of locks.list()) {
+      keys.push(key)
+      expect(holders.length).toBe(1)
+      if (holders[0]?.label === 'another version of Holdfast') strange.push(key)
+    }
+    expect(keys.sort()).toEqual([...KEYS].sort())
+    expect(strange).toEqual([ODD])
+    expect((await locks.doctor({ watch: 0 })).keys).toBe(KEYS.length)
+  })
+
   it('does not spoil the releases of its own batch', async () => {
     locks = await open()
     const leases = await Promise.all(KEYS.map((key) => locks.acquire(key)))
@@ -67,6 +84,18 @@ describe.each([
       else expect(outcome).toMatchObject({ status: 'fulfilled', value: 'released' })
     }
   })
+})
+
+it('plain: a key with a side in an unknown format is shown in a list beside the others', async () => {
+  locks = await connect(`${server.url}?format=plain`)
+  await Promise.all(KEYS.map((key) => locks.acquire(key)))
+  await operator.set(sideName(ODD), '9z from a later version', 'PX', 60_000)
+  const shown = new Map<string, string | undefined>()
+  for await (const { key, holders } of locks.list()) shown.set(key, holders[0]?.label)
+  expect([...shown.keys()].sort()).toEqual([...KEYS].sort())
+  expect([...shown].filter(([, label]) => label === 'another version of Holdfast')).toEqual([
+    [ODD, 'another version of Holdfast'],
+  ])
 })
 
 describe('a ttl of many days', () => {

@@ -1,8 +1,10 @@
 import { connect, createLocks, type Locks, StoreError } from 'holdfast'
 import { quorum } from 'holdfast/quorum'
+import { redis } from 'holdfast/redis'
 import { Redis } from 'ioredis'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startRedis } from '../../../scripts/servers/redis.ts'
+import type { Deal } from '../../../src/model/index.ts'
 import { failure } from '../../core/support.ts'
 
 const servers = await Promise.all([startRedis(), startRedis(), startRedis()])
@@ -57,6 +59,29 @@ it('a hold passes to the next in line although the memory is full', async () => 
   await lease.release()
   expect((await waiting).held).toBe(true)
   await other.close()
+})
+
+it.each([
+  ['counted', 9],
+  ['named', ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i']],
+] as const)('orders for %s goods are settled although the memory is full', async (_, goods) => {
+  locks = await connect(server?.url ?? '')
+  const client = new Redis(server?.port ?? 0)
+  const store = redis(client, { check: false })
+  const deal = (wanted: Deal) => store.records?.inventory?.('stock', wanted)
+  const take = { kind: 'take', count: 2, perBuyer: null } as const
+  await deal({ kind: 'open', goods, ttlMs: null })
+  await deal({ ...take, order: 'back', buyer: 'ann', holdMs: 60_000 })
+  await deal({ ...take, order: 'sold', buyer: 'bob', holdMs: 60_000 })
+  await deal({ ...take, order: 'moved', buyer: null, holdMs: null })
+  await fill()
+  expect(await deal({ kind: 'giveBack', order: 'back' })).toEqual({ kind: 'settled' })
+  expect(await deal({ kind: 'confirm', order: 'sold' })).toEqual({ kind: 'settled' })
+  expect(await deal({ kind: 'ship', order: 'moved' })).toEqual({ kind: 'settled' })
+  await empty()
+  expect(await deal({ kind: 'look' })).toMatchObject({ left: 5, held: 0, sold: 2, moving: [] })
+  await store.close()
+  client.disconnect()
 })
 
 it('an operator is told first that the memory is full', async () => {

@@ -1,9 +1,13 @@
-import { connect, createLocks, type Locks } from 'holdfast'
+import { connect, createLocks, type Locks, type Store } from 'holdfast'
+import { memory } from 'holdfast/memory'
 import { redis } from 'holdfast/redis'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../scripts/servers/redis.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
+import { UnmetError } from '../../../src/stores/redis/replicas/confirming.ts'
+import { ReplicatedStore } from '../../../src/stores/redis/replicas/store.ts'
+import { claimOf } from '../sqlite/claims.ts'
 import { CLIENTS, openStore } from './clients.ts'
 import { sleep } from './load.ts'
 import { startReplica } from './replica.ts'
@@ -148,4 +152,24 @@ it('refuses what makes no sense', () => {
   expect(() => redis(operator, { replicas: 1 as never })).toThrow(/replicas must be/)
   expect(() => redis(operator, { replicas: { wait: 1, timeout: '0ms' } })).toThrow(/replicas.timeout/)
   expect(() => redis(operator, { check: 'no' as never })).toThrow(/check/)
+})
+
+it('takes back only the claims of a call that the replicas did not get', async () => {
+  const taken: string[] = []
+  const part: Partial<Store> = {
+    traits: memory().traits,
+    attempt: async () => [
+      { kind: 'granted', token: 1n, spare: 0, contended: false },
+      { kind: 'unknown', error: new UnmetError('it reached nobody') },
+      { kind: 'unknown', error: new Error('another reason') },
+    ],
+    release: async (claims) => {
+      taken.push(...claims.map(({ key }) => key))
+      return []
+    },
+  }
+  const claims = ['granted', 'unmet', 'failed'].map((key) => claimOf(key))
+  const answers = await new ReplicatedStore(part as Store, 1).attempt(claims)
+  expect(answers.map(({ kind }) => kind)).toEqual(['granted', 'unknown', 'unknown'])
+  expect(taken).toEqual(['unmet'])
 })

@@ -10,10 +10,12 @@ import type { Ballots, Call, NodeView, Question, QuorumNode } from '../protocol.
 import { SCRIPTS } from '../scripts.generated.ts'
 import { argumentsOf, ballotsOf, callOf, timeUs, unknownFormat } from './codec.ts'
 import { inboxChannel, keyOf, quorumName, quorumPattern } from './names.ts'
-import { type RawState, stateOf } from './state.ts'
+import { lookAt } from './reading.ts'
+import { stateOf } from './state.ts'
 
 const KEYS_PER_SCAN = '500'
-const KEYS_PER_PAGE = 100
+const KEYS_PER_PAGE = 50
+const EVICTED_PER_CALL = 50
 
 /** The same questions go to every node: the last ones are written down once. */
 let written: { readonly questions: readonly Question[]; readonly command: readonly string[] } | null = null
@@ -130,21 +132,13 @@ export class RedisNode implements QuorumNode {
     return this.subscription.begun
   }
 
-  async read(keys: readonly string[]): Promise<readonly NodeView[]> {
-    const raw = await runScript(
-      this.client,
-      SCRIPTS.read,
-      keys.map(quorumName),
-      [],
-      (all) => all as unknown[],
-    )
-    const [stamp, ...states] = raw
-    const stampUs = Number(stamp)
+  async read(keys: readonly string[]): Promise<readonly (NodeView | Error)[]> {
+    const { stampUs, states } = await lookAt(this.client, keys.map(quorumName))
     const clock = { nowMs: Math.floor(stampUs / 1000), stampUs }
-    return states.map((each, index) => {
-      if (!Array.isArray(each)) throw unknownFormat()
+    return states.map((raw, index) => {
+      if (raw === null) return unknownFormat()
       const key = keys[index] as string
-      return nodeView(key, counted(key, stateOf(key, each as unknown as RawState), clock), clock.nowMs)
+      return nodeView(key, counted(key, stateOf(key, raw), clock), clock.nowMs)
     })
   }
 
@@ -156,15 +150,20 @@ export class RedisNode implements QuorumNode {
       const page = await this.client.send('SCAN', [cursor, 'MATCH', pattern, 'COUNT', KEYS_PER_SCAN])
       const [next, names] = page as [unknown, string[]]
       cursor = String(next)
-      for (let first = 0; first < names.length; first += KEYS_PER_PAGE)
-        yield names.slice(first, first + KEYS_PER_PAGE).map(keyOf)
+      // A part of the scan that found nothing is a page, too: each has a deadline for itself.
+      const pages = Math.max(1, Math.ceil(names.length / KEYS_PER_PAGE))
+      for (let page = 0; page < pages; page++)
+        yield names.slice(page * KEYS_PER_PAGE, (page + 1) * KEYS_PER_PAGE).map(keyOf)
     } while (cursor !== '0')
   }
 
+  /** A crowd in parts, so that the server is never held up. */
   async evict(key: string, ids: readonly string[], ask: boolean): Promise<void> {
-    const args = [ask ? 'ask' : 'evict', ...ids]
-    const found = await runScript(this.client, SCRIPTS.evict, [quorumName(key)], args, Number)
-    if (found < 0) throw unknownFormat()
+    for (let first = 0; first < ids.length; first += EVICTED_PER_CALL) {
+      const args = [ask ? 'ask' : 'evict', ...ids.slice(first, first + EVICTED_PER_CALL)]
+      const found = await runScript(this.client, SCRIPTS.evict, [quorumName(key)], args, Number)
+      if (found < 0) throw unknownFormat()
+    }
   }
 
   async close(): Promise<void> {

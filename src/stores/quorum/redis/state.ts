@@ -1,8 +1,9 @@
 import type { Claim, Mode } from '../../../model/index.ts'
 import type { NodeHold, NodeState, NodeWaiter, Voter } from '../node-model/state.ts'
 
-/** A key as read.lua shows it: fields and values of the hash, members and scores of the sorted sets. */
+/** A key as read.lua shows it: where the next part begins, fields and values of the hash, members and scores of the sorted sets. */
 export type RawState = readonly [
+  cursor: string,
   hash: readonly string[],
   holders: readonly string[],
   queue: readonly string[],
@@ -33,17 +34,32 @@ interface KeptOwner {
   readonly weight: number
 }
 
+/** The answers of several calls, one after the other. A claim that is shown twice is as it was shown last. */
+export function joined(first: RawState, [cursor, ...next]: RawState): RawState {
+  const [, hash, holders, queue, called, deadlines] = first
+  return [
+    cursor,
+    [...hash, ...next[0]],
+    [...holders, ...next[1]],
+    [...queue, ...next[2]],
+    [...called, ...next[3]],
+    [...deadlines, ...next[4]],
+  ]
+}
+
 /** The state of a key. The server itself forgets the sequence number, so the end of that is not known. */
-export function stateOf(key: string, [hash, holders, queue, called, deadlines]: RawState): NodeState {
+export function stateOf(key: string, [, hash, holders, queue, called, deadlines]: RawState): NodeState {
   const fields = mapOf(hash)
   const ends = mapOf(deadlines)
-  const waiters = [...pairsOf(queue, false), ...pairsOf(called, true)]
+  const waiters = new Map(
+    [...pairsOf(queue, false), ...pairsOf(called, true)].map((each) => [each.member, each]),
+  )
   return {
     seq: Number(fields.get('seq') ?? 0),
     seqKeptUntilMs: 0,
     closedUntilMs: Number(fields.get('closed') ?? 0),
     holds: holdsOf(key, fields, mapOf(holders)),
-    line: waiters
+    line: [...waiters.values()]
       .sort((a, b) => a.score - b.score || (a.member < b.member ? -1 : 1))
       .map(({ member, mark }) => waiterOf(key, member, fields, Number(ends.get(member)), mark)),
   }

@@ -1,21 +1,37 @@
--- Shows keys as they are written, without counting the time that passed since.
+-- Shows keys as they are written, without counting the time that passed since, each in parts.
 -- KEYS[i]: a key
--- ARGV: none
--- Answers: the time in microseconds, then for each key { hash, holders, queue, called, deadlines }: the hash as fields and values, the
---          sorted sets as members and scores; or -1 for an unknown format
+-- ARGV[1]: of how many fields a part is, about
+-- ARGV[2]: the cursor where it begins, 0 for the first part
+-- Answers: the time in microseconds, then for each key { cursor of the next part or 0, fields, holders, queue, called, deadlines }: fields
+--          of the hash with their values, and members of the sorted sets with their scores for the claims among them; or -1 for an
+--          unknown format. A claim that is there all the time is shown once at least
 -- @include lib/base.lua
 -- @include lib/clock.lua
 -- @include lib/state.lua
-local answers = { stamp }
-for index = 1, #KEYS do
-  local state = load(KEYS[index], '')
-  local answer = -1
-  if state then
-    answer = { call('HGETALL', state.name) }
-    for _, what in ipairs({ 'holders', 'queue', 'called', 'deadlines' }) do
-      answer[#answer + 1] = call('ZRANGE', part(state, what), 0, -1, 'WITHSCORES')
+local function show(name)
+  local state = load(name, '')
+  if not state then return -1 end
+  local cursor, fields = unpack(call('HSCAN', name, ARGV[2], 'COUNT', ARGV[1]))
+  local shown = { holders = {}, queue = {}, called = {}, deadlines = {} }
+  local function add(what, id)
+    local members, score = shown[what], call('ZSCORE', part(state, what), id)
+    if not score then return end
+    members[#members + 1] = id
+    members[#members + 1] = score
+  end
+  for at = 1, #fields, 2 do
+    local kind, id = string.match(fields[at], '^(%a+):(.*)$')
+    if kind == 'holder' then
+      add('holders', id)
+    elseif kind == 'waiter' then
+      add('queue', id)
+      add('called', id)
+      add('deadlines', id)
     end
   end
-  answers[index + 1] = answer
+  return { cursor, fields, shown.holders, shown.queue, shown.called, shown.deadlines }
 end
+
+local answers = { stamp }
+for index = 1, #KEYS do answers[index + 1] = show(KEYS[index]) end
 return answers

@@ -6,8 +6,6 @@ export type Topology = 'single' | 'sentinel' | 'cluster'
 /** Where the keys of a cluster are. */
 export interface ClusterRoutes {
   slotOf(name: string): number
-  /** Which server has the name now, as far as is known. */
-  partOf(name: string): string
   /** Each server that has slots. */
   masters(): Promise<readonly Master[]>
 }

@@ -1,3 +1,5 @@
+import type { Unknown } from '../../../core/store.ts'
+import { someKnown, unknown } from '../../../core/unknown.ts'
 import type { Claim } from '../../../model/index.ts'
 import { batchesOf } from '../batches.ts'
 import type { ClusterRoutes } from '../clients/client.ts'
@@ -9,23 +11,23 @@ import { isTorn } from './replies.ts'
 type Send<A> = (claims: readonly Claim[]) => Promise<readonly A[]>
 
 /**
- * A script has all its keys in one slot, so the claims of one call travel as one call for each slot, all at once.
- * A group in several slots cannot be granted in one step: it is refused, and nothing of it is sent.
+ * A script has all its keys in one slot, so the claims of one call travel as one call for each slot, all at once, and one that fails
+ * leaves the others their answers. A group in several slots cannot be granted in one step: it is refused, and nothing of it is sent.
  */
-export async function callBySlot<A>(
+export async function callBySlot<A extends { readonly kind: string }>(
   routes: ClusterRoutes,
   claims: readonly Claim[],
   send: Send<A>,
   refuse: (claim: Claim) => A,
-): Promise<readonly A[]> {
-  const answers: A[] = []
+): Promise<readonly (A | Unknown)[]> {
+  const answers: (A | Unknown)[] = []
   const calls = partsOf(routes, claims).map(async ({ slot, places }) => {
     const part = places.map((place) => claims[place] as Claim)
     const known = slot === null ? part.map(refuse) : await callSlot(part, send, refuse)
-    for (const [index, place] of places.entries()) answers[place] = known[index] as A
+    for (const [index, place] of places.entries()) answers[place] = known[index] as A | Unknown
   })
   await Promise.all(calls)
-  return answers
+  return someKnown(answers)
 }
 
 interface Part {
@@ -54,26 +56,27 @@ async function callSlot<A>(
   claims: readonly Claim[],
   send: Send<A>,
   refuse: (claim: Claim) => A,
-): Promise<readonly A[]> {
+): Promise<readonly (A | Unknown)[]> {
   const calls = batchesOf(claims, CLAIMS_PER_CALL).map(async (batch) => {
     try {
       return await send(batch)
     } catch (error) {
-      if (!isTorn(error)) throw error
-      return await callEach(batch, send, refuse)
+      if (isTorn(error)) return callEach(batch, send, refuse)
+      return batch.map(() => unknown(error as Error))
     }
   })
   return (await Promise.all(calls)).flat()
 }
 
 /** While a slot is on the move, each key is somewhere, but several keys may not be in one place. */
-async function callEach<A>(
+function callEach<A>(
   claims: readonly Claim[],
   send: Send<A>,
   refuse: (claim: Claim) => A,
-): Promise<readonly A[]> {
-  const calls = claims.map(async (claim) =>
-    claim.group === null ? ((await send([claim]))[0] as A) : refuse(claim),
-  )
+): Promise<readonly (A | Unknown)[]> {
+  const calls = claims.map(async (claim) => {
+    if (claim.group !== null) return refuse(claim)
+    return send([claim]).then(([answer]) => answer as A, unknown)
+  })
   return Promise.all(calls)
 }

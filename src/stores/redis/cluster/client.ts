@@ -46,12 +46,6 @@ export class ClusterClient implements RedisClient {
     return slotOf(this.keyPrefix + name)
   }
 
-  /** Which server has the name, as far as is known. */
-  partOf(name: string): string {
-    const node = this.map.ownerOf(this.slotOf(name))
-    return node === undefined ? '' : nameOf(node.address)
-  }
-
   async masters(): Promise<readonly Master[]> {
     await this.map.look()
     return this.map.masters().map(({ address, client }) => ({ name: nameOf(address), client }))

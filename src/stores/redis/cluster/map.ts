@@ -1,7 +1,7 @@
+import { answeredWithin } from '../../../core/answered-within.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import type { RedisClient } from '../clients/client.ts'
-import { answeredWithin } from '../clients/within.ts'
 import { type Address, Node, nameOf } from './node.ts'
 import { SLOTS } from './slots.ts'
 

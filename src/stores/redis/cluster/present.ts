@@ -1,7 +1,7 @@
+import { answeredWithin } from '../../../core/answered-within.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { whyOf } from '../../../errors.ts'
 import type { Master, RedisClient } from '../clients/client.ts'
-import { answeredWithin } from '../clients/within.ts'
 
 /** A server that is alive answers a PING sooner. */
 const ANSWER_MS = 1000

@@ -1,12 +1,11 @@
 import type { Admin } from '../../../core/store.ts'
 import { UnsupportedError } from '../../../errors.ts'
-import { type EvictAnswer, isInUse, type KeyView, seqOf } from '../../../model/index.ts'
+import { type EvictAnswer, isInUse, type KeyView, seqOf, strangeView } from '../../../model/index.ts'
 import { unknownFormat } from '../codec.ts'
+import { scan } from '../scan.ts'
 import type { Scripting } from '../scripting.ts'
 import { STRANGER, viewOf } from './codec.ts'
 import { keyOfSide, sideName, sidePattern } from './names.ts'
-
-const KEYS_PER_SCAN = '500'
 
 export class PlainAdmin implements Admin {
   private readonly scripting: Scripting
@@ -16,28 +15,25 @@ export class PlainAdmin implements Admin {
   }
 
   async read(key: string): Promise<KeyView> {
-    const [answer] = (await this.scripting.run('plainRead', [key, sideName(key)], [])) as unknown[]
-    return viewOf(key, answer)
+    return viewOf(key, await this.look(key))
   }
 
   /** Finds what Holdfast has locked within the last day: nothing tells a lock of others from any other text. */
-  async *list(prefix: string): AsyncIterable<KeyView> {
+  async *list(prefix: string, onPage?: () => void): AsyncIterable<KeyView> {
     const { client } = this.scripting
     const pattern = sidePattern(prefix, client.keyPrefix)
     const shown = new Set<string>()
-    let cursor = '0'
-    do {
-      const page = await client.send('SCAN', [cursor, 'MATCH', pattern, 'COUNT', KEYS_PER_SCAN])
-      const [next, names] = page as [unknown, string[]]
-      cursor = String(next)
+    for await (const names of scan(client, pattern, onPage)) {
       for (const name of names) {
         const key = keyOfSide(name.slice(client.keyPrefix.length))
         if (key === null || !key.startsWith(prefix) || shown.has(key)) continue
         shown.add(key)
-        const view = await this.read(key)
+        const answer = await this.look(key)
+        const view = Array.isArray(answer) ? viewOf(key, answer) : strangeView(key)
         if (isInUse(view)) yield view
+        else onPage?.()
       }
-    } while (cursor !== '0')
+    }
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
@@ -51,5 +47,10 @@ export class PlainAdmin implements Admin {
       kind: labels.length === 0 ? 'absent' : 'evicted',
       labels: (labels as string[]).map((label) => label || STRANGER),
     }
+  }
+
+  private async look(key: string): Promise<unknown> {
+    const [answer] = (await this.scripting.run('plainRead', [key, sideName(key)], [])) as unknown[]
+    return answer
   }
 }

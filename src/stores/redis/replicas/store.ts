@@ -37,7 +37,10 @@ export class ReplicatedStore implements Store {
   /** Nothing of a call that did not reach the replicas is kept, not even a place in the line. */
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     try {
-      return await this.store.attempt(claims)
+      const answers = await this.store.attempt(claims)
+      const unmet = claims.filter((_, place) => isUnmet(answers[place]))
+      if (unmet.length > 0) await this.takeBack(unmet)
+      return answers
     } catch (error) {
       if (error instanceof UnmetError) await this.takeBack(claims)
       throw error
@@ -72,4 +75,8 @@ export class ReplicatedStore implements Store {
       // The error that is thrown already says that the outcome is unknown.
     }
   }
+}
+
+function isUnmet(answer: ClaimReply | undefined): boolean {
+  return answer?.kind === 'unknown' && answer.error instanceof UnmetError
 }

@@ -10,14 +10,17 @@ local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
 local function holdersOf(lock)
   local texts, ends, owners = {}, {}, {}
   if not lock.fields.holders then return texts, ends, owners end
-  local key, claims = partOf(lock, 'holders'), partOf(lock, 'claims')
+  local key, claims, names = partOf(lock, 'holders'), partOf(lock, 'claims'), partOf(lock, 'owners')
   local flat = call('ZRANGE', key, from, from + most - 1, 'WITHSCORES')
   for at = 1, #flat, 2 do
-    texts[#texts + 1], ends[#ends + 1] = call('HGET', claims, flat[at]) or '{}', flat[at + 1]
-  end
-  if lock.fields.owners then
-    local names = partOf(lock, 'owners')
-    owners = call('HGETALL', names)
+    local text = call('HGET', claims, flat[at]) or '{}'
+    texts[#texts + 1], ends[#ends + 1] = text, flat[at + 1]
+    local owner = lock.fields.owners and cjson.decode(text).owner
+    local own = owner and call('HGET', names, owner)
+    if own then
+      owners[#owners + 1] = owner
+      owners[#owners + 1] = own
+    end
   end
   return texts, ends, owners
 end

@@ -3,10 +3,10 @@
 -- KEYS[2]: its named units
 -- KEYS[3]: when its holds end
 -- ARGV: nothing
--- Answers: { left, held, sold, order, goods as JSON, … }, or nothing when there is no such stock
+-- Answers: { left, held, sold, order, goods as JSON, … }, nothing when there is no such stock, or 'again' (lib/stock.lua)
 -- @include lib/stock.lua
-local stock = load()
-if not stock or stock.err then return stock end
+local stock, instead = load()
+if not stock then return instead end
 save(stock)
 local sold = call('HGET', STOCK, 'total') - stock.left - stock.held
 local answer = { stock.left, stock.held, 0 }

@@ -4,10 +4,10 @@
 -- KEYS[3]: when its holds end
 -- ARGV[1]: the goods as JSON: a number, or a list of names
 -- ARGV[2]: the ttl in milliseconds, empty for a stock that stays
--- Answers: { 1 or 0 for one that was open, the goods it was opened with as JSON }
+-- Answers: { 1 or 0 for one that was open, the goods it was opened with as JSON }, or 'again' (lib/stock.lua)
 -- @include lib/stock.lua
-local stock = load()
-if stock and stock.err then return stock end
+local stock, instead = load()
+if instead then return instead end
 if stock then
   save(stock)
   return { 0, call('HGET', STOCK, 'opening') }

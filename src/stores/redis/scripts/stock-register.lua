@@ -6,10 +6,11 @@
 -- ARGV[2]: the buyer
 -- ARGV[3]: how many
 -- ARGV[4]: 'register' or 'compare'
--- Answers: 'fits', JSON of the order's first use when that was another, or nothing when there is no such stock
+-- Answers: 'fits', JSON of the order's first use when that was another, nothing when there is no such stock, or 'again'
+-- (lib/stock.lua)
 -- @include lib/stock.lua
-local stock = load()
-if not stock or stock.err then return stock end
+local stock, instead = load()
+if not stock then return instead end
 save(stock)
 if ARGV[4] == 'register' then call('HSETNX', STOCK, 'o:' .. ARGV[1], orderText('k', ARGV[2], ARGV[3])) end
 return otherUse(ARGV[1], 'take', ARGV[2], ARGV[3]) or 'fits'

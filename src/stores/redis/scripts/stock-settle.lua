@@ -4,11 +4,13 @@
 -- KEYS[3]: when its holds end
 -- ARGV[1]: the order
 -- ARGV[2]: 'confirm', 'giveBack' or 'ship'
--- Answers: 'settled', 'returned' when it was given back before, 'unknown', or nothing when there is no such stock
+-- Answers: 'settled', 'returned' when it was given back before, 'unknown', nothing when there is no such stock, or 'again'
+-- (lib/stock.lua)
+-- @flags allow-oom
 -- @include lib/stock.lua
 local id, deal = ARGV[1], ARGV[2]
-local stock = load()
-if not stock or stock.err then return stock end
+local stock, instead = load()
+if not stock then return instead end
 
 local function settle()
   local state, buyer, text = readOrder(id)

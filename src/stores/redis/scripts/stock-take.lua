@@ -6,10 +6,10 @@
 -- that one buyer may have, empty for no limit; how long the goods are held, in milliseconds, empty to sell at once
 -- Answers: for each order the goods that were taken, as a number or as JSON of the names; 'short' and how many are left;
 -- 'limit' and how many the buyer has; 'returned'; or JSON of the order's first use when that was another. Nothing when there is
--- no such stock
+-- no such stock, or 'again' (lib/stock.lua)
 -- @include lib/stock.lua
-local stock = load()
-if not stock or stock.err then return stock end
+local stock, instead = load()
+if not stock then return instead end
 
 -- Nothing when the order is new, or kept for this very take.
 local function answerAgain(order, buyer, count)

@@ -1,4 +1,5 @@
-local call, find, sub, format = redis.call, string.find, string.sub, string.format
+-- @include ../../../redis/scripts/lib/time.lua
+local find = string.find
 local KEEP = 86400000
 -- How many of what has expired, and how many to be called, one step deals with: the next one goes on.
 local MOST = 100

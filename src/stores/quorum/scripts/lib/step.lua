@@ -1,15 +1,10 @@
 -- How holds and the queue of a key change: src/stores/quorum/node-model/draft.ts.
+-- @include ../../../redis/scripts/lib/notifications.lua
 -- @include state.lua
 local CALL = 1000
-local letters = {}
 
 local function tell(state, inbox, kind, id)
-  letters[#letters + 1] = { inbox, kind .. '\0' .. id .. '\0' .. state.name }
-end
-
-local function deliver()
-  for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-  letters = {}
+  post(inbox, kind .. '\0' .. id .. '\0' .. state.name)
 end
 
 local function amountOf(mode, weight)

@@ -2,16 +2,7 @@
 -- What only Holdfast knows stands in a side key: 1p<msgpack of { seq, id, since, inbox, tail, waiters }>, where id,
 -- since, inbox and tail are those of our last holder, and a waiter is { expires, id, inbox }.
 -- A tail is label, actor and meta, each ended by a zero byte.
-local letters = {}
-
-local function post(inbox, text)
-  letters[#letters + 1] = { inbox, text }
-end
-
-local function deliver()
-  for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-  letters = {}
-end
+-- @include notifications.lua
 
 -- The value of the lock, false when it is free, nothing when the key is no text and so no lock.
 local function holderOf(key)

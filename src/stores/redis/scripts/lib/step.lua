@@ -1,19 +1,10 @@
 -- The meaning of a lock: src/model/step.ts and src/model/draft.ts.
 -- It is included where it is needed: to make its functions costs more than the usual claim alone.
+-- @include notifications.lua
 -- One step ends so many dead claims, admits so many waiters, and tells so many holders; the next step goes on.
 local DEAD, OFFERS, TOLD = 50, 50, 32
 -- A key of a lock can be missing while its slot moves to another server, and for ever if it was evicted. In milliseconds.
 local MISSED = 60000
-local letters = {}
-
-local function post(inbox, text)
-  letters[#letters + 1] = { inbox, text }
-end
-
-local function deliver()
-  for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-  letters = {}
-end
 
 -- Fields ended by zero bytes, the key last, so that a client reads a notification without knowing the state.
 local function tell(lock, holder, kind, detail)

@@ -9,6 +9,8 @@ local call = redis.call
 local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
 -- An order whose hold ran out belongs to its buyer for so long: else a late confirmation would sell what another took by it.
 local REMEMBER_MS = 86400000
+-- So many holds that ran out return in one call, so that the server is never held up by a crowd of them.
+local RETURNS = 50
 
 local function whole(number) return string.format('%.0f', number) end
 
@@ -56,23 +58,34 @@ local function putBack(stock, goods, buyer)
   end
 end
 
+-- Whether all of them have returned.
 local function returnExpired(stock)
-  for _, id in ipairs(call('ZRANGEBYSCORE', ENDS, '-inf', whole(nowMs()))) do
+  local now = nowMs()
+  local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(now), 'LIMIT', 0, RETURNS)
+  for _, id in ipairs(expired) do
     local state, buyer, text = readOrder(id)
     if state == 'h' then
       local goods = cjson.decode(text)
       putBack(stock, goods, buyer)
       stock.held = stock.held - amount(goods)
       call('HSET', STOCK, 'o:' .. id, orderText('k', buyer, amount(goods)))
-      call('ZADD', ENDS, whole(nowMs() + REMEMBER_MS), id)
+      call('ZADD', ENDS, whole(now + REMEMBER_MS), id)
     else
       call('HDEL', STOCK, 'o:' .. id)
       call('ZREM', ENDS, id)
     end
   end
+  return #expired < RETURNS
+end
+
+local function save(stock)
+  local left, held = not stock.named and stock.left or 0, stock.held
+  if left ~= tonumber(stock.was[2]) or held ~= tonumber(stock.was[3]) then call('HSET', STOCK, 'left', left, 'held', held) end
 end
 
 -- The stock as it is now: holds that ran out have returned. A step changes it here and writes it with `save`.
+-- Where there is no stock to step on, what the script answers instead: 'again' when more holds may have run out than one call
+-- gives back, because nobody is to be told that goods are sold out while some have only not returned yet.
 local function load()
   local fields = call('HMGET', STOCK, 'head', 'left', 'held')
   local head = fields[1] or ''
@@ -81,16 +94,14 @@ local function load()
     call('HSET', STOCK, 'head', '3' .. string.sub(head, 2))
   elseif string.byte(head) ~= 51 then
     if call('EXISTS', STOCK) == 0 then return nil end
-    return { err = 'HOLDFAST_FORMAT the stock has an unknown format' }
+    return nil, { err = 'HOLDFAST_FORMAT the stock has an unknown format' }
   end
   local named = string.byte(head, 2) == 110
   local stock = { named = named, left = named and call('LLEN', UNITS) or tonumber(fields[2]), held = tonumber(fields[3]),
     ends = string.sub(head, 3), was = fields }
-  if stock.held > 0 then returnExpired(stock) end
+  if stock.held > 0 and not returnExpired(stock) then
+    save(stock)
+    return nil, 'again'
+  end
   return stock
-end
-
-local function save(stock)
-  local left, held = not stock.named and stock.left or 0, stock.held
-  if left ~= tonumber(stock.was[2]) or held ~= tonumber(stock.was[3]) then call('HSET', STOCK, 'left', left, 'held', held) end
 end
