@@ -1,11 +1,12 @@
+import type { ClaimReply } from '../../core/store.ts'
+import { unknown } from '../../core/unknown.ts'
 import { StoreError } from '../../errors.ts'
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
 import { type Changed, HoldChanges } from './change.ts'
 import { contendedOp, isContended } from './contention.ts'
 import { bind, discard, type StoreContext, withLeases } from './context.ts'
-import { arrivalOp, type Fresh, freshTxn, isAddedUp, prepare, waitingValue } from './fresh.ts'
-import { granted, listOf, noteHold, rearm, rebind, removal, secure } from './hold.ts'
-import type { Lease } from './leases.ts'
+import { arrivalOp, type Fresh, isAddedUp, prepare, sendFresh, waitingValue } from './fresh.ts'
+import { granted, noteHold, rearm, rebind, removal, secure } from './hold.ts'
 import type { LocalClaim, Look } from './local-claims.ts'
 import { claimName } from './names.ts'
 import type { Queue } from './queue.ts'
@@ -20,7 +21,7 @@ import {
   upgradeOf,
 } from './snapshot.ts'
 import { type Numbered, wavesOf } from './waves.ts'
-import type { Op, RangeOp, Txn } from './wire/requests.ts'
+import type { RangeOp } from './wire/requests.ts'
 import type { OpResult, TxnResult } from './wire/responses.ts'
 
 /** How often a decision about a busy key is made again before it counts as unanswered. */
@@ -41,17 +42,14 @@ export class Acquire {
     this.changes = new HoldChanges(context)
   }
 
-  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    if (claims.length === 1) return [await this.one(claims[0] as Claim)]
-    const answers: ClaimAnswer[] = new Array(claims.length)
+  async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
+    const answers: ClaimReply[] = new Array(claims.length)
     const settled: Promise<void>[] = []
     const fresh: Numbered[] = []
     const note = (index: number, answer: Promise<ClaimAnswer>): void => {
-      const noted = answer.then((known) => {
+      const noted = answer.catch(unknown).then((known) => {
         answers[index] = known
       })
-      // Awaited in the end, and it may fail before that.
-      noted.catch(ignore)
       settled.push(noted)
     }
     for (const [index, claim] of claims.entries()) {
@@ -60,8 +58,12 @@ export class Acquire {
     }
     for (const calls of wavesOf(fresh, CLAIMS_PER_CALL)) {
       const written = calls.map(async (call) => {
-        const all = await withLeases(() => this.sendFresh(call.map(({ claim }) => claim)))
-        for (const [at, { index }] of call.entries()) note(index, all[at] as Promise<ClaimAnswer>)
+        const sent = withLeases(() => this.sendFresh(call.map(({ claim }) => claim)))
+        for (const [at, { index }] of call.entries()) {
+          const answer = sent.then((all) => all[at] as Promise<ClaimAnswer>)
+          note(index, answer)
+        }
+        await sent.catch(ignore)
       })
       await Promise.all(written)
     }
@@ -132,29 +134,10 @@ export class Acquire {
     return Promise.all(await withLeases(() => this.sendFresh(claims)))
   }
 
-  private async sendFresh(claims: readonly Claim[]): Promise<readonly Promise<ClaimAnswer>[]> {
-    const fresh: Fresh[] = []
-    for (const claim of claims) fresh.push(await prepare(this.context, this.queue, claim))
-    const bound = new Set<Lease>()
-    const lasting = []
-    for (const { claim, draft, waitingLease } of fresh) {
-      for (const lease of [...listOf(draft.leases), waitingLease]) bound.add(lease)
-      lasting.push(this.context.leases.fresh(draft.leases.lease, claim.ttlMs))
-    }
-    const txns = fresh.map((each) => freshTxn(this.context, each))
-    const [first] = txns as [Txn]
-    const all = txns.map((txn): Op => ({ kind: 'txn', ...txn }))
-    const txn = txns.length === 1 ? first : { compare: [], success: all, failure: [] }
-    return bind(this.context, { txn, leases: bound, lasting }, (answer) => {
-      const { revision } = answer.header
-      const results = txns.length === 1 ? [answer] : answer.results.map((result) => result.txn as TxnResult)
-      return fresh.map((each, index) => {
-        const settled = this.settled(each, results[index] as TxnResult, revision)
-        // Heard from now on: the leases may turn out not to last, and nobody asks for it then.
-        settled.catch(ignore)
-        return settled
-      })
-    })
+  private sendFresh(claims: readonly Claim[]): Promise<readonly Promise<ClaimAnswer>[]> {
+    return sendFresh(this.context, this.queue, claims, (fresh, result, revision) =>
+      this.settled(fresh, result, revision),
+    )
   }
 
   /** What the transaction wrote is among the local claims before this waits for anything. */
@@ -292,5 +275,5 @@ export class Acquire {
   }
 }
 
-/** Whoever waits for the answer hears it, too. */
+/** Each claim of the call is told by itself. */
 function ignore(): void {}

@@ -1,15 +1,16 @@
 import type { Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Admin } from '../../core/store.ts'
 import { UnsupportedError } from '../../errors.ts'
-import { type EvictAnswer, isInUse, type KeyView, seqOf, viewOf } from '../../model/index.ts'
+import { type EvictAnswer, isInUse, type KeyView, STRANGE_HOLDER, seqOf, viewOf } from '../../model/index.ts'
 import type { StoreContext } from './context.ts'
 import { unchanged } from './guards.ts'
 import { endOps } from './hold.ts'
 import { notificationOp } from './inbox.ts'
 import { Inspection } from './inspection.ts'
 import { LOCKS, lockPrefix, parseClaimName, wholeOf } from './names.ts'
+import { WAITING_TTL_MS } from './queue.ts'
 import type { Entry } from './snapshot.ts'
-import { UNKNOWN_FORMAT } from './value.ts'
+import { parseValue, type ShutValue, UNKNOWN_FORMAT } from './value.ts'
 import { stateOf, type WholeKey, wholeKeyOf } from './whole-key.ts'
 import type { KeyValue } from './wire/responses.ts'
 
@@ -96,7 +97,9 @@ export class EtcdAdmin implements Admin {
   private async *shown(kvs: readonly KeyValue[], left: Map<bigint, number>): AsyncIterable<KeyView> {
     const [first] = kvs
     if (first === undefined) return
-    const view = await this.view(familiar(wholeKeyOf(keyOf(first), kvs)), left)
+    const whole = wholeKeyOf(keyOf(first), kvs)
+    const known = await this.view(whole, left)
+    const view = whole.strange ? { ...known, holders: [...known.holders, STRANGE_HOLDER] } : known
     if (isInUse(view)) yield view
   }
 
@@ -110,7 +113,10 @@ export class EtcdAdmin implements Admin {
     const expiresAtMs = ({ lease, value }: Entry): number =>
       nowMs + Math.max(1, Math.min(value.ttlMs, left.get(lease) ?? 0))
     const view = viewOf(whole.key, stateOf(whole, expiresAtMs, nowMs), nowMs)
-    return { ...view, closedForMs: whole.closedBy === null ? 0 : await this.closedForMs(whole.closedBy.name) }
+    // A place in the queue has a time to live of its own, by which an operator judges whether its process lives.
+    const line = view.line.map((place) => ({ ...place, ttlMs: Math.min(place.ttlMs, WAITING_TTL_MS) }))
+    const closedForMs = whole.closedBy === null ? 0 : await this.closedForMs(whole.closedBy.name)
+    return { ...view, line, closedForMs }
   }
 
   private async closedForMs(name: string): Promise<number> {
@@ -118,12 +124,12 @@ export class EtcdAdmin implements Admin {
     const { kvs } = await client.range({ key: name })
     const [delay] = kvs
     if (delay === undefined) return 0
-    const { lockDelayMs } = JSON.parse(delay.value) as { lockDelayMs: number }
+    const lockDelayMs = parseValue<ShutValue>(delay.value)?.lockDelayMs ?? 0
     return Math.max(0, Math.min(lockDelayMs, (await client.timeToLive(delay.lease)) * 1000))
   }
 }
 
-/** Nothing is shown or evicted that this version does not understand. */
+/** Nothing is evicted that this version does not understand, and an answer about one key says why. */
 function familiar(line: WholeKey): WholeKey {
   if (line.strange) throw new UnsupportedError(`${JSON.stringify(line.key)}: ${UNKNOWN_FORMAT}`)
   return line

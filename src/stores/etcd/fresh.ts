@@ -1,13 +1,14 @@
 import type { Claim } from '../../model/index.ts'
-import type { StoreContext } from './context.ts'
+import { bind, type StoreContext } from './context.ts'
 import { free, unknown, unqueuedNames } from './guards.ts'
-import { type Draft, draftHold, holdLeases, holdOps } from './hold.ts'
+import { type Draft, draftHold, holdLeases, holdOps, listOf } from './hold.ts'
 import type { Lease } from './leases.ts'
 import { claimName, pointerName } from './names.ts'
 import type { Queue } from './queue.ts'
 import { snapshotOps } from './snapshot.ts'
 import { type ClaimValue, claimValue } from './value.ts'
 import type { Op, RangeOp, Txn } from './wire/requests.ts'
+import type { TxnResult } from './wire/responses.ts'
 
 /** A claim that this store has not sent before. */
 export interface Fresh {
@@ -28,8 +29,57 @@ export async function prepare(context: StoreContext, queue: Queue, claim: Claim)
   return { claim, draft: { ...draft, name, value }, waitingLease }
 }
 
+/**
+ * New claims of different keys, in one transaction. Each is answered by itself: a lease that cannot be had, or does not last, concerns
+ * those alone that need it. `settle` says what the transaction has made of a claim.
+ */
+export async function sendFresh<A>(
+  context: StoreContext,
+  queue: Queue,
+  claims: readonly Claim[],
+  settle: (fresh: Fresh, result: TxnResult, revision: number) => Promise<A>,
+): Promise<readonly Promise<A>[]> {
+  const prepared = await Promise.allSettled(claims.map((claim) => prepare(context, queue, claim)))
+  const fresh = prepared.flatMap((each) => (each.status === 'fulfilled' ? each.value : []))
+  const sent = fresh.length === 0 ? [] : [...(await send(context, fresh, settle))]
+  return prepared.map((each) =>
+    each.status === 'fulfilled' ? (sent.shift() as Promise<A>) : heard(Promise.reject(each.reason)),
+  )
+}
+
+function send<A>(
+  context: StoreContext,
+  fresh: readonly Fresh[],
+  settle: (fresh: Fresh, result: TxnResult, revision: number) => Promise<A>,
+): Promise<readonly Promise<A>[]> {
+  const leases = new Set(fresh.flatMap(({ draft, waitingLease }) => [...listOf(draft.leases), waitingLease]))
+  const lasting = fresh.map(({ claim, draft }) =>
+    heard(Promise.resolve(context.leases.fresh(draft.leases.lease, claim.ttlMs))),
+  )
+  const txns = fresh.map((each) => freshTxn(context, each))
+  const [first] = txns as [Txn]
+  const all = txns.map((txn): Op => ({ kind: 'txn', ...txn }))
+  const txn = txns.length === 1 ? first : { compare: [], success: all, failure: [] }
+  return bind(context, { txn, leases }, (answer) => {
+    const { revision } = answer.header
+    const results = txns.length === 1 ? [answer] : answer.results.map((result) => result.txn as TxnResult)
+    return fresh.map((each, index) => {
+      const settled = heard(settle(each, results[index] as TxnResult, revision))
+      return heard((lasting[index] as Promise<void>).then(() => settled))
+    })
+  })
+}
+
+/** Awaited later, and it may fail before that. */
+function heard<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(ignore)
+  return promise
+}
+
+function ignore(): void {}
+
 /** One transaction: the key if nobody is in the way; else a claim that queues arrives, and gets its position in a second one. */
-export function freshTxn(context: StoreContext, fresh: Fresh): Txn {
+function freshTxn(context: StoreContext, fresh: Fresh): Txn {
   const { claim, draft } = fresh
   const look = lookOps(claim)
   if (isAddedUp(claim)) {

@@ -1,12 +1,15 @@
+import { answeredWithin } from '../../core/answered-within.ts'
 import { nodeRuntime } from '../../core/runtime.ts'
 import type { Store, StoreNotice } from '../../core/store.ts'
 import { unreachable } from '../../errors.ts'
-import { createStore } from './create.ts'
+import { createStore, type EtcdOptions } from './create.ts'
 import type { EtcdStore } from './store.ts'
 import { etcdOptionsOf } from './url.ts'
 
 interface Shared {
-  readonly store: Promise<EtcdStore>
+  readonly store: EtcdStore
+  /** Settles when the cluster has answered. */
+  readonly probed: Promise<void>
   users: number
 }
 
@@ -14,34 +17,31 @@ interface Shared {
 const opened = new Map<string, Shared>()
 
 /** A store over a cluster that answers: `etcd://one:2379,two:2379,three:2379`, or `etcds://` for TLS. */
-export async function openEtcd(url: string): Promise<Store> {
-  const shared = opened.get(url) ?? { store: open(url), users: 0 }
+export async function openEtcd(url: string, callTimeoutMs: number): Promise<Store> {
+  const options = etcdOptionsOf(url)
+  const shared = opened.get(url) ?? open(options)
   opened.set(url, shared)
   shared.users++
   try {
-    return sharing(await shared.store, () => leave(url, shared))
+    await answeredWithin(shared.probed, callTimeoutMs, nodeRuntime)
   } catch (error) {
+    // Others may have more patience, and the next one begins anew.
     if (opened.get(url) === shared) opened.delete(url)
-    throw error
-  }
-}
-
-async function open(url: string): Promise<EtcdStore> {
-  const options = etcdOptionsOf(url)
-  const store = createStore({ ...options, runtime: nodeRuntime })
-  try {
-    await store.probe()
-  } catch (error) {
-    await store.close()
+    await leave(url, shared)
     throw unreachable(`etcd at ${options.endpoints.join(', ')}`, error)
   }
-  return store
+  return sharing(shared.store, () => leave(url, shared))
+}
+
+function open(options: EtcdOptions): Shared {
+  const store = createStore({ ...options, runtime: nodeRuntime })
+  return { store, probed: store.probe(), users: 0 }
 }
 
 async function leave(url: string, shared: Shared): Promise<void> {
   if (--shared.users > 0) return
   if (opened.get(url) === shared) opened.delete(url)
-  await (await shared.store).close()
+  await shared.store.close()
 }
 
 /** One user's part of a store: what it hears ends with it, and the store ends with the last one. */

@@ -37,7 +37,7 @@ import type { Compare, Op, RangeOp } from './wire/requests.ts'
 import type { OpResult } from './wire/responses.ts'
 
 /** How long a position in the queue outlives its process: a dead waiter costs no more than that. */
-const WAITING_TTL_MS = 3000
+export const WAITING_TTL_MS = 3000
 /** A grant that was not asked for in this very step ends after that, unless somebody takes it up. */
 const OFFER_MS = 1000
 /** A holder that is done by then need not know that somebody waits. */

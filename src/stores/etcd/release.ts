@@ -9,8 +9,8 @@ import { type PointerValue, parseValue } from './value.ts'
 import type { Op } from './wire/requests.ts'
 import type { OpResult, TxnResult } from './wire/responses.ts'
 
-/** Every claim takes up to four of the 128 operations that a transaction may have. */
-const CLAIMS_PER_CALL = 30
+/** Every claim takes up to five of the 128 operations that a transaction may have. */
+const CLAIMS_PER_CALL = 25
 
 /** Gives back holds and positions in the queue. */
 export async function release(

@@ -1,4 +1,5 @@
-import type { RenewReply } from '../../core/store.ts'
+import type { RenewReply, Unknown } from '../../core/store.ts'
+import { unknown } from '../../core/unknown.ts'
 import type { Claim } from '../../model/index.ts'
 import type { Acquire } from './acquire.ts'
 import { contendedOp, isContended } from './contention.ts'
@@ -53,7 +54,8 @@ export class Renew {
       const note = (renewed: readonly RenewReply[]): void => {
         for (const [at, { index }] of some.entries()) answers[index] = renewed[at] as RenewReply
       }
-      others.push(this.renewKnown(some).then(note))
+      const failed = (error: Error) => some.map(() => unknown(error))
+      others.push(this.renewKnown(some).catch(failed).then(note))
     }
     await Promise.all(others)
     return answers
@@ -148,11 +150,4 @@ export class Renew {
 /** The first in the queue look for themselves: the claim before them may have gone in this very moment. */
 function mayBeNext({ state, position }: LocalClaim): boolean {
   return state === 'joining' || (state === 'waiting' && position <= 2)
-}
-
-type Unknown = Extract<RenewReply, { kind: 'unknown' }>
-
-/** One renewal that fails spoils no other. */
-function unknown(error: Error): Unknown {
-  return { kind: 'unknown', error }
 }

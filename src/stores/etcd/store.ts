@@ -1,6 +1,7 @@
 import type { Runtime } from '../../core/runtime.ts'
 import type {
   Admin,
+  ClaimReply,
   Records,
   ReleaseReply,
   RenewReply,
@@ -8,7 +9,8 @@ import type {
   StoreNotice,
   Traits,
 } from '../../core/store.ts'
-import type { Claim, ClaimAnswer } from '../../model/index.ts'
+import { someKnown, unknown } from '../../core/unknown.ts'
+import type { Claim } from '../../model/index.ts'
 import { Acquire } from './acquire.ts'
 import { EtcdAdmin } from './admin.ts'
 import { EtcdClient } from './client/client.ts'
@@ -83,8 +85,8 @@ export class EtcdStore implements Store {
     await this.client.range({ key: LOCKS.key, countOnly: true })
   }
 
-  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    if (claims.every(({ group }) => group === null)) return this.acquire.attempt(claims)
+  async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
+    if (claims.every(({ group }) => group === null)) return someKnown(await this.acquire.attempt(claims))
     const alone = claims.filter(({ group }) => group === null)
     const groups = new Map<string, Claim[]>()
     for (const claim of claims) {
@@ -93,13 +95,17 @@ export class EtcdStore implements Store {
       if (together === undefined) groups.set(claim.group, [claim])
       else together.push(claim)
     }
-    const answers = new Map<Claim, ClaimAnswer>()
-    const note = async (some: readonly Claim[], asked: Promise<readonly ClaimAnswer[]>): Promise<void> => {
-      for (const [index, answer] of (await asked).entries()) answers.set(some[index] as Claim, answer)
+    const answers = new Map<Claim, ClaimReply>()
+    const note = (some: readonly Claim[], known: readonly ClaimReply[]): void => {
+      for (const [index, answer] of known.entries()) answers.set(some[index] as Claim, answer)
     }
-    const parts = [...groups.values()].map((group) => note(group, this.group.attempt(group)))
-    await Promise.all([note(alone, this.acquire.attempt(alone)), ...parts])
-    return claims.map((claim) => answers.get(claim) as ClaimAnswer)
+    const parts = [...groups.values()].map(async (group) => {
+      const failed = (error: Error) => group.map(() => unknown(error))
+      note(group, await this.group.attempt(group).catch(failed))
+    })
+    note(alone, await this.acquire.attempt(alone))
+    await Promise.all(parts)
+    return someKnown(claims.map((claim) => answers.get(claim) as ClaimReply))
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {

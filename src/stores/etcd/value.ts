@@ -1,4 +1,4 @@
-import type { Claim, Mode } from '../../model/index.ts'
+import { type Claim, type Mode, STRANGE_HOLDER } from '../../model/index.ts'
 
 /** The version of everything that is written to etcd. Another one is refused, never guessed at. */
 const FORMAT = 2
@@ -73,7 +73,7 @@ export function parseValue<V extends { readonly format: number }>(text: string):
 /** What counts as the value of a claim in another format: its name alone tells its mode, and its creation its place. */
 export function strangeValue(state: ClaimValue['state']): ClaimValue {
   const most = Number.POSITIVE_INFINITY
-  const told = { label: 'another version of holdfast', ttlMs: 0, sinceMs: 0, inbox: '' }
+  const told = { label: STRANGE_HOLDER.label, ttlMs: 0, sinceMs: 0, inbox: '' }
   return { format: FORMAT, state, ...told, limit: most, weight: most }
 }
 

@@ -10,6 +10,7 @@ export interface WholeKey {
   readonly holds: readonly (readonly Entry[])[]
   readonly waiting: readonly Entry[]
   readonly closedBy: Shut | null
+  /** There are claims in another format beside these. */
   readonly strange: boolean
 }
 
@@ -40,8 +41,12 @@ export function wholeKeyOf(key: string, kvs: readonly KeyValue[]): WholeKey {
     else if (state === 'waiting' || queue === true) waiting.push(entry)
   }
   const ordered = [...holds.values()].sort(([one], [other]) => (one?.seq ?? 0) - (other?.seq ?? 0))
-  const strange = entries.some(({ value }) => value.inbox === '')
-  return { key, holds: ordered, waiting, closedBy, strange }
+  const known = ordered.filter((members) => !members.some(isStrange))
+  return { key, holds: known, waiting, closedBy, strange: known.length < ordered.length }
+}
+
+function isStrange({ value }: Entry): boolean {
+  return value.inbox === ''
 }
 
 /** The same in the words of the model. Nothing is known about expiry unless it is told. */

@@ -2,7 +2,7 @@ import { createLocks } from 'holdfast'
 import { etcd } from 'holdfast/etcd'
 import { afterAll, expect, it } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
-import { queueName } from '../../../src/stores/etcd/names.ts'
+import { queueName, shutName } from '../../../src/stores/etcd/names.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 const cluster = await startEtcd({ members: 1 })
@@ -16,6 +16,7 @@ afterAll(async () => {
 
 /** What a later version may write: a claim whose name is known, and whose value is not. */
 const inQueue = (key: string): string => queueName(key, 'exclusive', 1, `stranger ${key}`)
+const shut = (key: string): string => shutName({ key, id: 'stranger' })
 const behind = (key: string): string => queueName(key, 'exclusive', 10 ** 12, `stranger ${key}`)
 /** What the version before this one wrote for a holder. */
 const former = (key: string): string => `holdfast/lock/${key}\0bstranger`
@@ -77,5 +78,27 @@ it('a claim for such a key is told to upgrade', async () => {
   const locks = createLocks({ store: etcd({ endpoints }) })
   await expect(locks.acquire('told')).rejects.toMatchObject({ code: 'UNSUPPORTED' })
   await expect(locks.read('told')).rejects.toMatchObject({ code: 'UNSUPPORTED' })
+  await locks.close()
+})
+
+it('a list shows such keys beside the others, and says so', async () => {
+  const locks = createLocks({ store: etcd({ endpoints }), label: 'ours' })
+  await Promise.all(['beside', 'shut', 'usual'].map((key) => locks.acquire(`list ${key}`)))
+  await addStranger('list beside', '{"format":3}', behind)
+  await addStranger('list shut', 'no JSON', shut)
+  await addStranger('list strange', 'no JSON')
+  const shown = new Map<string, readonly string[]>()
+  for await (const { key, holders } of locks.list({ prefix: 'list ' }))
+    shown.set(
+      key,
+      holders.map(({ label }) => label),
+    )
+  expect(Object.fromEntries(shown)).toEqual({
+    'list beside': ['ours', 'another version of Holdfast'],
+    'list shut': ['ours'],
+    'list strange': ['another version of Holdfast'],
+    'list usual': ['ours'],
+  })
+  expect((await locks.doctor({ prefix: 'list ', watch: 0 })).keys).toBe(4)
   await locks.close()
 })

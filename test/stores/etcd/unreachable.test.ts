@@ -5,7 +5,7 @@ import { freePort } from '../../../scripts/servers/ports.ts'
 import { Channel } from '../../../src/stores/etcd/wire/channel.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
-test('a batch of which all parts fail rejects once, and no part of it is left unheard', async () => {
+test('a batch of which no claim is answered rejects once, and no part of it is left unheard', async () => {
   const unheard: unknown[] = []
   const hear = (reason: unknown) => unheard.push(reason)
   process.on('unhandledRejection', hear)
