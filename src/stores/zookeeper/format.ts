@@ -1,5 +1,6 @@
 import { UnsupportedError } from '../../errors.ts'
-import { type Claim, TOKENS_PER_SEQ } from '../../model/index.ts'
+import { type Claim, type Refused, refused, TOKENS_PER_SEQ } from '../../model/index.ts'
+import type { Queue } from './queue.ts'
 
 const FORMAT = 1
 /** Says which version of Holdfast wrote everything below the root. */
@@ -11,6 +12,18 @@ export function requireFormat(data: Buffer, path: string): void {
   throw new UnsupportedError(
     `${path} in ZooKeeper was not made by this version of Holdfast: choose another path, or upgrade`,
   )
+}
+
+/** Says that the key is kept by rules which we may not know; claims that are in the queue already go on. */
+export function formatRefusal(queue: Queue): Refused | null {
+  const node = queue.foreign[0]
+  if (node === undefined) return null
+  return refused('format', `ZooKeeper holds a lock of another version of Holdfast: ${node.name.slice(0, 40)}`)
+}
+
+export function requireKnown(queue: Queue): void {
+  const refusal = formatRefusal(queue)
+  if (refusal !== null) throw new UnsupportedError(refusal.message)
 }
 
 /** What a node tells beside its name: for operators, and for those who wait behind it. */

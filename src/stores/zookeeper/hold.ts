@@ -106,11 +106,10 @@ function noteAsks(desk: Desk, entry: Entry, asks = 0): void {
   desk.tell({ kind: 'revoked', key, id })
 }
 
-/** Told once that others wait; looked for again when a renewal finds that nobody does. */
+/** Told once that others wait; looked for again when a renewal finds that nobody does. The first that asks tells the others. */
 async function watchArrivals(entry: Entry, session: LockSession): Promise<void> {
   const snapshot = session.snapshotFor(entry)
-  await snapshot.watchArrivals()
-  if (snapshot.queue.isContended) tellContended(snapshot)
+  if ((await snapshot.watchArrivals()) && snapshot.queue.isContended) tellContended(snapshot)
 }
 
 /** Somebody came, or came and went again. */

@@ -1,4 +1,3 @@
-import { UnsupportedError } from '../../errors.ts'
 import {
   type Claim,
   covers,
@@ -38,6 +37,10 @@ export class Queue {
   /** Nodes of another version. No claim of ours joins a queue that has some, so all of them came after those that are in it. */
   readonly foreign: readonly NodeName[]
   private readonly places: Place[] = []
+  /** The places that are no readers', which stop readers. */
+  private readonly writers: Place[] = []
+  /** The nodes of each claim: one, but for a moment when a claim was made twice. */
+  private readonly nodesOf = new Map<string, NodeName[]>()
 
   constructor(names: Iterable<string> = []) {
     const nodes = Array.from(names, parseName)
@@ -81,51 +84,73 @@ export class Queue {
     return last >= 0 && this.blockersOf(last).length > 0
   }
 
+  /** The first that is here to wait. */
+  get firstWaiter(): Place | undefined {
+    for (let at = this.holderCount; at < this.places.length; at++)
+      if (isQueued(this.places[at] as Place)) return this.places[at]
+    return undefined
+  }
+
   add(node: NodeName): void {
     const seq = seqOf(node)
-    const index = this.indexOf(seq)
+    const index = indexIn(this.places, seq)
     const place = this.places[index]
     if (place?.seq === seq) {
-      if (!place.nodes.some(({ name }) => name === node.name)) place.nodes.push(node)
-    } else this.places.splice(index, 0, { seq, mode: node.mode, owner: node.owner, nodes: [node] })
+      if (place.nodes.some(({ name }) => name === node.name)) return
+      place.nodes.push(node)
+    } else {
+      const added: Place = { seq, mode: node.mode, owner: node.owner, nodes: [node] }
+      this.places.splice(index, 0, added)
+      if (!isReader(added)) this.writers.splice(indexIn(this.writers, seq), 0, added)
+    }
+    const same = this.nodesOf.get(node.id)
+    if (same === undefined) this.nodesOf.set(node.id, [node])
+    else same.push(node)
   }
 
   remove(name: string): void {
     const place = this.find(name)
     if (place === undefined) return
-    place.nodes.splice(
-      place.nodes.findIndex((node) => node.name === name),
-      1,
-    )
-    if (place.nodes.length === 0) this.places.splice(this.indexOf(place.seq), 1)
+    const index = place.nodes.findIndex((node) => node.name === name)
+    for (const node of place.nodes.splice(index, 1)) this.forget(node)
+    if (place.nodes.length > 0) return
+    this.places.splice(indexIn(this.places, place.seq), 1)
+    if (!isReader(place)) this.writers.splice(indexIn(this.writers, place.seq), 1)
   }
 
   /** The place of a node, and all before it, are gone. */
   removeThrough(name: string): void {
     const place = this.find(name)
-    if (place !== undefined) this.places.splice(0, this.indexOf(place.seq) + 1)
+    if (place === undefined) return
+    const gone = this.places.splice(0, indexIn(this.places, place.seq) + 1)
+    for (const { nodes } of gone) for (const node of nodes) this.forget(node)
+    this.writers.splice(0, gone.filter((each) => !isReader(each)).length)
+  }
+
+  private forget(node: NodeName): void {
+    const others = this.nodesOf.get(node.id)?.filter((each) => each !== node) ?? []
+    if (others.length === 0) this.nodesOf.delete(node.id)
+    else this.nodesOf.set(node.id, others)
   }
 
   find(name: string): Place | undefined {
-    const place = this.places[this.indexOf(seqOf(parseName(name)))]
+    const place = this.places[indexIn(this.places, seqOf(parseName(name)))]
     return place?.nodes.some((node) => node.name === name) ? place : undefined
   }
 
   findId(id: string): { place: Place; node: NodeName } | undefined {
-    for (const place of this.places) {
-      const node = place.nodes.find((candidate) => candidate.id === id)
-      if (node !== undefined) return { place, node }
-    }
-    return undefined
+    const nodes = this.nodesOf.get(id) ?? []
+    const [node] = nodes.toSorted((one, other) => compareSeq(seqOf(one), seqOf(other)))
+    return node && { node, place: this.find(node.name) as Place }
   }
 
   holds(place: Place): boolean {
-    return this.blockersOf(this.indexOf(place.seq)).length === 0
+    return this.blockersOf(indexIn(this.places, place.seq)).length === 0
   }
 
   /** 1 is next, 0 holds. */
   positionOf(place: Place): number {
-    return Math.max(0, this.indexOf(place.seq) - this.holderCount + 1)
+    return Math.max(0, indexIn(this.places, place.seq) - this.holderCount + 1)
   }
 
   /** The hold that a claim of a named owner joins, past everybody else. */
@@ -161,7 +186,7 @@ export class Queue {
    * hold without one of them going.
    */
   watchedBy(place: Place): readonly string[] {
-    const index = this.indexOf(place.seq)
+    const index = indexIn(this.places, place.seq)
     const watched = new Set(this.blockersOf(index).map(lastName))
     // When an earlier claim of the same owner comes to hold, this one joins it.
     const ally =
@@ -203,18 +228,16 @@ export class Queue {
       case 'exclusive':
         return [nearest]
       case 'shared':
-        return this.nearestWriter(index)
+        return this.lastWriter(nearest.seq)
       case 'permits':
         return this.permitBlockers(index, mode)
     }
   }
 
-  private nearestWriter(index: number): readonly Place[] {
-    for (let at = index - 1; at >= 0; at--) {
-      const place = this.places[at] as Place
-      if (place.mode.kind !== 'shared') return [place]
-    }
-    return []
+  /** The last that is no reader, up to that number. */
+  private lastWriter(seq: number): readonly Place[] {
+    const last = this.writers[indexIn(this.writers, (seq + 1) | 0) - 1]
+    return last === undefined ? [] : [last]
   }
 
   /** The nearest places that together leave too little: the queue is served in order, so all of them together must not stay. */
@@ -226,30 +249,6 @@ export class Queue {
     }
     return []
   }
-
-  /** Where a place of that number is, or would be. */
-  private indexOf(seq: number): number {
-    let low = 0
-    let high = this.places.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (compareSeq((this.places[middle] as Place).seq, seq) < 0) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
-}
-
-/** Says that the key is kept by rules which we may not know; claims that are in the queue already go on. */
-export function formatRefusal(queue: Queue): Refused | null {
-  const node = queue.foreign[0]
-  if (node === undefined) return null
-  return refused('format', `ZooKeeper holds a lock of another version of Holdfast: ${node.name.slice(0, 40)}`)
-}
-
-export function requireKnown(queue: Queue): void {
-  const refusal = formatRefusal(queue)
-  if (refusal !== null) throw new UnsupportedError(refusal.message)
 }
 
 /** Sequence numbers are 32 bits and go round; those of nodes that live at the same time are never half a round apart. */
@@ -259,6 +258,22 @@ export function compareSeq(one: number, other: number): number {
 
 function seqOf({ place, seq }: NodeName): number {
   return place?.seq ?? seq
+}
+
+/** Where a place of that number is, or would be. */
+function indexIn(places: readonly Place[], seq: number): number {
+  let low = 0
+  let high = places.length
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (compareSeq((places[middle] as Place).seq, seq) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+function isReader({ mode }: Place): boolean {
+  return mode.kind === 'shared'
 }
 
 function isQueued({ nodes }: Place): boolean {

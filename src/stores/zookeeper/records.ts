@@ -11,8 +11,7 @@ import {
   type WriteAnswer,
 } from '../../model/index.ts'
 import type { Desk } from './desk.ts'
-import { nodeDataOf } from './format.ts'
-import { requireKnown } from './queue.ts'
+import { nodeDataOf, requireKnown } from './format.ts'
 import { type Found, type Next, Shelf } from './shelf.ts'
 import { Sweeper } from './sweeper.ts'
 import type { ZooKeeperClient } from './wire/client.ts'

@@ -34,7 +34,7 @@ async function renew(desk: Desk, entry: Entry, claim: Claim, sentAtMs: number): 
   if (waits && !isFirst(entry, snapshot)) return stillWaiting(desk, entry, sentAtMs)
   const isConfirmed = entry.phase !== 'held'
   desk.hold(entry, 'held', sentAtMs + claim.ttlMs)
-  entry.contended = await snapshot.learnContended()
+  entry.contended = await snapshot.learnContended(entry)
   // The renewal was quicker than the word that nobody stands before it any more.
   if (waits && entry.holds) tellGranted(desk, entry, sentAtMs, claim.ttlMs)
   guard(desk, entry)

@@ -1,5 +1,5 @@
 import type { Entry } from './entry.ts'
-import { nodeDataOf } from './format.ts'
+import { type HolderSeen, nameOfHolder, readHolder } from './holder.ts'
 import type { LockSession } from './lock-session.ts'
 import { type NodeName, parseName } from './names.ts'
 import { compareSeq, Queue } from './queue.ts'
@@ -9,7 +9,7 @@ import type { WatchKind } from './wire/protocol.ts'
 /** Crowds come and go: those who hold the key look that often for others that wait. */
 const LOOK_EVERY_MS = 250
 
-/** A shorter queue is listed faster than a node is watched for nothing. */
+/** A shorter queue is listed faster than a node is watched for nothing, and a queue faster than more nodes are watched. */
 const CROWD = 32
 
 /** A node whose end we will be told, for all claims of this session that wait for it. */
@@ -19,12 +19,6 @@ interface Watch {
   isArmed: boolean
   /** Settles once the server has answered; false when the node is not there. */
   readonly isThere: Promise<boolean>
-}
-
-/** Who holds the key, as it may be told to those who wait. */
-export interface HolderSeen {
-  readonly label: string
-  readonly sinceMs: number
 }
 
 /**
@@ -211,22 +205,33 @@ export class Snapshot {
     this.queue.remove(name)
   }
 
-  /** Whether others wait: by a watch, or by one list for all holders that ask at the same time. */
-  async learnContended(): Promise<boolean> {
-    if (!this.arrivalsWatched || this.queue.isContended) await this.list()
+  /** Whether others wait: one list tells all holders that ask at the same time, unless it is known. */
+  async learnContended(entry: Entry): Promise<boolean> {
+    const isKnown = this.queue.isContended ? await this.isWaitedFor(entry) : this.arrivalsWatched
+    if (!isKnown) await this.list()
     return this.queue.isContended
   }
 
-  /** Asks to be told, once, that somebody came. */
-  async watchArrivals(): Promise<void> {
-    if (this.arrivalsWatched) return
+  /** Whether the first waiter and what it waits for are there. Of those that are not ours we are told when one goes. */
+  private async isWaitedFor({ desk, claim: { key } }: Entry): Promise<boolean> {
+    const first = this.queue.firstWaiter
+    if (first === undefined) return false
+    const isOurs = (name: string) => desk.find({ key, id: parseName(name).id })?.node?.name === name
+    const shown = [(first.nodes[0] as NodeName).name, ...this.queue.watchedBy(first)]
+    const others = shown.filter((name) => !isOurs(name))
+    if (others.length > CROWD) return false
+    const watches = others.map((name) => this.watches.get(name) ?? this.attend(name, new Set()))
+    return (await Promise.all(watches.map(({ isThere }) => isThere))).every(Boolean)
+  }
+
+  /** Asks to be told, once, that somebody came. Whether the queue was listed for that. */
+  async watchArrivals(): Promise<boolean> {
+    if (this.arrivalsWatched) return false
     this.arrivalsWatched = true
-    try {
-      if (!(await this.listNow(true))) this.arrivalsWatched = false
-    } catch {
-      // The next renewal tells.
-      this.arrivalsWatched = false
-    }
+    // Where that fails, the next renewal tells.
+    const isListed = await this.listNow(true).catch(() => false)
+    if (!isListed) this.arrivalsWatched = false
+    return isListed
   }
 
   private arrived(): void {
@@ -266,28 +271,6 @@ export class Snapshot {
     await this.list()
     wakeAll(waiting)
   }
-}
-
-/** Who holds the key. Null when it has just gone. */
-export async function readHolder(
-  { client }: LockSession,
-  keyPath: string,
-  queue: Queue,
-): Promise<HolderSeen | null> {
-  const name = nameOfHolder(queue)
-  if (name === undefined) return null
-  try {
-    const { data, stat } = await client.getData(`${keyPath}/${name}`)
-    const { label, waitedMs = 0 } = nodeDataOf(data)
-    return { label, sinceMs: stat.ctimeMs + waitedMs }
-  } catch (error) {
-    if (isWire(error, 'NoNode')) return null
-    throw error
-  }
-}
-
-function nameOfHolder({ first }: Queue): string | undefined {
-  return first?.nodes[0]?.name
 }
 
 function wakeAll(entries: Iterable<Entry>): void {

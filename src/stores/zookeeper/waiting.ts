@@ -4,9 +4,10 @@ import type { Entry, OwnNode } from './entry.ts'
 import { removeNode } from './expiry.ts'
 import { tokenFrom } from './format.ts'
 import { prove, spareOf } from './hold.ts'
+import type { HolderSeen } from './holder.ts'
 import type { LockSession } from './lock-session.ts'
 import { join } from './places.ts'
-import type { HolderSeen, Snapshot } from './snapshot.ts'
+import type { Snapshot } from './snapshot.ts'
 
 /** A grant that nobody asked for in this very moment is an offer, and lives for that long unless it is confirmed. */
 const OFFER_MS = 1000

@@ -138,6 +138,35 @@ describe('a crowd on one key', () => {
     await expect.poll(() => idsOf(told, 'granted'), SOON).toEqual([next.id])
   })
 
+  it.each([
+    ['a writer', EXCLUSIVE, 1],
+    ['readers', SHARED, 3],
+    ['permits', PERMIT, 10],
+  ])('lets %s renew without a list as long as somebody waits', async (name, mode, holders) => {
+    const [store, other] = [open(), open(true)]
+    const held = await Promise.all(Array.from({ length: holders }, () => take(store, name, { mode })))
+    const next = mode === SHARED ? EXCLUSIVE : mode
+    const waiters: Claim[] = []
+    for (let index = 0; index < 5; index++) waiters.push(await wait(other, name, { mode: next }))
+    const renewed = async (): Promise<boolean[]> => {
+      const answers = await store.renew(held)
+      return answers.map((answer) => answer.kind === 'renewed' && answer.contended)
+    }
+    await expect.poll(renewed, SOON).toEqual(held.map(() => true))
+    // The next renewal watches the nodes that the list showed.
+    await renewed()
+    const list = vi.spyOn(ZooKeeperClient.prototype, 'list')
+    const attend = vi.spyOn(ZooKeeperClient.prototype, 'attend')
+    for (let round = 0; round < 5; round++) expect(await renewed()).toEqual(held.map(() => true))
+    expect([list.mock.calls.length, attend.mock.calls.length]).toEqual([0, 0])
+    // The first waiter gives up, and the next one shows the same; then all do.
+    await other.release(waiters.slice(0, 1))
+    for (let round = 0; round < 5; round++) expect(await renewed()).toEqual(held.map(() => true))
+    expect(list.mock.calls.length).toBeLessThanOrEqual(1)
+    await other.release(waiters.slice(1))
+    await expect.poll(renewed, SOON).toEqual(held.map(() => false))
+  })
+
   it('goes on when those in the middle give up, and nobody overtakes', async () => {
     const [store, other] = [open(), open(true)]
     const heard = heardBy(store)

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Claim, EMPTY, type KeyState, type Mode, step } from '../../../src/model/index.ts'
+import { requireKnown } from '../../../src/stores/zookeeper/format.ts'
 import {
   elementOf,
   nodeStem,
@@ -8,7 +9,7 @@ import {
   parseName,
   textOf,
 } from '../../../src/stores/zookeeper/names.ts'
-import { compareSeq, type Place, Queue, requireKnown } from '../../../src/stores/zookeeper/queue.ts'
+import { compareSeq, type Place, Queue } from '../../../src/stores/zookeeper/queue.ts'
 
 const EXCLUSIVE: Mode = { kind: 'exclusive' }
 const SHARED: Mode = { kind: 'shared' }
@@ -224,6 +225,61 @@ describe('who holds', () => {
     queue.removeThrough(namesOf([SHARED, EXCLUSIVE])[1] as string)
     expect(idsOf(queue.holders)).toEqual(['c'])
     expect(idsOf(queue.waiters)).toEqual(['d'])
+  })
+})
+
+describe('a long queue', () => {
+  /** How many places of the queue are looked at while `work` is done. */
+  function looksDuring(queue: Queue, work: () => void): number {
+    let looks = 0
+    const own = queue as unknown as Record<'places' | 'writers', Place[]>
+    for (const name of ['places', 'writers'] as const)
+      own[name] = new Proxy(own[name], {
+        get(places, at) {
+          if (typeof at === 'string' && /^\d+$/.test(at)) looks++
+          return Reflect.get(places, at)
+        },
+      })
+    work()
+    return looks
+  }
+
+  it.each([
+    ['writers', EXCLUSIVE, EXCLUSIVE],
+    ['readers', EXCLUSIVE, SHARED],
+    ['permits', permits(10), permits(10)],
+  ])('of %s costs a claim that joins no more than a short one, but for a few looks', (_, first, mode) => {
+    const looksAt = (size: number): number => {
+      const joining = claim('joining', { mode })
+      const own = nameOf(joining, size)
+      const others = Array.from({ length: size }, (_, seq) =>
+        nameOf(claim(`claim ${seq}`, { mode: seq === 0 ? first : mode }), seq),
+      )
+      const queue = new Queue(others)
+      return looksDuring(queue, () => {
+        queue.add(parseName(own))
+        const { place } = queue.findId(joining.id) ?? {}
+        expect(place).toBe(queue.find(own))
+        expect(queue.holds(place as Place)).toBe(false)
+        expect(queue.refusalOf(joining)).toBeNull()
+        queue.watchedBy(place as Place)
+      })
+    }
+    const [short, long] = [looksAt(100), looksAt(10_000)]
+    expect(long).toBeGreaterThan(short)
+    expect(long - short).toBeLessThan(100)
+  })
+
+  it('finds the first node of a claim that was made twice, and the other when that goes', () => {
+    const twice = claim('twice')
+    const names = [nameOf(claim('a'), 0), nameOf(twice, 1), nameOf(claim('b'), 2), nameOf(twice, 3)]
+    const queue = new Queue([...names].reverse())
+    expect(queue.findId('twice')?.node.name).toBe(names[1])
+    queue.remove(names[1] as string)
+    expect(queue.findId('twice')?.node.name).toBe(names[3])
+    queue.removeThrough(names[3] as string)
+    expect(queue.findId('twice')).toBeUndefined()
+    expect(queue.findId('a')).toBeUndefined()
   })
 })
 

@@ -17,8 +17,9 @@ class Server {
   readonly session = {
     nowMs: () => 0,
     client: {
-      list: async () => {
+      list: async (_: string, watcher?: Watcher) => {
         this.lists++
+        if (watcher !== undefined) this.watchers.set('', watcher)
         return [...this.names]
       },
       attend: async (path: string, watcher: Watcher) => {
@@ -45,9 +46,15 @@ function scene(...names: string[]) {
   const server = new Server()
   server.names = names
   const woken: string[] = []
-  const entry = { desk: { events: { wake: () => woken.push('woken') } } } as unknown as Entry
-  return { server, snapshot: new Snapshot(server.session, '/key'), entry, woken }
+  const ours: string[] = []
+  const find = ({ id }: { id: string }) =>
+    ours.includes(id) ? { node: { name: nameIn(names, id) } } : undefined
+  const desk = { events: { wake: () => woken.push('woken') }, find }
+  const entry = { desk, claim: { key: 'key' }, node: { name: names[0] } } as unknown as Entry
+  return { server, snapshot: new Snapshot(server.session, '/key'), entry, woken, ours }
 }
+
+const nameIn = (names: readonly string[], id: string) => names.find((name) => name.split(',')[1] === id)
 
 const [A, B, C, D] = [node('a', 0), node('b', 1), node('c', 2), node('d', 3)] as const
 
@@ -128,6 +135,48 @@ describe('a snapshot of a queue', () => {
     await snapshot.include(B)
     snapshot.ended(owned)
     expect(snapshot.isDoubtful).toBe(true)
+  })
+
+  it.each([
+    ['behind a writer', [A, B, C], ['a'], [B]],
+    ['behind readers', [node('a', 0, 's'), node('b', 1, 's'), C, D], ['a'], [node('b', 1, 's'), C]],
+    [
+      'behind permits',
+      [node('a', 0, 'p1-2'), node('b', 1, 'p1-2'), node('c', 2, 'p1-2')],
+      ['a'],
+      ['3,b,', '3,c,'],
+    ],
+    ['that is ours', [A, B, C], ['a', 'b'], []],
+  ])('shows a waiter %s without a list while it is there', async (_, names, own, watched) => {
+    const { server, snapshot, entry, ours } = scene(...names)
+    ours.push(...own)
+    await snapshot.list()
+    for (let round = 0; round < 3; round++) expect(await snapshot.learnContended(entry)).toBe(true)
+    expect(server.lists).toBe(1)
+    for (const name of names)
+      expect(snapshot.isArmed(name), name).toBe(watched.some((each) => name.includes(each)))
+  })
+
+  it('shows the next waiter when the first is gone, and is listed when nobody is left', async () => {
+    const { server, snapshot, entry, ours } = scene(A, B, C)
+    ours.push('a')
+    await snapshot.list()
+    await snapshot.learnContended(entry)
+    server.end(B, 'deleted')
+    await settled()
+    expect(await snapshot.learnContended(entry)).toBe(true)
+    expect([server.lists, snapshot.isArmed(C)]).toEqual([1, true])
+    server.end(C, 'deleted')
+    await settled()
+    expect(await snapshot.learnContended(entry)).toBe(false)
+    expect(server.lists).toBe(2)
+  })
+
+  it('is listed for arrivals by one holder, who alone tells the others', async () => {
+    const { server, snapshot } = scene(A, B)
+    expect(await Promise.all([snapshot.watchArrivals(), snapshot.watchArrivals()])).toEqual([true, false])
+    expect(await snapshot.watchArrivals()).toBe(false)
+    expect(server.lists).toBe(1)
   })
 
   it('says that a node which is to be followed is gone already', async () => {
