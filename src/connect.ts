@@ -1,9 +1,11 @@
+import { answeredWithin, LateError } from './core/answered-within.ts'
 import type { LocksOptions } from './core/api.ts'
 import { checkOptions } from './core/check.ts'
 import { LOCKS_OPTIONS } from './core/known.ts'
 import { callTimeoutOf } from './core/options.ts'
+import { nodeRuntime } from './core/runtime.ts'
 import type { Store } from './core/store.ts'
-import { InvalidArgumentError, UnsupportedError } from './errors.ts'
+import { InvalidArgumentError, UnsupportedError, unreachable } from './errors.ts'
 import { type Locks, toolkit } from './toolkit.ts'
 
 /** Opens a store, or rejects when it takes longer than a call may take. */
@@ -100,12 +102,22 @@ async function openQuorum(url: string, callTimeoutMs: number): Promise<Store> {
   return open(url, callTimeoutMs)
 }
 
-async function openEtcd(url: string): Promise<Store> {
+async function openEtcd(url: string, callTimeoutMs: number): Promise<Store> {
   const { openEtcd: open } = await import('./stores/etcd/open.ts')
-  return open(url)
+  return open(url, callTimeoutMs)
 }
 
-async function openZooKeeper(url: string): Promise<Store> {
+async function openZooKeeper(url: string, callTimeoutMs: number): Promise<Store> {
   const { openZooKeeper: open } = await import('./stores/zookeeper/open.ts')
-  return open(url)
+  const opening = open(url)
+  try {
+    return await answeredWithin(opening, callTimeoutMs, nodeRuntime)
+  } catch (error) {
+    // One that opens after that has nobody who would close it.
+    opening.then((store) => store.close()).catch(() => {})
+    if (!(error instanceof LateError)) throw error
+    const { addressOf } = await import('./stores/zookeeper/url.ts')
+    const servers = addressOf(url).servers.map(({ host, port }) => `${host}:${port}`)
+    throw unreachable(`ZooKeeper at ${servers.join(', ')}`, error)
+  }
 }

@@ -60,9 +60,11 @@ export class Caller {
     const ask = <T>(send: () => Soon<T>): Soon<T> => this.call('admin', 0, send)
     return {
       read: (key) => ask(() => admin.read(key)),
-      list: (prefix) => this.each(admin.list(prefix)),
+      list: (prefix) => this.each((onPage) => admin.list(prefix, onPage)),
       evict: (key, token, only) => ask(() => admin.evict(key, token, only)),
-      ...(admin.inspect && { inspect: (options) => this.each(admin.inspect!(options)) }),
+      ...(admin.inspect && {
+        inspect: (options) => this.each((onPage) => admin.inspect!(options, onPage)),
+      }),
       ...(admin.reap && { reap: (remains, olderMs) => ask(() => admin.reap!(remains, olderMs)) }),
     }
   }
@@ -82,13 +84,24 @@ export class Caller {
     }
   }
 
-  /** What comes one by one, each within its own deadline. */
-  private async *each<T>(all: AsyncIterable<T>): AsyncIterable<T> {
-    const one = all[Symbol.asyncIterator]()
+  /** What comes one by one. Each has a deadline of its own, and so has each page that brings nothing. */
+  private async *each<T>(all: (onPage: () => void) => AsyncIterable<T>): AsyncIterable<T> {
+    let onPage = (): void => {}
+    const one = all(() => onPage())[Symbol.asyncIterator]()
     try {
+      let coming: Promise<IteratorResult<T>> | null = null
       for (;;) {
-        const next = await this.call('admin', 0, () => one.next())
+        const page = new Promise<null>((resolve) => {
+          onPage = () => resolve(null)
+        })
+        const send = () => {
+          coming ??= one.next()
+          return Promise.race([coming, page])
+        }
+        const next = await this.call('admin', 0, send)
+        if (next === null) continue
         if (next.done === true) return
+        coming = null
         yield next.value
       }
     } finally {

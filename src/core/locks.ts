@@ -1,6 +1,7 @@
 import { ClosedError, quote, UnsupportedError } from '../errors.ts'
 import type { KeyView, Mode } from '../model/index.ts'
-import { acquireAll, eachOnce, GroupAttempts } from './acquire/group.ts'
+import { acquireAll, eachOnce } from './acquire/group.ts'
+import { GroupAttempts } from './acquire/group-attempts.ts'
 import { LocalQueues } from './acquire/local-queues.ts'
 import { Busy, orTimeout } from './acquire/waiter.ts'
 import type { Actors } from './actors.ts'

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { InvalidArgumentError, UnsupportedError } from '../errors.ts'
+import { InvalidArgumentError, type StoreError, UnsupportedError } from '../errors.ts'
 import type { Mode } from '../model/index.ts'
 import type { ActorFrame } from './actors.ts'
 import type { AcquireOptions, LocksOptions } from './api.ts'
@@ -45,6 +45,8 @@ export interface Request {
   readonly mode: Mode
   readonly ttlMs: number
   readonly waitMs: number
+  /** Why the store could not be asked earlier in the same wait. */
+  readonly outage: StoreError | null
   readonly signal: AbortSignal | null
   readonly renew: boolean
   readonly maxHoldMs: number
@@ -136,6 +138,7 @@ export function requestOf(
         ? settings.ttlMs
         : durationMs('ttl', given.ttl, { minMs: SHORTEST_TTL_MS, maxMs: settings.maxTtlMs }),
     waitMs: given.wait === undefined ? settings.waitMs : waitOf(given.wait),
+    outage: null,
     signal: checkSignal('signal', given.signal) ?? null,
     renew: checkFlag('renew', given.renew, true),
     maxHoldMs:

@@ -121,12 +121,15 @@ export interface Transactions {
 /** For operators; never on the locking path. */
 export interface Admin {
   read(key: string): Soon<KeyView>
-  /** Keys in use whose name begins with `prefix`. */
-  list(prefix: string): AsyncIterable<KeyView>
+  /**
+   * Keys in use whose name begins with `prefix`. `onPage` is called between the parts of a long way to the next of them: each part has
+   * the deadline of a call for itself.
+   */
+  list(prefix: string, onPage?: () => void): AsyncIterable<KeyView>
   /** Ends the hold with that token, or every hold; `ask` only tells the holder to let go. */
   evict(key: string, token: bigint | null, ask: boolean): Soon<EvictAnswer>
   /** What is wrong with the server, and what lies in it that nobody needs; the locks themselves are for `list`. */
-  inspect?(options: InspectOptions): AsyncIterable<Fact>
+  inspect?(options: InspectOptions, onPage?: () => void): AsyncIterable<Fact>
   /**
    * Removes what `inspect` told of, each only if it is still as it was told and, if it is foreign, has not been used for
    * `olderMs`. A few at a time are asked for. Says which of them it removed.

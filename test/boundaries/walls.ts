@@ -11,6 +11,8 @@ const CONTRACT = [
   'src/core/store.ts',
   'src/core/facts.ts',
   'src/core/runtime.ts',
+  'src/core/unknown.ts',
+  'src/core/answered-within.ts',
   // Options of stores, too, may be durations or misspelt, and must be refused in the same words.
   'src/core/check.ts',
   'src/core/durations.ts',
@@ -33,8 +35,11 @@ export const ROOMS: readonly Room[] = [
   { inside: 'src/model/', may: [] },
   { inside: 'src/core/', may: ['src/model/index.ts', 'src/errors.ts', 'node:'] },
   // A family of stores shares its folder's own files; its members do not know each other.
-  // Databases that are servers have more in common than with a file.
-  { inside: 'src/stores/sql/server/', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
+  // Databases that are servers have more in common than with a file. Where they tell nobody, each of many waiters has its own time to look.
+  {
+    inside: 'src/stores/sql/server/',
+    may: [...CONTRACT, 'src/core/alarms.ts', 'src/stores/sql/*.ts'],
+  },
   { inside: 'src/stores/sql/postgres/', may: DATABASE },
   { inside: 'src/stores/sql/mysql/', may: DATABASE },
   { inside: 'src/stores/sql/*/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'node:'] },
@@ -70,7 +75,10 @@ export const ROOMS: readonly Room[] = [
       'node:',
     ],
   },
-  { inside: 'src/recipes/nestjs/', may: ['src/index.ts', 'src/core/check.ts', '@nestjs/common'] },
+  {
+    inside: 'src/recipes/nestjs/',
+    may: ['src/index.ts', 'src/core/check.ts', 'src/core/known.ts', 'src/recipes/once.ts', '@nestjs/common'],
+  },
   {
     inside: 'src/recipes/',
     may: [
@@ -226,10 +234,6 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a row that others change at the same time is tried again, after a random pause when there is a crowd',
   },
-  'src/stores/sql/server/poller.ts': {
-    uses: 'setTimer',
-    why: 'where the database tells nobody, one statement looks after all who wait',
-  },
   'src/stores/sql/server/mail.ts': {
     uses: 'setTimer',
     why: 'the server tells nobody, so a process that holds something looks for what it is told',
@@ -325,10 +329,6 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   'src/stores/quorum/gather.ts': {
     uses: 'setTimer',
     why: 'the slower nodes are waited for a moment longer than a majority, and none for ever',
-  },
-  'src/stores/redis/clients/within.ts': {
-    uses: 'setTimer',
-    why: 'a server that accepts and says nothing must not hang whoever connects to it',
   },
   'src/stores/redis/clients/replacing.ts': {
     uses: 'setTimer',

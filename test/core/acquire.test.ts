@@ -40,6 +40,18 @@ test('a store that hangs does not hold a caller beyond its wait, nor one attempt
   expect(scene.runtime.nowMs()).toBe(3300)
 })
 
+test('after a time-out the next attempt comes later than after a quick refusal: the server may still be at work', async () => {
+  const scene = new Scene()
+  const { locks, faults } = scene.party({ callTimeout: 2000 })
+  faults.next('attempt', { kind: 'lose request' })
+  await scene.runtime.until(locks.acquire('a'))
+  expect(scene.runtime.nowMs()).toBeLessThan(40)
+  const sinceMs = scene.runtime.nowMs()
+  faults.hang('attempt')
+  await scene.runtime.until(locks.acquire('b'))
+  expect(scene.runtime.nowMs() - sinceMs).toBeGreaterThanOrEqual(2500)
+})
+
 test('a wait cancelled while the attempt is on its way leaves nothing behind', async () => {
   const scene = new Scene()
   const { locks, faults } = scene.party()

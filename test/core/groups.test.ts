@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import type { LocksOptions } from 'holdfast'
+import { describe, expect, test } from 'vitest'
 import { failure, Scene } from './support.ts'
 
 test('several free keys are taken in one call and released together', async () => {
@@ -172,4 +173,52 @@ test('a signal ends an adoption that the store does not answer', async () => {
   await gate.reached
   stop.abort(new Error('enough'))
   expect(await adopted).toMatchObject({ message: 'enough' })
+})
+
+describe('a group that the store does not answer', () => {
+  async function silent(options: LocksOptions, wait: number) {
+    const scene = new Scene()
+    const { locks, faults } = scene.party(options)
+    const told: string[] = []
+    locks.on('turnedAway', ({ why }) => told.push(why))
+    const gate = faults.hang('attempt')
+    faults.every('attempt', { kind: 'hang', gate, at: 'request' })
+    const error = await scene.runtime.until(failure(locks.all(['x', 'y'], { wait })))
+    const seen = { tookMs: scene.runtime.nowMs(), told }
+    gate.open()
+    await scene.runtime.drain()
+    const left = (await Promise.all([locks.read('x'), locks.read('y')])).flatMap(({ holders }) => holders)
+    return { error, seen, left }
+  }
+
+  test.each([
+    { wait: 0, tookMs: 5000, says: 'no answer within 5000 ms' },
+    { wait: 2000, tookMs: 2000, says: 'the store did not answer within the wait of 2000 ms' },
+    { wait: 5000, tookMs: 5000, says: 'no answer within 5000 ms' },
+    { wait: 5500, tookMs: 5500, says: 'no answer within 5000 ms' },
+    { wait: 8000, tookMs: 8000, says: 'no answer within 5000 ms' },
+  ])('meets an outage after a wait of $wait ms', async ({ wait, says, tookMs }) => {
+    const { error, seen } = await silent({ callTimeout: '5s' }, wait)
+    expect(error).toMatchObject({ code: 'STORE_UNAVAILABLE', message: expect.stringContaining(says) })
+    expect(seen).toEqual({ tookMs, told: ['failed'] })
+  })
+
+  test('ends in a time-out when the wait is shorter than an answer', async () => {
+    const { error, seen } = await silent({}, 500)
+    expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'x', answered: false, waitedMs: 500 })
+    expect(seen).toEqual({ tookMs: 500, told: ['timeout'] })
+  })
+
+  test.each([500, 2000])('keeps nothing of an answer that comes after its wait of %i ms', async (wait) => {
+    expect((await silent({}, wait)).left).toEqual([])
+  })
+})
+
+test('an outage at the start of the wait of a group is over with the first answer', async () => {
+  const scene = new Scene()
+  const { locks, faults } = scene.party({ callTimeout: 800 })
+  faults.next('attempt', { kind: 'lose request' }, { kind: 'none' })
+  faults.hang('attempt')
+  const error = await scene.runtime.until(failure(locks.all(['x', 'y'], { wait: 700 })))
+  expect(error).toMatchObject({ code: 'LOCK_TIMEOUT', key: 'y', answered: false })
 })

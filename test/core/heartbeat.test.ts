@@ -1,7 +1,30 @@
 import { expect, test } from 'vitest'
-import { failure, Scene } from './support.ts'
+import { failure, type Party, Scene } from './support.ts'
 
 const many = (count: number) => Array.from({ length: count }, (_, index) => index)
+
+/** A process whose claims are the third of their queues: a heartbeat is all that it sends. */
+async function thirdInQueue(scene: Scene, keys: readonly string[]): Promise<Party> {
+  const [holder, front, here] = [scene.party(), scene.party(), scene.party()]
+  for (const key of keys) {
+    await scene.runtime.until(holder.locks.acquire(key))
+    front.locks.acquire(key, { wait: '10m' }).catch(() => {})
+    front.locks.acquire(key, { wait: '10m', owner: 'another' }).catch(() => {})
+  }
+  await scene.runtime.advance(1)
+  for (const key of keys) here.locks.acquire(key, { ttl: 3000, wait: '10m' }).catch(() => {})
+  await scene.runtime.advance(1)
+  return here
+}
+
+/** When calls of that name fail from now on, and how many claims each carries. */
+function failuresOf(call: 'attempt' | 'renew', { runtime }: Scene, { locks }: Party) {
+  const failed: { readonly atMs: number; readonly claims: number }[] = []
+  locks.on('storeFailed', (event) => {
+    if (event.call === call) failed.push({ atMs: runtime.nowMs(), claims: event.claims })
+  })
+  return failed
+}
 
 test('a waiter far back keeps its position by renewals alone, in one batch', async () => {
   const scene = new Scene()
@@ -94,4 +117,51 @@ test('with thousands of claims at the head of their queues, each attempts less o
   await scene.runtime.advance(10_000)
   expect(here.calls.attempt - attempt).toBeLessThan(6000)
   expect(here.calls.attempt - attempt).toBeGreaterThan(1000)
+})
+
+test('of heartbeats that fail, the first is sent again early and the later ones less often than usual', async () => {
+  const scene = new Scene()
+  const here = await thirdInQueue(scene, ['a'])
+  await scene.runtime.advance(30_000)
+  const usual = here.calls.renew
+  const failed = failuresOf('renew', scene, here)
+  here.faults.every('renew', { kind: 'lose request' })
+  await scene.runtime.advance(30_000)
+  const gaps = failed.slice(1).map(({ atMs }, index) => atMs - (failed[index]?.atMs ?? 0))
+  expect(gaps[0]).toBeLessThanOrEqual(450)
+  for (const gap of gaps.slice(3)) expect(gap).toBeGreaterThanOrEqual(1000)
+  expect(failed.length).toBeLessThan(usual * 0.75)
+  here.faults.heal()
+  await scene.runtime.advance(3000)
+  expect((await here.locks.read('a')).line).toHaveLength(3)
+})
+
+test('heartbeats that failed together are sent again together', async () => {
+  const scene = new Scene()
+  const here = await thirdInQueue(
+    scene,
+    many(40).map((n) => `k${n}`),
+  )
+  await scene.runtime.advance(30_000)
+  const usual = here.calls.renew
+  const failed = failuresOf('renew', scene, here)
+  here.faults.every('renew', { kind: 'lose request' })
+  await scene.runtime.advance(30_000)
+  expect(failed.length).toBeLessThan(usual)
+})
+
+test('with thousands of claims at the head of their queues, each attempts no more often when the store is gone', async () => {
+  const scene = new Scene()
+  const [holder, here] = [scene.party(), scene.party()]
+  const keys = many(3000).map((n) => `k${n}`)
+  await scene.runtime.until(Promise.all(keys.map((key) => holder.locks.acquire(key, { ttl: '1m' }))))
+  for (const key of keys) here.locks.acquire(key, { ttl: '1m', wait: '10m' }).catch(() => {})
+  await scene.runtime.advance(10_000)
+  const failed = failuresOf('attempt', scene, here)
+  here.faults.every('attempt', { kind: 'lose request' })
+  await scene.runtime.advance(40_000)
+  const late = failed.filter(({ atMs }) => atMs > scene.runtime.nowMs() - 10_000)
+  const claims = late.reduce((sum, call) => sum + call.claims, 0)
+  expect(claims).toBeLessThan(6000)
+  expect(claims).toBeGreaterThan(1000)
 })

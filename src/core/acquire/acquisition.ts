@@ -7,8 +7,8 @@ import { driftMs } from '../hold.ts'
 import type { Request } from '../options.ts'
 import type { RenewReply, StoreNotice } from '../store.ts'
 import { type Asked, ask, type Grant, grantOf } from './grant.ts'
-import type { HeartbeatBucket } from './heartbeat.ts'
-import type { Waiter } from './waiter.ts'
+import type { HeartbeatBucket, HeartbeatCall } from './heartbeat.ts'
+import { silence, type Waiter } from './waiter.ts'
 
 type Push = StoreNotice & { kind: 'granted' }
 
@@ -27,8 +27,6 @@ const LOOK_MS = 1000
 const LOOKING_POSITIONS = 2
 /** With more claims than this near the head of their queues, each of them looks less often. */
 const MOST_LOOKS_A_SECOND = 500
-/** A store that has not answered for so long is not healthy; a shorter wait that saw no answer says nothing about it. */
-const LONGEST_ANSWER_MS = 1000
 const FIRST_BACKOFF_MS = 25
 const LONGEST_BACKOFF_MS = 1000
 /** A look at the very moment of an expiry comes too early by the difference of two clocks. */
@@ -50,7 +48,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   private blocked: Blocked | null = null
   private blockedSentAtMs = 0
   /** Why the store could not be asked, if the last call failed. */
-  private outage: StoreError | null = null
+  private outage: StoreError | null
   /** When the attempt that is under way was sent; there is one at a time. */
   private sentAtMs = 0
   private sleepsAtSend = 0
@@ -59,6 +57,8 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   private answeredStoreMs = 0
   private sleepsAtAnswer = 0
   private failures = 0
+  /** How many heartbeats in a row failed. */
+  private missed = 0
   /** A grant that was pushed while an attempt was under way: the answer may have been given before it. */
   private push: Push | null = null
   /** Others wait already, said a push that overtook the answer. */
@@ -69,6 +69,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     this.claim = claim
     this.request = request
     this.owner = owner
+    this.outage = request.outage
   }
 
   /** Makes an attempt. Returns the answer of a store that answers at once; else null, and the owner is called later. */
@@ -110,15 +111,15 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
 
   failed(error: LockError): void {
     if (this.phase === 'over') this.engine.abandoned.release(this.claim)
-    else this.afterError(error)
+    else this.afterError(error, this.engine.runtime.nowMs() - this.sentAtMs)
   }
 
-  /** The answer to a heartbeat that was sent at `sentAtMs`, after that many sleeps of the machine. */
-  heartbeat(answer: RenewReply, sentAtMs: number, sleeps: number): void {
+  heartbeat(answer: RenewReply, call: HeartbeatCall): void {
+    const { sentAtMs, sleeps } = call
     // An attempt that was sent after it knows more.
     if (this.phase !== 'waiting' || sentAtMs < this.answeredSentAtMs) return
     if (answer.kind === 'unknown') {
-      this.heartbeatFailed(this.engine.courier.renewalUnknown(answer.error))
+      this.heartbeatFailed(this.engine.courier.renewalUnknown(answer.error), call)
       return
     }
     // The position is gone, or the store made the claim a holder and the push was lost.
@@ -127,7 +128,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
       return
     }
     this.outage = null
-    this.failures = 0
+    this.missed = 0
     this.noteAnswered(sentAtMs, answer.storeTimeMs, sleeps)
     const { position } = answer
     if (this.blocked !== null && position > 0) this.blocked = { ...this.blocked, position }
@@ -135,10 +136,10 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     if (position > 0 && position <= LOOKING_POSITIONS && this.place < 0) this.lookWithin(LOOK_MS)
   }
 
-  heartbeatFailed(error: LockError): void {
+  heartbeatFailed(error: LockError, call: HeartbeatCall): void {
     if (this.phase !== 'waiting') return
     if (error instanceof StoreError) this.outage = error
-    this.engine.heartbeats.retry(this)
+    this.engine.heartbeats.retry(this, this.missed++, call)
   }
 
   /** The last answer that was `blocked`, as it would read if it were given now. */
@@ -151,8 +152,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
 
   /** The outage that the wait ends in, if there is one: contention is none, and neither is a wait that is shorter than an answer. */
   outageOf({ waitMs }: Request): StoreError | null {
-    if (this.outage !== null || this.blocked !== null || waitMs < LONGEST_ANSWER_MS) return this.outage
-    return new StoreError(`the store did not answer within the wait of ${waitMs} ms`)
+    return this.outage !== null || this.blocked !== null ? this.outage : silence(waitMs)
   }
 
   /** Ends the acquisition. What the store may keep of it is released apart from the caller. */
@@ -195,7 +195,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   }
 
   private ask(): void {
-    this.rest()
+    this.stopLooking()
     this.phase = 'asking'
     this.contended = false
     const known = this.begin(this.engine.runtime.nowMs())
@@ -262,12 +262,16 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
       this.lookWithin(spin.everyMs * (1 - spin.jitter * chance))
       return
     }
-    // Far back, or where positions are not counted, the heartbeat tells when the turn comes near.
-    if (this.queued && (position === 0 || position > LOOKING_POSITIONS)) return
+    // Far back, or where positions are not counted, the heartbeat tells when the turn comes near. A claim that could not join asks again.
+    if (this.queued && (position > LOOKING_POSITIONS || (position === 0 && retryAfterMs === null))) return
     const expiryMs = retryAfterMs === null ? Number.POSITIVE_INFINITY : retryAfterMs + EXPIRY_SLACK_MS
-    const crowding = Math.max(1, this.engine.looking / MOST_LOOKS_A_SECOND)
+    const { crowding } = this
     const everyMs = Math.min(LOOK_MS * crowding, this.claim.ttlMs / 3) * (0.9 + 0.1 * chance)
     this.lookWithin(Math.min(everyMs, Math.max(expiryMs, FIRST_BACKOFF_MS * (crowding - 1))))
+  }
+
+  private get crowding(): number {
+    return Math.max(1, this.engine.looking / MOST_LOOKS_A_SECOND)
   }
 
   private lookWithin(delayMs: number): void {
@@ -304,16 +308,20 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   }
 
   /** An outage may pass; what else a store throws will not. */
-  private afterError(error: LockError): void {
+  private afterError(error: LockError, tookMs = 0): void {
     if (this.once || !(error instanceof StoreError)) this.giveUp(error)
-    else this.retryLater(error)
+    else this.retryLater(error, tookMs)
   }
 
-  private retryLater(outage: StoreError): void {
+  /** After a time-out the server may still be at work on the attempt, so the pause is as long as the call, up to the longest one. */
+  private retryLater(outage: StoreError, tookMs: number): void {
     this.outage = outage
     this.phase = 'waiting'
-    const backoffMs = Math.min(FIRST_BACKOFF_MS * 2 ** this.failures++, LONGEST_BACKOFF_MS)
+    const growingMs = Math.max(FIRST_BACKOFF_MS * 2 ** this.failures++, tookMs)
+    const backoffMs = Math.min(growingMs, LONGEST_BACKOFF_MS * this.crowding)
     this.lookWithin(backoffMs * (0.5 + this.engine.runtime.random()))
+    // A server that refuses attempts may take heartbeats, as one without memory does: the position lives on.
+    if (this.queued && this.blocked !== null && this.bucket === null) this.engine.heartbeats.keep(this)
   }
 
   private giveUp(error: LockError): void {
@@ -325,9 +333,13 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     if (!this.owner.notifies) this.engine.targets.set(this.claim.id, this)
   }
 
-  private rest(): void {
+  private stopLooking(): void {
     if (this.place >= 0) this.engine.looking--
     this.engine.waits.remove(this)
+  }
+
+  private rest(): void {
+    this.stopLooking()
     this.engine.heartbeats.drop(this)
   }
 

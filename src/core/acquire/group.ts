@@ -1,5 +1,4 @@
 import {
-  ClosedError,
   InvalidArgumentError,
   type LeaseLostError,
   type LockError,
@@ -12,56 +11,9 @@ import type { Engine } from '../engine.ts'
 import { driftMs } from '../hold.ts'
 import { StoreLease } from '../lease.ts'
 import type { Request } from '../options.ts'
-import type { Soon } from '../store.ts'
+import type { GroupAttempts } from './group-attempts.ts'
 import type { LocalQueues } from './local-queues.ts'
-import { Busy } from './waiter.ts'
-
-/** Attempts at several keys in one step: while the store answers, closing must find them. */
-export class GroupAttempts {
-  private readonly engine: Engine
-  private readonly open = new Set<readonly Claim[]>()
-
-  constructor(engine: Engine) {
-    this.engine = engine
-  }
-
-  /** One attempt at several claims together. A signal that aborts ends the wait for its answer. */
-  async attempt(claims: readonly Claim[], signal: AbortSignal | null): Promise<readonly ClaimAnswer[]> {
-    signal?.throwIfAborted()
-    this.open.add(claims)
-    try {
-      const answers = await unlessAborted(this.engine.courier.attempt(claims), signal, () =>
-        this.abandon(claims),
-      )
-      if (this.engine.closing) throw new ClosedError()
-      return answers
-    } finally {
-      this.open.delete(claims)
-    }
-  }
-
-  close(): void {
-    for (const claims of this.open) this.abandon(claims)
-  }
-
-  private abandon(claims: readonly Claim[]): void {
-    for (const claim of claims) this.engine.abandoned.release(claim)
-  }
-}
-
-/** Settles as the call does, or rejects with the signal's reason; an answer that comes after that goes to `late`. */
-function unlessAborted<T>(call: Soon<T>, signal: AbortSignal | null, late: () => void): Soon<T> {
-  if (signal === null || !(call instanceof Promise)) return call
-  return new Promise<T>((resolve, reject) => {
-    const stop = () => reject(signal.reason)
-    signal.addEventListener('abort', stop, { once: true })
-    const answered = (answers: T) => {
-      if (signal.aborted) late()
-      resolve(answers)
-    }
-    call.then(answered, reject).finally(() => signal.removeEventListener('abort', stop))
-  })
-}
+import { Busy, tellTurnedAway } from './waiter.ts'
 
 /** Takes every key or none: in one step where the store can, else one by one in one global order. */
 export async function acquireAll(
@@ -73,12 +25,24 @@ export async function acquireAll(
   const ordered = [...requests].sort((a, b) => (a.storeKey < b.storeKey ? -1 : 1))
   chain(ordered)
   const startMs = engine.runtime.nowMs()
+  let outage: StoreError | null = null
   if (engine.store.traits.groups && ordered.length > 1) {
-    const leases = await attemptTogether(engine, together, ordered)
-    if (leases !== null) return groupOf(leases)
+    const known = await attemptTogether(engine, together, ordered)
+    if (Array.isArray(known)) return groupOf(known)
+    const first = ordered[0] as Request
+    const waitedMs = engine.runtime.nowMs() - startMs
+    if (known instanceof Busy) {
+      tellTurnedAway(engine, first, 'timeout', waitedMs)
+      return known
+    }
+    if (known !== null && waitedMs >= first.waitMs) {
+      tellTurnedAway(engine, first, 'failed', waitedMs)
+      throw known
+    }
+    outage = known
   }
   for (;;) {
-    const leases = await acquireInTurn(engine, queues, ordered, startMs)
+    const leases = await acquireInTurn(engine, queues, ordered, startMs, outage)
     if (leases instanceof Busy) return leases
     const lost = leases.find(({ held }) => !held)
     if (lost === undefined) return groupOf(leases)
@@ -88,12 +52,13 @@ export async function acquireAll(
   }
 }
 
-/** Each is waited for while the ones before it are held; these may be lost meanwhile. */
+/** Each is waited for while the ones before it are held; these may be lost meanwhile. An outage counts until the first answer. */
 async function acquireInTurn(
   engine: Engine,
   queues: LocalQueues,
   ordered: readonly Request[],
   startMs: number,
+  outage: StoreError | null,
 ): Promise<StoreLease[] | Busy> {
   const leases: StoreLease[] = []
   try {
@@ -102,6 +67,7 @@ async function acquireInTurn(
       const lease = await queues.enter({
         ...request,
         waitMs: request.waitMs === 0 ? 0 : Math.max(1, waitMs),
+        outage: leases.length === 0 ? outage : null,
       })
       if (lease instanceof Busy) {
         await releaseAll(leases)
@@ -136,22 +102,22 @@ function chain(ordered: readonly Request[]): void {
   ordered.at(-1)?.frame?.enter()
 }
 
-/** One attempt at all of them; null when one of them is not free. */
+/** One attempt at all of them; null when one of them is not free, or why that is not known. */
 async function attemptTogether(
   engine: Engine,
   together: GroupAttempts,
   requests: readonly Request[],
-): Promise<StoreLease[] | null> {
+): Promise<StoreLease[] | StoreError | Busy | null> {
   const group = engine.runtime.newId()
   const claims = requests.map((request): Claim => ({ ...engine.claimOf(request), queue: false, group }))
   const sentAtMs = engine.runtime.nowMs()
   const sleeps = engine.watchdog.sleeps()
   let answers: readonly ClaimAnswer[]
   try {
-    answers = await together.attempt(claims, requests[0]?.signal ?? null)
+    answers = await together.attempt(claims, requests[0] as Request)
   } catch (error) {
     for (const claim of claims) engine.abandoned.release(claim)
-    if (error instanceof StoreError) return null
+    if (error instanceof StoreError || error instanceof Busy) return error
     throw error
   }
   const answeredAtMs = engine.runtime.nowMs()

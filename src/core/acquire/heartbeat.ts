@@ -10,6 +10,18 @@ const MOST_TOGETHER = 500
 /** Heartbeats that are due within this part of a ttl travel together. */
 const TOGETHER = 1 / 30
 const SHORTEST_CALL_MS = 50
+/** After a failure, in parts of a ttl: the first retry may save the position, later ones come half as often as heartbeats do. */
+const FIRST_RETRY = 1 / 10
+const LONGEST_RETRY = 2 / 3
+
+/** One call that carries heartbeats. */
+export interface HeartbeatCall {
+  readonly sentAtMs: number
+  /** How often the machine had slept by then. */
+  readonly sleeps: number
+  /** One for all that the call carries: if it fails, they go on together. */
+  readonly jitter: number
+}
 
 /** Positions whose heartbeat is due together. */
 export class HeartbeatBucket implements Alarm {
@@ -48,9 +60,10 @@ export class Heartbeats {
     this.schedule(acquisition, (acquisition.claim.ttlMs / 3) * (0.9 + 0.1 * this.runtime.random()))
   }
 
-  /** The last one failed: there is time for several more before the position ends. */
-  retry(acquisition: Acquisition): void {
-    this.schedule(acquisition, (acquisition.claim.ttlMs / 10) * (0.5 + this.runtime.random()))
+  /** The last one failed, as did so many calls before it. */
+  retry(acquisition: Acquisition, failures: number, { jitter }: HeartbeatCall): void {
+    const part = Math.min(FIRST_RETRY * 2 ** failures, LONGEST_RETRY)
+    this.schedule(acquisition, acquisition.claim.ttlMs * part * jitter)
   }
 
   drop(acquisition: Acquisition): void {
@@ -95,8 +108,11 @@ export class Heartbeats {
   }
 
   private async renew(acquisitions: readonly Acquisition[]): Promise<void> {
-    const sentAtMs = this.runtime.nowMs()
-    const sleeps = this.sleeps()
+    const call: HeartbeatCall = {
+      sentAtMs: this.runtime.nowMs(),
+      sleeps: this.sleeps(),
+      jitter: 0.5 + this.runtime.random(),
+    }
     const shortestTtlMs = Math.min(...acquisitions.map(({ claim }) => claim.ttlMs))
     let answers: readonly RenewReply[]
     try {
@@ -104,11 +120,11 @@ export class Heartbeats {
       answers = await this.courier.renew(claims, Math.max(shortestTtlMs / 3, SHORTEST_CALL_MS))
     } catch (error) {
       const why = error instanceof LockError ? error : new StoreError(String(error), { cause: error })
-      for (const acquisition of acquisitions) acquisition.heartbeatFailed(why)
+      for (const acquisition of acquisitions) acquisition.heartbeatFailed(why, call)
       return
     }
     for (const [index, acquisition] of acquisitions.entries())
-      acquisition.heartbeat(answers[index] ?? NO_ANSWER, sentAtMs, sleeps)
+      acquisition.heartbeat(answers[index] ?? NO_ANSWER, call)
   }
 }
 

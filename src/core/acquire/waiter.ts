@@ -29,6 +29,15 @@ export function detailsOf(
   return { key: request.key, waitedMs, holder: label, heldMs, heldHere: false, answered, position }
 }
 
+/** A store that has not answered for so long is not healthy; a shorter wait that saw no answer says nothing about it. */
+const LONGEST_ANSWER_MS = 1000
+
+/** What a wait without any answer says about the store. */
+export function silence(waitMs: number): StoreError | null {
+  if (waitMs < LONGEST_ANSWER_MS) return null
+  return new StoreError(`the store did not answer within the wait of ${waitMs} ms`)
+}
+
 /** Returns a grant, and throws the time-out of a caller that wants one. */
 export function orTimeout<G>(engine: Engine, answer: G | Busy): G {
   if (answer instanceof Busy) throw timedOut(engine, answer.details)

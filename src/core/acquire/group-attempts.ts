@@ -1,0 +1,66 @@
+import { ClosedError } from '../../errors.ts'
+import type { Claim, ClaimAnswer } from '../../model/index.ts'
+import type { Engine } from '../engine.ts'
+import type { Request } from '../options.ts'
+import type { Soon } from '../store.ts'
+import { Busy, detailsOf, silence } from './waiter.ts'
+
+/** Attempts at several keys in one step: while the store answers, closing must find them. */
+export class GroupAttempts {
+  private readonly engine: Engine
+  private readonly open = new Set<readonly Claim[]>()
+
+  constructor(engine: Engine) {
+    this.engine = engine
+  }
+
+  /** One attempt at several claims together. A signal that aborts ends the wait for its answer, and so does the end of the wait. */
+  async attempt(claims: readonly Claim[], request: Request): Promise<readonly ClaimAnswer[]> {
+    request.signal?.throwIfAborted()
+    this.open.add(claims)
+    try {
+      const answers = await this.inTime(this.engine.courier.attempt(claims), request, () =>
+        this.abandon(claims),
+      )
+      if (this.engine.closing) throw new ClosedError()
+      return answers
+    } finally {
+      this.open.delete(claims)
+    }
+  }
+
+  close(): void {
+    for (const claims of this.open) this.abandon(claims)
+  }
+
+  /** Settles as the call does, or rejects with the signal's reason or what the wait ends in; an answer after that is `late`. */
+  private inTime<T>(call: Soon<T>, request: Request, late: () => void): Soon<T> {
+    if (!(call instanceof Promise)) return call
+    const { runtime, settings } = this.engine
+    const { signal, waitMs } = request
+    return new Promise<T>((resolve, reject) => {
+      let isOver = false
+      const stop = (why: unknown) => {
+        isOver = true
+        reject(why)
+      }
+      const cancel = () => stop(signal?.reason)
+      const end = () => stop(silence(waitMs) ?? new Busy(detailsOf(request, waitMs, null)))
+      const isBounded = waitMs > 0 && waitMs < settings.callTimeoutMs
+      const timer = isBounded ? runtime.setTimer(end, waitMs, false) : null
+      signal?.addEventListener('abort', cancel, { once: true })
+      const answered = (answers: T) => {
+        if (isOver) late()
+        resolve(answers)
+      }
+      call.then(answered, reject).finally(() => {
+        timer?.clear()
+        signal?.removeEventListener('abort', cancel)
+      })
+    })
+  }
+
+  private abandon(claims: readonly Claim[]): void {
+    for (const claim of claims) this.engine.abandoned.release(claim)
+  }
+}
