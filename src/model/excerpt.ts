@@ -40,8 +40,9 @@ export interface Changes {
   readonly waiting: number
 }
 
-/** The id of the claims that stand for those that were not loaded. */
+/** The id of the claims that stand for those that were not loaded, and the sequence number of their hold: no token names it. */
 export const UNSEEN = ''
+const UNSEEN_SEQ = -1
 
 /** A state on which `step` decides as it would on the whole key. */
 export function stateOfExcerpt(excerpt: Excerpt): KeyState {
@@ -63,7 +64,7 @@ export function stateOfExcerpt(excerpt: Excerpt): KeyState {
   if (left > 0 && mode !== null) {
     const weight = used - seen.reduce((sum, hold) => sum + weightOf(hold.mode), 0)
     const how: Mode = mode.kind === 'permits' ? { ...mode, weight } : mode
-    seen.push({ owner: null, mode: how, seq: 0, members: [OTHER] })
+    seen.push({ owner: null, mode: how, seq: UNSEEN_SEQ, members: [OTHER] })
   }
   return { holds: seen, line: queue, seq, seqKeptUntilMs, closedUntilMs }
 }

@@ -28,12 +28,12 @@ export function faulty(store: Store, given?: Runtime): FaultyStore {
     notices: (listener) => listen(store, faults, runtime, listener),
     admin: {
       read: (key) => faults.pass('admin', () => admin.read(key)),
-      async *list(prefix) {
+      async *list(prefix, onPage) {
         await faults.pass('admin', () => {})
-        yield* admin.list(prefix)
+        yield* admin.list(prefix, onPage)
       },
       evict: (key, token, ask) => faults.pass('admin', () => admin.evict(key, token, ask)),
-      ...(admin.inspect && { inspect: (options) => admin.inspect!(options) }),
+      ...(admin.inspect && { inspect: (options, onPage) => admin.inspect!(options, onPage) }),
       ...(admin.reap && {
         reap: (remains, olderMs) => faults.pass('admin', () => admin.reap!(remains, olderMs)),
       }),

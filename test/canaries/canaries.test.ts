@@ -2,6 +2,7 @@ import { type ConformanceReport, FakeRuntime, runConformance } from 'holdfast/te
 import { describe, expect, test } from 'vitest'
 import { TOPICS } from '../../src/testing/conformance/target.ts'
 import type { Canary } from './canary.ts'
+import { crowds } from './crowds.ts'
 import { holds } from './holds.ts'
 import { line } from './line.ts'
 import { modes } from './modes.ts'
@@ -10,7 +11,7 @@ import { tokens } from './tokens.ts'
 import { views } from './views.ts'
 import { World } from './world.ts'
 
-const canaries: readonly Canary[] = [...holds, ...line, ...modes, ...stocks, ...tokens, ...views]
+const canaries: readonly Canary[] = [...crowds, ...holds, ...line, ...modes, ...stocks, ...tokens, ...views]
 
 /** The whole suite, all cases side by side, on virtual time. */
 function examine(name: string, Patient: Canary['World']): Promise<ConformanceReport> {

@@ -1,8 +1,8 @@
 import { connect, createLocks } from 'holdfast'
 import { postgres } from 'holdfast/postgres'
 import pg from 'pg'
-import { afterAll, describe, expect, it } from 'vitest'
-import { startPgbouncer } from '../../scripts/servers/pgbouncer.ts'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
+import { POOLED, startPgbouncer } from '../../scripts/servers/pgbouncer.ts'
 import { startPostgres } from '../../scripts/servers/postgres.ts'
 import { conform } from './conform.ts'
 
@@ -30,6 +30,18 @@ conform({
   },
 })
 
+/** With tables, and with more connections than the pooler has. */
+async function opened(callTimeout = 5000) {
+  const pool = new pg.Pool({ connectionString: pooler.url, max: 2 * POOLED })
+  const locks = createLocks({ store: postgres(pool, { listen: false }), callTimeout })
+  await locks.using('first', () => {})
+  onTestFinished(async () => {
+    await locks.close()
+    await pool.end()
+  })
+  return { pool, locks }
+}
+
 describe('behind pgbouncer in transaction mode', () => {
   it.each([
     ['that is not told so, and hears nothing', ''],
@@ -44,6 +56,62 @@ describe('behind pgbouncer in transaction mode', () => {
       expect((await waiting).token).toBeGreaterThan(lease.token as bigint)
     } finally {
       await Promise.all([holder.close(), waiter.close()])
+    }
+  })
+
+  it('a lock within a transaction keeps others out until the commit, savepoints or not', async () => {
+    const { pool, locks } = await opened()
+    const tx = await pool.connect()
+    await tx.query('BEGIN; SAVEPOINT part')
+    const token = await locks.within(tx, 'joint', (hold) => hold.token)
+    await tx.query('RELEASE SAVEPOINT part')
+    expect(await locks.tryAcquire('joint')).toBeNull()
+    await tx.query('SAVEPOINT other; ROLLBACK TO SAVEPOINT other')
+    expect(await locks.tryAcquire('joint')).toBeNull()
+    await tx.query('COMMIT')
+    tx.release()
+    expect(await locks.using('joint', { wait: 2000 }, (lease) => lease.token)).toBeGreaterThan(token)
+  })
+
+  it('locks within transactions lose no update', async () => {
+    const { pool, locks } = await opened()
+    await direct.query('CREATE TABLE counter AS SELECT 0 AS n')
+    const add = async () => {
+      const tx = await pool.connect()
+      await tx.query('BEGIN')
+      await locks.within(tx, 'counter', { wait: 10_000 }, async () => {
+        const { rows } = await tx.query('SELECT n FROM counter')
+        await tx.query('UPDATE counter SET n = $1', [rows[0].n + 1])
+      })
+      await tx.query('COMMIT')
+      tx.release()
+    }
+    const workers = Array.from({ length: 6 }, async () => {
+      for (let round = 0; round < 4; round++) await add()
+    })
+    await Promise.all(workers)
+    expect((await direct.query('SELECT n FROM counter')).rows).toEqual([{ n: 24 }])
+  })
+
+  it('a lock within a transaction fails in time where transactions have all connections of the pooler', async () => {
+    const { pool, locks } = await opened(500)
+    const all = await Promise.all(
+      Array.from({ length: POOLED }, async () => {
+        const tx = await pool.connect()
+        await tx.query('BEGIN')
+        return tx
+      }),
+    )
+    const [first, second] = all as [pg.PoolClient, pg.PoolClient]
+    await expect(locks.within(first, 'crowded', () => {})).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      message: expect.stringContaining('no answer within 500 ms'),
+    })
+    await second.query('COMMIT')
+    await locks.within(first, 'crowded', () => {})
+    for (const tx of all) {
+      await tx.query('ROLLBACK')
+      tx.release()
     }
   })
 

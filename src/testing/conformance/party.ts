@@ -58,18 +58,22 @@ export class Party {
     return allKnown(answers)
   }
 
-  /** A call without an answer, on a busy machine say, has an unknown outcome: the same claim is sent again, for a while. */
-  async attempt(claim: Claim): Promise<ClaimAnswer> {
+  /** A call without an answer, on a busy machine say, has an unknown outcome: the same claims are sent again, for a while. */
+  async attemptEach(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const { runtime } = this.scene
     const giveUpAtMs = runtime.nowMs() + UNKNOWN_MS
     for (;;) {
       try {
-        return (await this.attemptAll([claim]))[0] as ClaimAnswer
+        return await this.attemptAll(claims)
       } catch (error) {
         if (isAnswer(error) || runtime.nowMs() >= giveUpAtMs) throw error
         await this.scene.sleep(20)
       }
     }
+  }
+
+  async attempt(claim: Claim): Promise<ClaimAnswer> {
+    return (await this.attemptEach([claim]))[0] as ClaimAnswer
   }
 
   async renewAll(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
@@ -79,14 +83,18 @@ export class Party {
   }
 
   /** A store that cannot tell right now, on a busy machine say, has told nothing: it is asked again for a while. */
-  async renew(claim: Claim): Promise<RenewReply['kind']> {
+  async renewEach(claims: readonly Claim[]): Promise<readonly RenewReply['kind'][]> {
     const { runtime } = this.scene
     const giveUpAtMs = runtime.nowMs() + UNKNOWN_MS
     for (;;) {
-      const { kind } = (await this.renewAll([claim]))[0] as RenewReply
-      if (kind !== 'unknown' || runtime.nowMs() >= giveUpAtMs) return kind
+      const kinds = (await this.renewAll(claims)).map(({ kind }) => kind)
+      if (!kinds.includes('unknown') || runtime.nowMs() >= giveUpAtMs) return kinds
       await this.scene.sleep(20)
     }
+  }
+
+  async renew(claim: Claim): Promise<RenewReply['kind']> {
+    return (await this.renewEach([claim]))[0] as RenewReply['kind']
   }
 
   async releaseAll(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {

@@ -8,6 +8,7 @@ export const TOPICS = [
   'takeover',
   'stale release',
   'waiting and fairness',
+  'crowds',
   'cancel while waiting',
   'renewal',
   'loss',

@@ -2,35 +2,14 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import * as model from '../../../src/model/index.ts'
-import {
-  type Answer,
-  type Clock,
-  EMPTY,
-  type Event,
-  indexedStep,
-  longStep,
-  MOST_COUNTED_POSITIONS,
-  type Rules,
-} from '../../../src/model/index.ts'
+import { type Clock, EMPTY, type Event, indexedStep, longStep, type Rules } from '../../../src/model/index.ts'
 import { CrowdedKey } from '../../../src/stores/memory/crowded-key.ts'
 import { plan, RULES } from '../../model/arbitraries.ts'
 import { explore } from '../../model/explore.ts'
+import { comparable } from '../positions.ts'
 import { crowdedPlan } from './crowds.ts'
 
 const RUNS = Number(process.env.FC_RUNS ?? 300)
-
-/** What the index may say otherwise than the model: behind the first positions, a bound in place of a count. */
-function comparable(got: Answer<Event>, wanted: Answer<Event>): Answer<Event> {
-  if (got === null || wanted === null || got.kind !== wanted.kind) return got
-  if (got.kind !== 'blocked' && got.kind !== 'waiting') return got
-  const { position } = wanted as typeof got
-  if (position <= MOST_COUNTED_POSITIONS) return got
-  expect(got.position).toBeGreaterThanOrEqual(position)
-  if (got.kind === 'waiting') return { ...got, position }
-  const { retryAfterMs } = wanted as typeof got
-  expect(got.retryAfterMs ?? 1e9).toBeLessThanOrEqual(retryAfterMs ?? 1e9)
-  return { ...got, position, retryAfterMs }
-}
 
 /** The index beside the model: every event happens to both. */
 class Pair {

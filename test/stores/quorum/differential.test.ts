@@ -4,25 +4,26 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../scripts/servers/redis.ts'
 import { type Claim, type Clock, MOST_TOLD_OF_CONTENTION } from '../../../src/model/index.ts'
-import { answer, evict } from '../../../src/stores/quorum/node-model/answer.ts'
 import {
   AHEAD_US,
   CALL_MS,
   KEEP_SEQ_MS,
   LOCK_CAPACITY,
   MOST_PER_STEP,
-  type NodeLetter,
   type NodeState,
-  UNKNOWN_KEY,
 } from '../../../src/stores/quorum/node-model/state.ts'
-import { EVERY_BALLOT, type Question, type Vote } from '../../../src/stores/quorum/protocol.ts'
+import { EVERY_BALLOT, type Question } from '../../../src/stores/quorum/protocol.ts'
 import { SCRIPTS } from '../../../src/stores/quorum/scripts.generated.ts'
 import { claimOf, exclusive, permits, shared } from '../../model/arbitraries.ts'
+import { CROWD_KINDS, crowdActions, crowdOf, placesOf } from '../crowd-story.ts'
+import { kept, meant } from './meant.ts'
 import { type Effect, type Happening, Twin } from './twin.ts'
 
 /** FC_SEED repeats a failure. */
 const STORIES = 700
 const MOMENTS_PER_STORY = 30
+/** Between two moments of a crowd: a call is void after eight of them. */
+const MOMENT_MS = CALL_MS / 8
 const seed = Number(process.env.FC_SEED ?? (Math.random() * 2 ** 31) | 0)
 
 let server: RedisServer
@@ -77,6 +78,67 @@ it('a node does with every question what is meant', async () => {
   ])
     expect(kinds.get(kind) ?? 0, kind).toBeGreaterThan(50)
 }, 120_000)
+
+it.each(CROWD_KINDS)(
+  'a node does with a crowd of 200 waiters what is meant: %s',
+  async (kind) => {
+    const key = `crowd of ${kind}`
+    const claims = crowdOf(kind, 100 * MOMENT_MS, 2400 * MOMENT_MS).map((wish, place) => ({
+      ...claimOf(`claim ${place}`, wish),
+      key,
+    }))
+    const tickets = new Map<string, number>()
+    const states = new Map<string, NodeState>()
+    const moments: { happening: Happening; clock: Clock; expected: Effect }[] = []
+    let nowMs = 5000
+    const stampUs = () => 1_700_000_000_000_000 + nowMs * 1000 + moments.length
+    const happen = (happening: Happening, waitMs = MOMENT_MS) => {
+      nowMs += waitMs
+      const clock = { nowMs, stampUs: stampUs() }
+      const expected = { ...meant(states, happening, clock), states: [kept(states.get(key), clock)] }
+      moments.push({ happening, clock, expected })
+    }
+    const ask = (some: readonly Claim[], kind: 'attempt' | 'renew' | 'release', who: number) => {
+      const questions = some.map((claim): Question => {
+        if (kind === 'renew') return { kind, claim, seq: 0 }
+        if (kind === 'release') return { kind, claim, ballot: EVERY_BALLOT }
+        const ballot = stampUs()
+        tickets.set(claim.id, tickets.get(claim.id) ?? ballot)
+        return {
+          kind: 'claim',
+          claim,
+          inbox: `inbox ${who}`,
+          ballot,
+          ticket: tickets.get(claim.id) as number,
+        }
+      })
+      happen({ kind: 'ask', questions })
+    }
+    const heldBy = () => placesOf(states.get(key)?.holds ?? [], 'claim ')
+    for (const action of crowdActions(seed, CALL_MS, heldBy)) {
+      if (action.kind === 'pass') happen({ kind: 'evict', key, ids: [], ask: true }, action.ms)
+      else if ('back' in action) {
+        const ids = heldBy().map((place) => `claim ${place}`)
+        happen({ kind: 'evict', key, ids, ask: action.kind === 'revoke' })
+      } else {
+        const some = action.places.map((place) => claims[place] as Claim)
+        ask(some, action.kind, action.who)
+        const called = states.get(key)?.line.filter((waiter) => waiter.called) ?? []
+        const coming = called.map(({ claim }) => claim)
+        if (action.kind === 'release' && coming.length > 0) ask(coming, 'attempt', action.who)
+      }
+    }
+    const effects = await twin.play(moments, [key])
+    for (const [place, { happening, clock, expected }] of moments.entries()) {
+      const { votes, letters, states: raw } = effects[place] as Effect
+      const found = { votes, letters, states: raw.map((state) => kept(state, clock)) }
+      if (isDeepStrictEqual(found, expected)) continue
+      expect(found, `seed ${seed}, moment ${place}: ${JSON.stringify(happening)}`).toEqual(expected)
+    }
+    expect(Math.max(...effects.map(({ states }) => states[0]?.line.length ?? 0))).toBeGreaterThanOrEqual(195)
+  },
+  120_000,
+)
 
 it('stands on the same numbers as the scripts', () => {
   expect(AHEAD_US).toBe(KEEP_SEQ_MS * 1000)
@@ -204,36 +266,4 @@ function momentsOf({ bodies, moments }: Story, keys: readonly string[]) {
     })
     return { happening: { kind: 'ask', questions }, clock }
   })
-}
-
-function meant(states: Map<string, NodeState>, happening: Happening, clock: Clock) {
-  const votes: Vote[] = []
-  const letters: NodeLetter[] = []
-  if (happening.kind === 'evict') {
-    const { key, ids, ask } = happening
-    const outcome = evict(key, states.get(key) ?? UNKNOWN_KEY, ids, ask, clock)
-    states.set(key, outcome.state)
-    return { votes, letters: outcome.letters }
-  }
-  for (const question of happening.questions) {
-    const { key } = question.claim
-    const outcome = answer(states.get(key) ?? UNKNOWN_KEY, question, clock)
-    states.set(key, outcome.state)
-    votes.push(outcome.vote)
-    letters.push(...outcome.letters)
-  }
-  return { votes, letters }
-}
-
-/** What stands in the server: neither what is over nor when it will be forgotten; holds in the order of their ids. */
-function kept(state: NodeState = UNKNOWN_KEY, { nowMs }: Clock): NodeState {
-  const holds = state.holds
-    .map((hold) => ({ ...hold, members: [...hold.members].sort(byId) }))
-    .sort((a, b) => byId(a.members[0], b.members[0]))
-  const closedUntilMs = state.closedUntilMs > nowMs ? state.closedUntilMs : 0
-  return { ...state, holds, closedUntilMs, seqKeptUntilMs: 0 }
-}
-
-function byId(a: { readonly id: string } | undefined, b: { readonly id: string } | undefined): number {
-  return (a?.id ?? '') < (b?.id ?? '') ? -1 : 1
 }

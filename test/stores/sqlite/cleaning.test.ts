@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import type { Store } from '../../../src/core/store.ts'
+import type { Records, Store } from '../../../src/core/store.ts'
 import { claimOf } from './claims.ts'
 import { FIRST_BOOT, letGo, Machine, take } from './world.ts'
 
@@ -106,6 +106,25 @@ test('clean-up keeps pace with the keys that come, however many travel in one ca
   await machine.runtime.advance(25 * HOUR_MS)
   await useMany(store, 'new', 1000)
   expect(rows(machine)).toBeLessThan(1100)
+})
+
+test('clean-up keeps pace with the records that come, however many travel in one call', async () => {
+  const machine = new Machine()
+  const records = machine.open().records as Required<Records>
+  const writeMany = async (name: string, count: number) => {
+    for (let first = 0; first < count; first += 250)
+      await records.writeAll(
+        Array.from({ length: 250 }, (_, n) => {
+          return { key: `${name}:${first + n}`, value: 'x', ttlMs: 1000, condition: { kind: 'always' } }
+        }),
+      )
+  }
+  await writeMany('old', 2000)
+  await machine.runtime.advance(1001)
+  await writeMany('ends the values', 1000)
+  await machine.runtime.advance(25 * HOUR_MS)
+  await writeMany('ends the versions', 1000)
+  expect(rows(machine, 'holdfast_records')).toBeLessThan(2100)
 })
 
 test('list and doctor read the keys in use and no others', async () => {

@@ -4,6 +4,7 @@ import { admin } from './admin.ts'
 import { adoption } from './adoption.ts'
 import { cancel } from './cancel.ts'
 import { cleanUp } from './clean-up.ts'
+import { crowds } from './crowds.ts'
 import { exclusion } from './exclusion.ts'
 import { expiry } from './expiry.ts'
 import { fences } from './fencing.ts'
@@ -30,6 +31,7 @@ export const CHECKS: Readonly<Record<Topic, readonly Check[]>> = {
   takeover,
   'stale release': staleRelease,
   'waiting and fairness': [...waiting, ...pushes],
+  crowds,
   'cancel while waiting': cancel,
   renewal,
   loss,

@@ -1,0 +1,38 @@
+import type { Clock } from '../../../src/model/index.ts'
+import { answer, evict } from '../../../src/stores/quorum/node-model/answer.ts'
+import { type NodeLetter, type NodeState, UNKNOWN_KEY } from '../../../src/stores/quorum/node-model/state.ts'
+import type { Vote } from '../../../src/stores/quorum/protocol.ts'
+import type { Happening } from './twin.ts'
+
+/** What a node has to do: `states` are changed. */
+export function meant(states: Map<string, NodeState>, happening: Happening, clock: Clock) {
+  const votes: Vote[] = []
+  const letters: NodeLetter[] = []
+  if (happening.kind === 'evict') {
+    const { key, ids, ask } = happening
+    const outcome = evict(key, states.get(key) ?? UNKNOWN_KEY, ids, ask, clock)
+    states.set(key, outcome.state)
+    return { votes, letters: outcome.letters }
+  }
+  for (const question of happening.questions) {
+    const { key } = question.claim
+    const outcome = answer(states.get(key) ?? UNKNOWN_KEY, question, clock)
+    states.set(key, outcome.state)
+    votes.push(outcome.vote)
+    letters.push(...outcome.letters)
+  }
+  return { votes, letters }
+}
+
+/** What stands in the server: neither what is over nor when it will be forgotten; holds in the order of their ids. */
+export function kept(state: NodeState = UNKNOWN_KEY, { nowMs }: Clock): NodeState {
+  const holds = state.holds
+    .map((hold) => ({ ...hold, members: [...hold.members].sort(byId) }))
+    .sort((a, b) => byId(a.members[0], b.members[0]))
+  const closedUntilMs = state.closedUntilMs > nowMs ? state.closedUntilMs : 0
+  return { ...state, holds, closedUntilMs, seqKeptUntilMs: 0 }
+}
+
+function byId(a: { readonly id: string } | undefined, b: { readonly id: string } | undefined): number {
+  return (a?.id ?? '') < (b?.id ?? '') ? -1 : 1
+}
