@@ -1,3 +1,5 @@
+import { LONGEST_FAILOVER_MS } from './settings.ts'
+
 /** What a store must live up to under faults. */
 export interface Expectations {
   /** Kinds of faults after which a second holder may come in while the first lease is valid, each with the reason. */
@@ -20,8 +22,8 @@ export const EXPECTATIONS = {
   sqlite: { weaknesses: {}, failoverMs: 0, fifo: true },
   postgres: { weaknesses: { 'clock jump': CLOCK }, failoverMs: 0, fifo: true },
   mysql: { weaknesses: { 'clock jump': CLOCK }, failoverMs: 0, fifo: true },
-  etcd: { weaknesses: {}, failoverMs: 2000, fifo: true },
-  zookeeper: { weaknesses: {}, failoverMs: 3000, fifo: true },
+  etcd: { weaknesses: {}, failoverMs: LONGEST_FAILOVER_MS, fifo: true },
+  zookeeper: { weaknesses: {}, failoverMs: LONGEST_FAILOVER_MS, fifo: true },
   quorum: {
     weaknesses: {
       'empty restart': 'a server that comes back without its memory votes again',
@@ -32,12 +34,12 @@ export const EXPECTATIONS = {
   },
   sentinel: {
     weaknesses: { 'server kill': LAGS, 'server pause': LAGS, failover: LAGS },
-    failoverMs: 5000,
+    failoverMs: LONGEST_FAILOVER_MS,
     fifo: true,
   },
   cluster: {
     weaknesses: { 'server kill': LAGS, 'server pause': LAGS, failover: LAGS },
-    failoverMs: 5000,
+    failoverMs: LONGEST_FAILOVER_MS,
     fifo: true,
   },
 } satisfies Record<string, Expectations>

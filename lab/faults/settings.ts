@@ -5,6 +5,8 @@ export const WAIT_MS = 10_000
 export const CALL_TIMEOUT_MS = 1000
 /** Beyond the ttl, and beyond what the store needs to fail over, nobody waits longer than this for a key that is wanted. */
 export const RECOVERY_SLACK_MS = 2000
+/** So no key that is wanted may stay closed for longer than ttl + 4 s of calm, whatever the store. */
+export const LONGEST_FAILOVER_MS = 2000
 /** A waiter that missed its wake-up looks again after a second; whoever is served later than this was forgotten. */
 export const WAKE_UP_MS = 2000
 /** A process that has not got a single answer in so much calm weather has lost its way to the store. */

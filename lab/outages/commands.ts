@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process'
-import type { Call } from './calls.ts'
+import type { Call } from './calls/call.ts'
 import { COMMAND_MS } from './settings.ts'
 
 export const COMMANDS_PROGRAM = new URL('../../src/cli/main.ts', import.meta.url)
@@ -8,17 +8,23 @@ export const COMMANDS_PROGRAM = new URL('../../src/cli/main.ts', import.meta.url
 export function commandCalls(program: string): Call[] {
   return [
     command('holdfast ls', () => ['ls']),
+    command('holdfast show', (key) => ['show', key]),
+    command('holdfast evict', (key) => ['evict', key, '--yes'], true),
     command('holdfast doctor', () => ['doctor']),
+    command('holdfast reap', () => ['reap']),
+    command('holdfast deadlocks', () => ['deadlocks']),
     command('holdfast run --no-wait', (key) => ['run', key, '--no-wait', '--', 'true']),
   ]
 
-  function command(name: string, argsOf: (key: string) => readonly string[]): Call {
+  function command(name: string, argsOf: (key: string) => readonly string[], held = false): Call {
     return {
       name,
       boundMs: COMMAND_MS,
       bound: 'callTimeout (5 s) + start and end of a process (3 s)',
       byUrl: true,
-      prepare: async ({ url, key, over }) => {
+      apart: true,
+      prepare: async ({ url, key, locks, over }) => {
+        if (held) await locks.acquire(key)
         const env = { ...process.env, HOLDFAST_STORE: url as string }
         return () => exitOf(program, argsOf(key), env, over)
       },

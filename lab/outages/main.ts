@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { Bundle } from '../../bench/bundle.ts'
 import { Screen } from '../faults/screen.ts'
-import { CALLS } from './calls.ts'
+import { CALLS } from './calls/index.ts'
 import { COMMANDS_PROGRAM, commandCalls } from './commands.ts'
 import { aligned, failuresOf, keep, type Result, SUMMARY_TITLES, summaryOf, tableOf } from './report.ts'
 import { run } from './run.ts'
@@ -17,7 +17,7 @@ const USAGE = `Every public call on the bad days of real servers: how it ends, a
   --json          the results as JSON
   --write         keeps the results of stores without failures in docs/results/outages
 
-A call that has not ended 5 s after its bound has no end, and the exit code is 1.`
+The exit code is 1 when a call ends 0.7 s after its bound or later, or with an error without a code.`
 
 const AT_ONCE = 2
 const STOP_MS = 5000

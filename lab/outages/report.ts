@@ -10,11 +10,11 @@ export interface Result {
   readonly notTried: Readonly<Record<string, string>>
 }
 
-/** Calls that never ended, and errors that say nothing. */
+/** Calls that ended late or never, and errors that say nothing. */
 export function failuresOf({ store, rows }: Result): string[] {
   return rows.flatMap(({ fault, cells }) =>
     cells
-      .filter(({ verdict }) => verdict === 'no end' || verdict === 'raw error')
+      .filter(({ verdict }) => verdict !== 'ok')
       .map((cell) => `${store}, ${fault}: ${cell.call}: ${textOf(cell)}${messageOf(cell)}`),
   )
 }

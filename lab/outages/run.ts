@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { LockError, type Locks } from 'holdfast'
-import { type Call, RECOVERY, type Stage } from './calls.ts'
+import type { Call, Stage } from './calls/call.ts'
+import { RECOVERY } from './calls/recovery.ts'
 import { GRACE_MS, LATE_MS, LEAST_MS, QUIET_MS, TAG, WARM_UP_MS } from './settings.ts'
 import type { Fault, World } from './world.ts'
 
@@ -23,6 +24,8 @@ export interface Row {
 export interface RunOptions {
   readonly calls: readonly Call[]
   readonly graceMs?: number
+  /** How far beyond its bound a call is late. */
+  readonly lateMs?: number
   readonly onProgress?: (text: string) => void
 }
 
@@ -30,17 +33,31 @@ export interface RunOptions {
 export async function run(world: World, options: RunOptions): Promise<Row[]> {
   const rows: Row[] = []
   const calls = options.calls.filter(({ byUrl }) => byUrl !== true || world.url !== null)
+  const processes = calls.filter(({ apart }) => apart === true)
+  const others = calls.filter(({ apart }) => apart !== true)
+  const groups =
+    world.alone === true
+      ? [...calls.map((call) => [call]), [RECOVERY]]
+      : [[...others, RECOVERY], processes].filter((group) => group.length > 0)
   for (const fault of world.faults) {
-    const groups =
-      world.alone === true ? [...calls.map((call) => [call]), [RECOVERY]] : [[...calls, RECOVERY]]
     const cells: Cell[] = []
     for (const group of groups) {
       options.onProgress?.(`${fault.name}: ${group.length === 1 ? group[0]?.name : `${group.length} calls`}`)
-      cells.push(...(await playCase(world, fault, group, options)))
+      const play = () => playCase(world, fault, group, options)
+      cells.push(...(await (group === processes ? inTurn(play) : play())))
     }
     rows.push({ fault: fault.name, cells })
   }
   return rows
+}
+
+let turn: Promise<unknown> = Promise.resolve()
+
+/** Processes of several stores that start at the same time would make each other late. */
+function inTurn<T>(play: () => Promise<T>): Promise<T> {
+  const mine = turn.then(play)
+  turn = mine.catch(() => {})
+  return mine
 }
 
 /** One fault, and calls that are made while it lasts, each with objects of its own. */
@@ -48,15 +65,16 @@ async function playCase(
   world: World,
   fault: Fault,
   calls: readonly Call[],
-  { graceMs = GRACE_MS }: RunOptions,
+  { graceMs = GRACE_MS, lateMs = LATE_MS }: RunOptions,
 ): Promise<Cell[]> {
   const over = new AbortController()
   const stages = await Promise.all(calls.map((call) => stageOf(world, call, over.signal)))
   // Only now: a lease that others are waited for under would grow old.
-  const actors = await Promise.all(
+  const prepared = await Promise.all(
     calls.map(async (call, place) => ({ call, play: await call.prepare(stages[place] as Stage) })),
   )
-  const play = ({ call, play }: Actor): Promise<Cell> => measure(call, play, graceMs)
+  const actors = prepared.filter((actor): actor is Actor => actor.play !== null)
+  const play = ({ call, play }: Actor): Promise<Cell> => measure(call, play, graceMs, lateMs)
   const during = actors.filter(({ call }) => call !== RECOVERY)
   const recovering = actors.filter(({ call }) => call === RECOVERY)
   let healed = false
@@ -95,11 +113,17 @@ async function stageOf(world: World, { name, pair }: Call, over: AbortSignal): P
     return locks
   }
   const locks = await open()
-  return { url: world.url, key, locks, other: pair === true ? await open() : locks, over }
+  const begin = world.begin?.bind(world, world.url as string, over) ?? null
+  return { url: world.url, key, locks, other: pair === true ? await open() : locks, begin, over }
 }
 
 /** Plays a call and waits for its end, but not for ever. */
-export async function measure(call: Call, play: () => Promise<string>, graceMs = GRACE_MS): Promise<Cell> {
+export async function measure(
+  call: Call,
+  play: () => Promise<string>,
+  graceMs: number,
+  lateMs: number,
+): Promise<Cell> {
   const beganMs = performance.now()
   const limitMs = call.boundMs + graceMs
   const timer = new AbortController()
@@ -110,7 +134,7 @@ export async function measure(call: Call, play: () => Promise<string>, graceMs =
   timer.abort()
   const ms = Math.round(performance.now() - beganMs)
   if (end === null) return { call: call.name, outcome: 'no end', ms, verdict: 'no end' }
-  const late = ms > call.boundMs + LATE_MS ? 'late' : 'ok'
+  const late = ms > call.boundMs + lateMs ? 'late' : 'ok'
   return { call: call.name, outcome: end.outcome, ms, verdict: end.raw ? 'raw error' : late }
 }
 

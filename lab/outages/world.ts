@@ -22,6 +22,8 @@ export interface World {
   /** Calls are played one at a time: the store is synchronous, and one call delays the others. */
   readonly alone?: boolean
   open(): Promise<Locks>
+  /** A transaction of the caller, on a connection that ends with the signal. */
+  begin?(url: string, over: AbortSignal): Promise<object>
   /** Until the servers serve again after a fault. */
   settle?(): Promise<void>
   stop(): Promise<void>

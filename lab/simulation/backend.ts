@@ -3,6 +3,7 @@ import type { Store } from '../../src/core/store.ts'
 import type { KeyView } from '../../src/model/index.ts'
 import type { Host } from './host.ts'
 import type { Manners } from './manners.ts'
+import type { Call } from './plan.ts'
 
 /** A client's side of the store. */
 export interface ClientStore extends Store {
@@ -18,6 +19,10 @@ export interface Backend {
   /** Gone for a while, with its memory or without. */
   crash(untilUs: number, loss: boolean, node: number | undefined): void
   freeze(untilUs: number, node: number | undefined): void
+  /** Refuses claims, and takes renewals and releases. */
+  full?(untilUs: number): void
+  /** Of the next call with several claims, the outcome of one stays unknown. */
+  doubt?(call: Call, member: number, done: boolean): void
   /** The wall clock that stamps tokens jumps. */
   jump(byMs: number, node: number | undefined): void
   heal(): void

@@ -50,11 +50,8 @@ export class Client {
   }
 
   start(): void {
-    const { host } = this
     this.plan.fibers.forEach((steps, index) => {
-      const name = `${host.name}/${index}`
-      const fiber = new Fiber(this.simulation, this, host, name)
-      this.track(host, fiber.run(steps, this.progress, index))
+      this.run(String(index), (fiber) => fiber.run(steps, this.progress, index))
     })
   }
 
@@ -77,12 +74,13 @@ export class Client {
 
   /** Another client hands over a lease. */
   receive(json: LeaseJson, holdMs: number): void {
+    this.host.enter(() => this.run(`adopts ${json.id}`, (fiber) => fiber.adopt(json, holdMs)))
+  }
+
+  /** Begins one more line of work. */
+  run(name: string, job: (fiber: Fiber) => Promise<void>): void {
     const { host } = this
-    if (!host.alive) return
-    host.enter(() => {
-      const fiber = new Fiber(this.simulation, this, host, `${host.name}/adopts ${json.id}`)
-      this.track(host, fiber.adopt(json, holdMs))
-    })
+    this.track(host, job(new Fiber(this.simulation, this, host, `${host.name}/${name}`)))
   }
 
   async reopen(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Direction, Fault, Parcel } from './plan.ts'
+import type { Call, Direction, Fault, Parcel } from './plan.ts'
 import type { Random } from './random.ts'
 
 export const FEWEST_FAULTS = 20
@@ -6,6 +6,7 @@ const MOST_FAULTS = 34
 /** A shorter one is not noticed, as the guarantees say. */
 const SHORTEST_SLEEP_MS = 300
 const PARCELS: readonly Parcel[] = ['attempt', 'renew', 'release', 'reply', 'notice', 'write']
+const CALLS: readonly Call[] = ['attempt', 'renew', 'release']
 const DIRECTIONS: readonly Direction[] = ['up', 'down', 'both', 'both']
 
 /** Faults between the first second and the healing, in the order of time; all of them are over when it comes. */
@@ -40,9 +41,12 @@ export function faultsOf(
       lose: 2,
       hold: 3,
       again: 3,
+      reset: 2,
       storm: 1,
       crash: 1.5,
       freeze: 1,
+      full: 1,
+      doubt: 2,
       jump: 1,
       clientJump: 0.5,
     })
@@ -63,6 +67,18 @@ export function faultsOf(
         return { atMs, kind, client, parcel: random.pick(PARCELS), forMs }
       case 'again':
         return { atMs, kind, client, parcel: random.pick(PARCELS), afterMs: forMs }
+      case 'reset':
+        return { atMs, kind, client, parcel: random.pick(CALLS), forMs }
+      case 'doubt':
+        return {
+          atMs,
+          kind,
+          call: random.pick(CALLS),
+          member: random.whole(0, 5),
+          done: random.chance(500),
+        }
+      case 'full':
+        return { atMs, kind, forMs: Math.min(forMs * 2, leftMs) }
       case 'storm':
         return {
           atMs,

@@ -5,7 +5,7 @@ import type { Ask, Take } from './plan.ts'
 export const KEYS = { hot: 'hot', warm: 'warm', cold: 'cold', book: 'book', pool: 'pool' } as const
 export const POOL_LIMIT = 3
 
-const FINAL: Omit<Take, 'key' | 'ask'> = {
+export const FINAL: Omit<Take, 'key' | 'ask'> = {
   kind: 'take',
   thinkMs: 0,
   way: 'acquire',

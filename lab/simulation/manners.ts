@@ -1,8 +1,7 @@
 import type { StoreNotice } from '../../src/core/store.ts'
 import type { Claim } from '../../src/model/index.ts'
+import type { Call } from './plan.ts'
 import type { Fail } from './violation.ts'
-
-type Call = 'attempt' | 'renew' | 'release'
 
 /** What one `Locks` object says to its store, claim by claim: a released claim is over, a doubtful one is cleaned up. */
 export class Manners {

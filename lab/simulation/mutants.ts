@@ -140,6 +140,26 @@ export const MUTANTS: readonly Mutant[] = [
     'waiting < 0 && draft.line.length === 0 && draft.admits(wanted)',
     "waiting < 0 && (draft.line.length === 0 || wanted.mode.kind === 'shared') && draft.admits(wanted)",
   ),
+  mutant(
+    'a member without an outcome is forgotten',
+    'src/core/courier.ts',
+    "else if (answer.kind === 'unknown') receiver.failed(this.caller.unknown(this.call, 1, answer.error))",
+    "else if (answer.kind === 'unknown') continue",
+  ),
+  mutant('hand-over not limited by count', turnQueue, 'hold.handovers < HANDOVERS_WHEN_CONTENDED && ', ''),
+  mutant('hand-over not limited by time', turnQueue, ' && contendedMs < HANDOVER_MS_WHEN_CONTENDED', ''),
+  mutant(
+    'readers join before a waiting writer',
+    'src/core/acquire/reader-queue.ts',
+    'closed || hold.contended ||',
+    'closed ||',
+  ),
+  mutant(
+    'permit holders hear of no waiter',
+    'src/core/acquire/local-queue.ts',
+    'if (!this.notifies) this.engine.listen(hold)',
+    "if (claim.mode.kind !== 'permits' && !this.notifies) this.engine.listen(hold)",
+  ),
 ]
 
 export function mutant(name: string, file: string, find: string, replace: string): Mutant {

@@ -2,7 +2,11 @@ import { CALM, type Direction, type Parcel, type Weather } from './plan.ts'
 import { Random } from './random.ts'
 import type { World } from './world.ts'
 
-type Targeted = { readonly parcel: Parcel; readonly act: 'lose' | 'hold' | 'again'; readonly forMs: number }
+type Targeted = {
+  readonly parcel: Parcel
+  readonly act: 'lose' | 'hold' | 'again' | 'reset'
+  readonly forMs: number
+}
 
 /** One direction between a client and the store. Its chance is its own, so a link left out changes no other. */
 class Link {
@@ -44,8 +48,15 @@ export class Network {
     this.fairWeather = weather
   }
 
-  /** `quiet` says that delivery runs no client's code. */
-  send(client: string, direction: 'up' | 'down', parcel: Parcel, deliver: () => void, quiet: boolean): void {
+  /** `quiet` says that delivery runs no client's code. `onReset` hears of a connection that breaks behind the parcel. */
+  send(
+    client: string,
+    direction: 'up' | 'down',
+    parcel: Parcel,
+    deliver: () => void,
+    quiet: boolean,
+    onReset?: () => void,
+  ): void {
     const { nowUs } = this.world
     const link = this.link(client, direction)
     const weather = nowUs < this.stormUntilUs ? this.weather : this.fairWeather
@@ -62,7 +73,8 @@ export class Network {
       this.world.note(client, `${parcel} ${direction} lost`)
       return
     }
-    const heldUs = act?.act === 'hold' ? act.forMs * 1000 : 0
+    if (act?.act === 'reset' && onReset !== undefined) this.world.schedule(nowUs + delayUs, onReset, false)
+    const heldUs = act?.act === 'hold' || act?.act === 'reset' ? act.forMs * 1000 : 0
     const arrivesUs = Math.max(nowUs, link.clogUntilUs) + delayUs + heldUs
     this.world.schedule(arrivesUs, deliver, quiet)
     if (twice) this.again(client, parcel, arrivesUs + secondDelayUs, deliver, quiet)

@@ -1,6 +1,8 @@
 /** What travels over a link; targeted faults name one of these. */
 export type Parcel = 'attempt' | 'renew' | 'release' | 'admin' | 'reply' | 'notice' | 'write'
 export type Direction = 'up' | 'down' | 'both'
+/** What a client says to the store about claims. */
+export type Call = 'attempt' | 'renew' | 'release'
 
 /** How the network behaves by itself. Rates are per mille of the messages. */
 export interface Weather {
@@ -25,11 +27,17 @@ export type Fault = { readonly atMs: number; readonly node?: number } & (
   | { readonly kind: 'lose'; readonly client: number; readonly parcel: Parcel }
   | { readonly kind: 'hold'; readonly client: number; readonly parcel: Parcel; readonly forMs: number }
   | { readonly kind: 'again'; readonly client: number; readonly parcel: Parcel; readonly afterMs: number }
+  /** The next call of that kind fails at once, as when a connection is reset, and takes effect later all the same. */
+  | { readonly kind: 'reset'; readonly client: number; readonly parcel: Call; readonly forMs: number }
   | { readonly kind: 'storm'; readonly weather: Weather; readonly forMs: number }
   /** The store is gone for a while; with `loss` it comes back empty. */
   | { readonly kind: 'crash'; readonly forMs: number; readonly loss: boolean }
   /** The store stands still; requests wait. */
   | { readonly kind: 'freeze'; readonly forMs: number }
+  /** The store refuses claims and takes renewals and releases, as a server without memory does. */
+  | { readonly kind: 'full'; readonly forMs: number }
+  /** Of the next call with several claims, the outcome of one stays unknown; with `done` it took effect all the same. */
+  | { readonly kind: 'doubt'; readonly call: Call; readonly member: number; readonly done: boolean }
   /** The store's wall clock, which stamps tokens, jumps. */
   | { readonly kind: 'jump'; readonly byMs: number }
   /** A client's wall clock jumps. */

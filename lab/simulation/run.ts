@@ -1,6 +1,7 @@
 import { Client } from './client.ts'
 import type { Fault, Plan } from './plan.ts'
 import { Simulation } from './simulation.ts'
+import { starvation } from './starvation.ts'
 import type { Violation } from './violation.ts'
 import { RunawayError, type TraceLine } from './world.ts'
 
@@ -73,6 +74,7 @@ async function play(simulation: Simulation): Promise<void> {
   const servedByUs = (plan.healAtMs + plan.boundMs + LAST_CALLS_MS) * 1000
   await world.run(servedByUs, () => fibers.atWork === 0)
   if (fibers.atWork > 0) simulation.calls.checkAll()
+  else await starvation(simulation, clients)
   await closeAll(simulation, clients)
   const lockDelayMs = Math.max(0, ...plan.clients.map((client) => client.lockDelayMs))
   const emptyByUs = Math.max(world.nowUs, (plan.healAtMs + LATEST_MESSAGE_MS) * 1000)
@@ -140,6 +142,9 @@ function strike(
         network.target(link, fault.parcel, fault.kind, forMs)
       }
       break
+    case 'reset':
+      for (const link of links) network.target(link, fault.parcel, 'reset', fault.forMs)
+      break
     case 'storm':
       network.storm(fault.weather, untilUs)
       break
@@ -148,6 +153,12 @@ function strike(
       break
     case 'freeze':
       backend.freeze(untilUs, node)
+      break
+    case 'full':
+      backend.full?.(untilUs)
+      break
+    case 'doubt':
+      backend.doubt?.(fault.call, fault.member, fault.done)
       break
     case 'jump':
       backend.jump(fault.byMs, node)

@@ -1,3 +1,5 @@
+import type { Unknown } from '../../src/core/store.ts'
+import { unknown } from '../../src/core/unknown.ts'
 import {
   type Answer,
   type Claim,
@@ -22,18 +24,27 @@ import { SkewedClock } from './clock.ts'
 import type { Scheduled } from './heap.ts'
 import { WALL_START_MS } from './host.ts'
 import type { Ledger } from './ledger.ts'
-import type { ServerPlan } from './plan.ts'
+import type { Call, ServerPlan } from './plan.ts'
 import type { World } from './world.ts'
 
 export type Request =
   | {
-      readonly call: 'attempt' | 'renew' | 'release'
+      readonly call: Call
       readonly claims: readonly Claim[]
       readonly inbox: string
     }
   | { readonly call: 'read'; readonly key: string }
   | { readonly call: 'list'; readonly prefix: string }
   | { readonly call: 'evict'; readonly key: string; readonly token: bigint | null; readonly ask: boolean }
+
+/** One member of the next such call with several is not answered; with `done` it took effect all the same. */
+interface Doubt {
+  readonly call: Call
+  readonly member: number
+  readonly done: boolean
+}
+
+const NO_ANSWER = unknown(new Error('no answer for this member'))
 
 /** The store's server: the model over a map, one request after the other, with its own clock and its own accidents. */
 export class Server {
@@ -48,6 +59,8 @@ export class Server {
   private wallJumpUs = 0
   private downUntilUs = 0
   private frozenUntilUs = 0
+  private fullUntilUs = 0
+  private readonly doubts: Doubt[] = []
   private doing: Request['call'] | 'tick' = 'tick'
 
   constructor(world: World, plan: ServerPlan, ledger: Ledger, deliver: (letter: KeyLetter) => void) {
@@ -59,13 +72,14 @@ export class Server {
     this.clock = new SkewedClock(world, plan.skewPpm, 5_000_000)
   }
 
-  /** `respond` gets the answer, or null when there is no server to answer. */
+  /** `respond` gets the answer, or an error when there is no server to answer, or it refuses. */
   receive(request: Request, respond: (answer: unknown) => void): void {
     const { nowUs } = this.world
-    if (nowUs < this.downUntilUs) respond(null)
+    if (nowUs < this.downUntilUs) respond(new Error('connection refused'))
     else if (nowUs < this.frozenUntilUs) {
       this.world.schedule(this.frozenUntilUs, () => this.receive(request, respond), true)
-    } else respond(this.execute(request))
+    } else if (nowUs < this.fullUntilUs && request.call === 'attempt') respond(new Error('out of memory'))
+    else respond(this.execute(request))
   }
 
   crash(untilUs: number, loss: boolean): void {
@@ -78,6 +92,14 @@ export class Server {
     this.frozenUntilUs = Math.max(this.frozenUntilUs, untilUs)
   }
 
+  full(untilUs: number): void {
+    this.fullUntilUs = Math.max(this.fullUntilUs, untilUs)
+  }
+
+  doubt(doubt: Doubt): void {
+    this.doubts.push(doubt)
+  }
+
   jump(byMs: number): void {
     this.wallJumpUs += byMs * 1000
   }
@@ -85,6 +107,8 @@ export class Server {
   heal(): void {
     this.downUntilUs = 0
     this.frozenUntilUs = 0
+    this.fullUntilUs = 0
+    this.doubts.length = 0
     this.tickAll()
   }
 
@@ -111,11 +135,15 @@ export class Server {
     const clock = this.now()
     switch (request.call) {
       case 'attempt':
-        return this.post(claimBatch(this, request.claims, request.inbox, clock, this.rules))
+        return this.each(request, (claims) =>
+          this.post(claimBatch(this, claims, request.inbox, clock, this.rules)),
+        )
       case 'renew':
-        return this.post(stepBatch(this, request.claims, renewOf, clock, this.rules))
+        return this.each(request, (claims) => this.post(stepBatch(this, claims, renewOf, clock, this.rules)))
       case 'release':
-        return this.post(stepBatch(this, request.claims, releaseOf, clock, this.rules))
+        return this.each(request, (claims) =>
+          this.post(stepBatch(this, claims, releaseOf, clock, this.rules)),
+        )
       case 'read':
         return this.view(request.key)
       case 'list':
@@ -123,6 +151,23 @@ export class Server {
       case 'evict':
         return this.step(request.key, { kind: request.ask ? 'revoke' : 'evict', token: request.token }, clock)
     }
+  }
+
+  /** A member in doubt, and its group with it, is left out or loses its answer; the others notice nothing. */
+  private each<A>(
+    { call, claims }: { readonly call: Call; readonly claims: readonly Claim[] },
+    play: (claims: readonly Claim[]) => readonly A[],
+  ): readonly (A | Unknown)[] {
+    const place = claims.length > 1 ? this.doubts.findIndex((doubt) => doubt.call === call) : -1
+    if (place < 0) return play(claims)
+    const [{ member, done }] = this.doubts.splice(place, 1) as [Doubt]
+    const chosen = claims[member % claims.length] as Claim
+    const isLost = ({ id, group }: Claim) => id === chosen.id || (group !== null && group === chosen.group)
+    const answers = play(done ? claims : claims.filter((claim) => !isLost(claim)))[Symbol.iterator]()
+    return claims.map((claim) => {
+      const answer = done || !isLost(claim) ? (answers.next().value as A) : null
+      return answer === null || isLost(claim) ? NO_ANSWER : answer
+    })
   }
 
   private step<E extends Event>(key: string, event: E, clock: Clock): Answer<E> {

@@ -12,6 +12,8 @@ import type { Fail, Violation } from './violation.ts'
 import { Witness } from './witness.ts'
 import { World } from './world.ts'
 
+const SHORT_HOLD_MS = 20
+
 /** What the clients of one run share. */
 export class Simulation {
   readonly plan: Plan
@@ -24,6 +26,8 @@ export class Simulation {
   violation: Violation | null = null
   /** Faults are over; waiters must be served. */
   healed = false
+  /** After the healing nobody holds a lock for long, so that every waiter's turn comes. */
+  longestHoldMs = Number.POSITIVE_INFINITY
   /** Who comes as a writer among readers after the healing, and whether it was served. */
   writer: Client | null = null
   writerServed = false
@@ -50,6 +54,7 @@ export class Simulation {
 
   heal(): void {
     this.healed = true
+    this.longestHoldMs = SHORT_HOLD_MS
     this.network.heal()
     this.backend.heal()
     for (const resolve of this.awaitingHealing) resolve()

@@ -4,6 +4,7 @@ import type { Backend, ClientStore } from './backend.ts'
 import type { Host } from './host.ts'
 import { Ledger } from './ledger.ts'
 import type { Manners } from './manners.ts'
+import type { Call } from './plan.ts'
 import { Server } from './server.ts'
 import type { Simulation } from './simulation.ts'
 import { RemoteStore } from './store.ts'
@@ -47,6 +48,14 @@ export class SoleServer implements Backend {
 
   freeze(untilUs: number): void {
     this.server.freeze(untilUs)
+  }
+
+  full(untilUs: number): void {
+    this.server.full(untilUs)
+  }
+
+  doubt(call: Call, member: number, done: boolean): void {
+    this.server.doubt({ call, member, done })
   }
 
   jump(byMs: number): void {

@@ -1,16 +1,17 @@
-import type { Admin, Store, StoreNotice, Traits } from '../../src/core/store.ts'
 import type {
-  Claim,
-  ClaimAnswer,
-  EvictAnswer,
-  KeyView,
-  ReleaseAnswer,
-  RenewAnswer,
-} from '../../src/model/index.ts'
+  Admin,
+  ClaimReply,
+  ReleaseReply,
+  RenewReply,
+  Store,
+  StoreNotice,
+  Traits,
+} from '../../src/core/store.ts'
+import type { Claim, EvictAnswer, KeyView } from '../../src/model/index.ts'
 import type { Host } from './host.ts'
 import type { Manners } from './manners.ts'
 import type { Network } from './network.ts'
-import type { Parcel } from './plan.ts'
+import type { Call, Parcel } from './plan.ts'
 import type { Request, Server } from './server.ts'
 import type { World } from './world.ts'
 
@@ -75,15 +76,15 @@ export class RemoteStore implements Store {
     }
   }
 
-  attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+  attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     return this.speak('attempt', claims)
   }
 
-  renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
+  renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
     return this.speak('renew', claims)
   }
 
-  release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
+  release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
     return this.speak('release', claims)
   }
 
@@ -109,8 +110,8 @@ export class RemoteStore implements Store {
     return !this.open && this.listeners.size === 0
   }
 
-  private async speak<A>(
-    call: 'attempt' | 'renew' | 'release',
+  private async speak<A extends { readonly kind: string }>(
+    call: Call,
     claims: readonly Claim[],
   ): Promise<readonly A[]> {
     this.manners.sent(call, claims)
@@ -126,7 +127,8 @@ export class RemoteStore implements Store {
       this.world.note(this.host.name, `hears of ${call} ${describe(claims, answers)}`)
     // The core gives a call up at its own deadline; after a pause the answer and that deadline may come in any order.
     const inTime = clock.nowMs() < givenUpAtMs || this.host.pauses > pauses
-    if (call !== 'release' && inTime) this.manners.answered(claims)
+    const known = claims.filter((_, place) => answers[place]?.kind !== 'unknown')
+    if (call !== 'release' && inTime) this.manners.answered(known)
     return answers
   }
 
@@ -134,13 +136,14 @@ export class RemoteStore implements Store {
     if (!this.open) return Promise.reject(new Error('the connection is closed'))
     return new Promise((resolve, reject) => {
       const settle = (answer: unknown): void => {
-        if (answer === null) reject(new Error('connection refused'))
+        if (answer instanceof Error) reject(answer)
         else resolve(answer as A)
       }
       const respond = (answer: unknown): void => {
         this.network.send(this.link, 'down', 'reply', () => this.host.enter(() => settle(answer)), false)
       }
-      this.network.send(this.link, 'up', parcel, () => this.server.receive(request, respond), true)
+      const reset = () => this.host.enter(() => reject(new Error('connection reset')))
+      this.network.send(this.link, 'up', parcel, () => this.server.receive(request, respond), true, reset)
     })
   }
 }

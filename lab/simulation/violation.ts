@@ -13,6 +13,7 @@ export type Invariant =
   | 'unknown attempt left'
   | 'stray vote'
   | 'not served'
+  | 'starved'
   | 'settled late'
   | 'wrong error'
   | 'left after close'

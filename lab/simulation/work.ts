@@ -6,9 +6,6 @@ import type { Sighting } from './witness.ts'
 /** Thrown by the work itself; `using` must hand on this very error. */
 export class WorkError extends Error {}
 
-/** After the healing nobody holds a lock for long, so that every waiter's turn comes. */
-const SHORT_HOLD_MS = 20
-
 export interface Job {
   readonly key: string
   readonly ask: Ask
@@ -29,7 +26,7 @@ export async function work(fiber: Fiber, lease: Lease, job: Job): Promise<void> 
   const sighting = witness.began({ key, client: host.name, host, lease, ask, party, listens: obeys, askedUs })
   fiber.client.had(lease.id)
   const over = calls.begin(host, `work under ${key}`, Number.POSITIVE_INFINITY)
-  const holdMs = simulation.healed ? Math.min(job.holdMs, SHORT_HOLD_MS) : job.holdMs
+  const holdMs = Math.min(job.holdMs, simulation.longestHoldMs)
   scheduleWrites(fiber, sighting, job.writes, holdMs)
   const slept = obeys ? Promise.race([host.sleep(holdMs), aborted(lease.signal)]) : host.sleep(holdMs)
   try {

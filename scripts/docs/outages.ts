@@ -1,4 +1,5 @@
-import { CALLS, RECOVERY } from '../../lab/outages/calls.ts'
+import { CALLS } from '../../lab/outages/calls/index.ts'
+import { RECOVERY } from '../../lab/outages/calls/recovery.ts'
 import { commandCalls } from '../../lab/outages/commands.ts'
 import { kept, SUMMARY_TITLES, summaryOf, tableOf } from '../../lab/outages/report.ts'
 import { WORLDS } from '../../lab/outages/stores/index.ts'

@@ -7,8 +7,6 @@ const MASTERS = 3
 const SLOTS = 16_384
 const SETTLE_MS = 20_000
 const FAILOVER_MS = 5500
-/** Two elections and more: one that was turned down is tried again after four seconds. */
-const ELECTION_MS = 10_000
 
 export interface ClusterNode {
   readonly server: RedisServer
@@ -137,26 +135,19 @@ export class RedisCluster {
     return replica
   }
 
-  /**
-   * Ends a master as a crash would, and waits until its replica serves in its place. Whether a replica wins its election is up to the servers:
-   * where it does not within some tries, its operator makes it the master, and its log is printed.
-   */
+  /** Ends a master as a crash would, and waits until the servers have elected its replica and it serves in its place. */
   async crash(master: ClusterNode): Promise<void> {
     const replica = await this.replicaOf(master)
     await master.server.kill()
-    const isMaster = async () => ((await replica.operator.role()) as [string])[0] === 'master'
-    const forceAtMs = performance.now() + ELECTION_MS
-    while (!(await isMaster()) && performance.now() < forceAtMs) await sleep(20)
-    if (!(await isMaster())) {
-      console.warn(`the replica did not take over:\n${replica.server.log()}`)
-      await replica.operator.call('CLUSTER', ['FAILOVER', 'TAKEOVER'])
-    }
-    await this.until('the replica serves', async () => {
+    const serves = this.until('the replica serves', async () => {
       const alive = this.nodes.filter((node) => node !== master)
       const maps = await Promise.all(
         alive.map(async ({ operator }) => owners(await operator.cluster('SLOTS'))),
       )
       return !maps.some((map) => map.includes(` ${master.server.port}`))
+    })
+    await serves.catch((error) => {
+      throw new Error(`${error.message}\n${replica.server.log()}`)
     })
   }
 

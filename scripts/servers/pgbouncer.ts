@@ -9,6 +9,8 @@ import { as, give } from './unprivileged.ts'
 
 const USER = 'postgres'
 const START_MS = 10_000
+/** How many connections to the database the clients share. */
+export const POOLED = 8
 
 /** A pooler before a PostgreSQL server: every transaction may run on another of its few connections. */
 export async function startPgbouncer(targetPort: number): Promise<Pgbouncer> {
@@ -33,7 +35,7 @@ export class Pgbouncer {
       'unix_socket_dir =',
       'auth_type = any',
       'pool_mode = transaction',
-      'default_pool_size = 8',
+      `default_pool_size = ${POOLED}`,
       'max_client_conn = 1000',
       `logfile = ${join(this.folder, 'log')}`,
       '',

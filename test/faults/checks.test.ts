@@ -2,6 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { examine } from '../../lab/faults/check/index.ts'
 import { lockModel } from '../../lab/faults/check/model.ts'
 import type { Story } from '../../lab/faults/check/story.ts'
+import { EXPECTATIONS } from '../../lab/faults/expectations.ts'
+import { RECOVERY_SLACK_MS } from '../../lab/faults/settings.ts'
 import { Tale } from './history.ts'
 
 const STRICT = { weaknesses: {}, failoverMs: 0, fifo: true }
@@ -137,6 +139,13 @@ describe('time', () => {
       .asked(170, 'b-1', { waitMs: 9000 })
     expect(found(tale.granted(4900, 'b-1', 3).story)).toContain('recovery')
   })
+
+  it.each(Object.entries(EXPECTATIONS))(
+    'a key that is wanted is free after ttl + 4 s of calm on %s',
+    (_, { failoverMs }) => {
+      expect(RECOVERY_SLACK_MS + failoverMs).toBeLessThanOrEqual(4000)
+    },
+  )
 
   it('a key that somebody holds is not late, and a calm that ends too early proves nothing', () => {
     const held = new Tale()

@@ -45,6 +45,24 @@ describe('a run', () => {
   })
 })
 
+describe('a process whose local queue never empties', () => {
+  it.each([
+    'hand-over not limited by count',
+    'hand-over not limited by time',
+    'readers join before a waiting writer',
+    'permit holders hear of no waiter',
+  ])('starves the waiter of another process under the mutant "%s", and the run says so', async (name) => {
+    const mutant = MUTANTS.find((each) => each.name === name)
+    const runner = new Runner(await bundleWorker(`test of ${name}`, mutant?.patches))
+    try {
+      const { violation } = await runner.ask({ kind: 'run', plan: 1, tracing: false })
+      expect(violation?.invariant).toBe('starved')
+    } finally {
+      await runner.close()
+    }
+  })
+})
+
 describe('a patch', () => {
   const patch = { file: 'f.ts', find: 'one', replace: 'two' }
 

@@ -1,3 +1,4 @@
+import { clockMs } from '../clock.ts'
 import { sleep } from '../visitor.ts'
 import { acquire, type Parts, sound } from './broken-lock.ts'
 import type { Control } from './control.ts'
@@ -55,6 +56,38 @@ export const RESOURCES: readonly Control[] = [
           ),
         ),
       )
+    },
+  },
+  {
+    name: 'a permit that nobody has',
+    lacks:
+      'keeps a permit whose answer came after its caller had given up; there are others for everybody else',
+    flaggedBy: 'ghost',
+    async play(stage) {
+      const client = await stage.redis()
+      const parts: Parts = {
+        async take(id) {
+          if ((await client.hlen(stage.key)) >= 3) return null
+          const token = 256n * BigInt(await client.incr(`tokens of ${stage.key}`))
+          await client.hset(stage.key, id, String(token))
+          return token
+        },
+        free: (id) => client.hdel(stage.key, id),
+      }
+      const sinceMs = clockMs()
+      const givenUp = async () => {
+        await acquire(parts)
+        return null
+      }
+      await stage.actor('a').visit(givenUp, async () => {}, { mode: 'permits' })
+      const other = stage.actor('b')
+      while (clockMs() < sinceMs + QUICK.ttlMs + QUICK.recoverySlackMs + 200)
+        await other.visit(
+          () => acquire(parts),
+          () => sleep(20),
+          { mode: 'permits' },
+        )
+      for (const token of await client.hvals(stage.key)) stage.names('a', token, clockMs() - sinceMs)
     },
   },
 ]

@@ -60,6 +60,11 @@ export class Stage {
     this.history.write({ f: 'healed', id })
   }
 
+  /** The store names this holder when it is asked. */
+  names(label: string, token: string, heldMs: number): void {
+    this.history.write({ f: 'holder', key: this.key, label, token, heldMs })
+  }
+
   /** Writes down what is left in the server. */
   async sweep(): Promise<void> {
     for (const what of await (await this.redis()).keys(`*${this.key}*`))

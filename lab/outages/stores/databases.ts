@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { Socket } from 'node:net'
 import { createConnection } from 'mysql2/promise'
 import pg from 'pg'
 import type { DatabaseServer } from '../../../scripts/servers/database.ts'
@@ -19,7 +20,11 @@ export async function postgres(): Promise<World> {
     await client.query('SELECT pg_reload_conf()')
     await client.end()
   }
-  return database(server, { name: 'read-only', start: () => set('on'), heal: () => set('off') })
+  return database(server, beginPostgres, {
+    name: 'read-only',
+    start: () => set('on'),
+    heal: () => set('off'),
+  })
 }
 
 export async function mysql(): Promise<World> {
@@ -34,6 +39,7 @@ export async function mysql(): Promise<World> {
   await ask(`CREATE USER ${application}@'%'`, `GRANT ALL ON holdfast.* TO ${application}@'%'`)
   return database(
     server,
+    beginMysql,
     {
       name: 'read-only',
       start: () => ask('SET GLOBAL read_only = ON'),
@@ -45,6 +51,7 @@ export async function mysql(): Promise<World> {
 
 async function database(
   server: DatabaseServer & { readonly url: string; start(): Promise<void> },
+  begin: Begin,
   readOnly: Fault,
   login: (url: string) => string = (url) => url,
 ): Promise<World> {
@@ -58,11 +65,33 @@ async function database(
   return worldOf(url, {
     faults: [...serverFaults([process]), ...networkFaults(roads), readOnly],
     notTried: NOT_TRIED,
+    begin,
     async stop() {
       for (const road of roads) road.close()
       await server.stop()
     },
   })
+}
+
+type Begin = NonNullable<World['begin']>
+
+/** The library cannot end a connection that does not answer; its socket can. */
+const beginPostgres: Begin = async (url, over) => {
+  const socket = new Socket()
+  const client = new pg.Client({ connectionString: url, stream: () => socket })
+  client.on('error', () => {})
+  over.addEventListener('abort', () => socket.destroy())
+  await client.connect()
+  await client.query('BEGIN')
+  return client
+}
+
+const beginMysql: Begin = async (url, over) => {
+  const connection = await createConnection(url)
+  connection.on('error', () => {})
+  over.addEventListener('abort', () => connection.destroy())
+  await connection.query('BEGIN')
+  return connection
 }
 
 /** Those that serve the connections of PostgreSQL. */

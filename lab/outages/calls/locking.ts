@@ -1,36 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connect, type Lease, LockError, type Locks } from 'holdfast'
-import { CALL_TIMEOUT_MS, HOLD_MS, QUEUE_WAIT_MS, RECOVERY_MS, TTL_MS, WAIT_MS } from './settings.ts'
-import { OPTIONS } from './world.ts'
+import { connect, type Lease } from 'holdfast'
+import { CALL_TIMEOUT_MS, HOLD_MS, QUEUE_WAIT_MS, TTL_MS, WAIT_MS } from '../settings.ts'
+import { OPTIONS } from '../world.ts'
+import type { Call } from './call.ts'
 
-/** What one call has for itself; made before the fault. */
-export interface Stage {
-  readonly url: string | null
-  readonly key: string
-  /** It has talked to the servers. */
-  readonly locks: Locks
-  /** The same, or for a pair another one, as in another process. */
-  readonly other: Locks
-  /** Fires when nobody looks at the outcome any more. */
-  readonly over: AbortSignal
-}
+/** Objects of one process with the same URL and time-out may share connections: this one opens its own. */
+const ALONE = { ...OPTIONS, callTimeout: CALL_TIMEOUT_MS - 1 }
 
-/** One public call: its deadline, and how it is played. */
-export interface Call {
-  readonly name: string
-  readonly boundMs: number
-  /** Where the bound comes from. */
-  readonly bound: string
-  /** Only where callers connect by a URL. */
-  readonly byUrl?: boolean
-  /** Needs two objects. */
-  readonly pair?: boolean
-  /** Before the fault; returns what is done during it, which says how it ended. */
-  prepare(stage: Stage): Promise<() => Promise<string>>
-}
-
-/** Played while a fault lasts. */
-export const CALLS: readonly Call[] = [
+/** The calls that take, keep and let go of locks. */
+export const LOCKING: readonly Call[] = [
   {
     name: 'connect',
     boundMs: CALL_TIMEOUT_MS,
@@ -38,7 +16,7 @@ export const CALLS: readonly Call[] = [
     byUrl: true,
     async prepare({ url }) {
       return async () => {
-        const locks = await connect(url as string, OPTIONS)
+        const locks = await connect(url as string, ALONE)
         void locks.close().catch(() => {})
         return 'connected'
       }
@@ -69,8 +47,35 @@ export const CALLS: readonly Call[] = [
       await other.acquire(key)
       const waiting = locks.acquire(key, { wait: QUEUE_WAIT_MS }).then(() => 'granted')
       waiting.catch(() => {})
-      while ((await other.read(key)).line.length === 0) await sleep(5)
+      // A busy server may be slower than a call may last.
+      const inQueue = () =>
+        other.read(key).then(
+          ({ line }) => line.length > 0,
+          () => false,
+        )
+      while (!(await inQueue())) await sleep(5)
       return () => waiting
+    },
+  },
+  {
+    name: 'all',
+    boundMs: CALL_TIMEOUT_MS,
+    bound: 'callTimeout',
+    prepare: async ({ locks, key }) => {
+      return () => locks.all([key, `${key}:2`], { wait: 0 }).then(() => 'granted')
+    },
+  },
+  {
+    name: 'semaphore',
+    boundMs: CALL_TIMEOUT_MS,
+    bound: 'callTimeout',
+    prepare: async ({ locks, key }) => {
+      if (!locks.traits.modes.includes('permits')) return null
+      return () =>
+        locks
+          .semaphore(key, { limit: 3 })
+          .acquire({ wait: 0 })
+          .then(() => 'granted')
     },
   },
   {
@@ -110,6 +115,16 @@ export const CALLS: readonly Call[] = [
     },
   },
   {
+    name: 'downgrade',
+    boundMs: 2 * CALL_TIMEOUT_MS,
+    bound: '2 callTimeout',
+    prepare: async ({ locks, key }) => {
+      if (!locks.traits.modes.includes('shared')) return null
+      const lease = await locks.rw(key).write.acquire()
+      return () => lease.downgrade().then(() => 'reader')
+    },
+  },
+  {
     name: 'release',
     boundMs: 2 * CALL_TIMEOUT_MS,
     bound: '2 callTimeout',
@@ -119,32 +134,24 @@ export const CALLS: readonly Call[] = [
     },
   },
   {
-    name: 'read',
-    boundMs: CALL_TIMEOUT_MS,
-    bound: 'callTimeout',
-    prepare: async ({ locks, key }) => {
-      return () => locks.read(key).then(() => 'read')
-    },
-  },
-  {
-    name: 'list',
-    boundMs: CALL_TIMEOUT_MS,
-    bound: 'callTimeout',
-    prepare: async ({ locks, key }) => {
-      return async () => {
-        for await (const _ of locks.list({ prefix: key }));
-        return 'listed'
-      }
-    },
-  },
-  {
-    name: 'evict',
+    name: 'adopt',
     pair: true,
-    boundMs: 2 * CALL_TIMEOUT_MS,
-    bound: '2 callTimeout',
-    async prepare({ locks, other, key }) {
-      await other.acquire(key)
-      return () => locks.evict(key).then((labels) => (labels.length > 0 ? 'evicted' : 'nobody'))
+    boundMs: WAIT_MS + CALL_TIMEOUT_MS,
+    bound: 'wait + callTimeout',
+    prepare: async ({ locks, other, key }) => {
+      if (!locks.traits.adoption) return null
+      const lease = await other.acquire(key)
+      return () => locks.adopt(lease.toJSON()).then(() => 'adopted')
+    },
+  },
+  {
+    name: 'within',
+    boundMs: WAIT_MS + CALL_TIMEOUT_MS,
+    bound: 'wait + callTimeout',
+    prepare: async ({ locks, key, begin }) => {
+      if (begin === null) return null
+      const tx = await begin()
+      return () => locks.within(tx, key, { wait: WAIT_MS }, () => 'granted')
     },
   },
   {
@@ -157,28 +164,6 @@ export const CALLS: readonly Call[] = [
     },
   },
 ]
-
-/** Counts from the moment at which the store could serve again. */
-export const RECOVERY: Call = {
-  name: 'recovery',
-  boundMs: RECOVERY_MS,
-  bound: 'ttl + callTimeout + 3 s',
-  async prepare({ locks, key, over }) {
-    await locks.acquire(`${key}:kept`)
-    return async () => {
-      while (!over.aborted) {
-        try {
-          await locks.acquire(key, { wait: 0 })
-          return 'granted'
-        } catch (error) {
-          if (!(error instanceof LockError)) throw error
-        }
-        await sleep(20)
-      }
-      return 'refused'
-    }
-  },
-}
 
 /** How a lease ends: lost, or held for longer than its ttl. One that is neither has told nobody of its end. */
 function fate(lease: Lease): Promise<string> {
