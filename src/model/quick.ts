@@ -33,9 +33,9 @@ export function quickStep(state: KeyState, event: Event, clock: Clock, rules: Ru
     case 'claim':
       return claimFree(state, event.claim, event.inbox, clock, rules)
     case 'renew':
-      return renewHolds(state, event.id, event.ttlMs, clock)
+      return renewSole(state, event.id, event.ttlMs, clock)
     case 'release':
-      return releaseHolds(state, event.id, clock)
+      return releaseSole(state, event.id, clock)
     default:
       return null
   }
@@ -61,7 +61,7 @@ function claimFree(
   }
 }
 
-function renewHolds(state: KeyState, id: string, ttlMs: number, { nowMs }: Clock): Quick {
+function renewSole(state: KeyState, id: string, ttlMs: number, { nowMs }: Clock): Quick {
   const member = soleMember(state, id, nowMs)
   if (member === undefined) return null
   const expiresAtMs = nowMs + ttlMs
@@ -77,7 +77,7 @@ function renewHolds(state: KeyState, id: string, ttlMs: number, { nowMs }: Clock
   }
 }
 
-function releaseHolds(state: KeyState, id: string, { nowMs }: Clock): Quick {
+function releaseSole(state: KeyState, id: string, { nowMs }: Clock): Quick {
   if (soleMember(state, id, nowMs) === undefined) return null
   return { state: stateWith(state, NO_HOLDS), answer: RELEASED, letters: NO_LETTERS }
 }

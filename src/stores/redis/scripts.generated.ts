@@ -1268,7 +1268,7 @@ return version
 `,
   },
   release: {
-    sha: '7b479de1c0af90f0c8f9c4d3577bf93d7b9d0b5d',
+    sha: 'a54f2cb8a3d88837e3f492bf5ed2ee3158bf9794',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}local steps = nil
 local function makeSteps()
@@ -1286,7 +1286,7 @@ return 1
 end
 return { release = release, attempted = attempted }
 end
-local function releaseHolds(key, id)
+local function releaseSole(key, id)
 local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires')
 if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] or tonumber(fields[4]) <= now then return nil end
 call('HDEL', key, 'mode', unpack(SOLE))
@@ -1296,7 +1296,7 @@ end
 local answers, all = {}, true
 for index = 1, #KEYS do
 local key, id = KEYS[index], ARGV[index]
-local answer = releaseHolds(key, id)
+local answer = releaseSole(key, id)
 if not answer then
 steps = steps or makeSteps()
 answer = steps.attempted(steps.release, key, id) or -2
@@ -1308,7 +1308,7 @@ return all and 1 or answers
 `,
   },
   renew: {
-    sha: 'd1e7e5e0e9414a2ed75483a18639d70f433814bf',
+    sha: 'c6a91d2523e5003c16409849de89cf46930d5da8',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}local steps = nil
 local function makeSteps()
@@ -1340,7 +1340,7 @@ return answer
 end
 return { renew = renew, attempted = attempted }
 end
-local function renewHolds(key, ttl, id)
+local function renewSole(key, ttl, id)
 local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires', 'kept', 'delay')
 if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] then return nil end
 local expires, prolonged = tonumber(fields[4]), now + ttl
@@ -1355,7 +1355,7 @@ local answers, all = {}, true
 for index = 1, #KEYS do
 local ttl, id = string.match(ARGV[index], '^(%d+) (.*)$')
 ttl = tonumber(ttl)
-local answer = renewHolds(KEYS[index], ttl, id)
+local answer = renewSole(KEYS[index], ttl, id)
 if not answer then
 steps = steps or makeSteps()
 answer = steps.attempted(steps.renew, KEYS[index], ttl, id) or -2

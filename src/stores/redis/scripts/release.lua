@@ -26,7 +26,7 @@ local function makeSteps()
 end
 
 -- Nobody waits for the lock of the usual holder: the steps say the same in half the speed.
-local function releaseHolds(key, id)
+local function releaseSole(key, id)
   local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires')
   if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] or tonumber(fields[4]) <= now then return nil end
   call('HDEL', key, 'mode', unpack(SOLE))
@@ -37,7 +37,7 @@ end
 local answers, all = {}, true
 for index = 1, #KEYS do
   local key, id = KEYS[index], ARGV[index]
-  local answer = releaseHolds(key, id)
+  local answer = releaseSole(key, id)
   if not answer then
     steps = steps or makeSteps()
     answer = steps.attempted(steps.release, key, id) or -2

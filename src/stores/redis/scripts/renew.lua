@@ -43,7 +43,7 @@ local function makeSteps()
 end
 
 -- Nobody waits for the lock of the usual holder: the steps say the same in half the speed.
-local function renewHolds(key, ttl, id)
+local function renewSole(key, ttl, id)
   local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires', 'kept', 'delay')
   if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] then return nil end
   local expires, prolonged = tonumber(fields[4]), now + ttl
@@ -59,7 +59,7 @@ local answers, all = {}, true
 for index = 1, #KEYS do
   local ttl, id = string.match(ARGV[index], '^(%d+) (.*)$')
   ttl = tonumber(ttl)
-  local answer = renewHolds(KEYS[index], ttl, id)
+  local answer = renewSole(KEYS[index], ttl, id)
   if not answer then
     steps = steps or makeSteps()
     answer = steps.attempted(steps.renew, KEYS[index], ttl, id) or -2
