@@ -94,10 +94,17 @@ export class StockRecords {
       const wallMs = this.runtime.wallMs()
       const before = livingHead(known, wallMs)
       const draft = new Draft(before, wallMs, this.cells.read, () => this.runtime.newId())
-      const unfinished = await draft.returnExpired()
+      let unfinished = false
       const answers: DealAnswer[] = []
-      if (!unfinished) await draft.prefetch(deals)
-      if (!unfinished) for (const deal of deals) answers.push(await draft.trade(deal))
+      try {
+        unfinished = await draft.returnExpired()
+        if (!unfinished) await draft.prefetch(deals)
+        if (!unfinished) for (const deal of deals) answers.push(await draft.trade(deal))
+      } catch (error) {
+        // Cells that are newer than the head may lack what the head speaks of.
+        if (await this.isStill(known)) throw error
+        continue
+      }
       const changed = draft.head !== before || draft.cells.size > 0
       if (!changed && readNow && this.cells.reads === reads) return answers
       if (changed ? await this.commit(known, draft, wallMs) : await this.isStill(known)) {

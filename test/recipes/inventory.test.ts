@@ -37,6 +37,34 @@ test.each([1, 4, 16])(
   },
 )
 
+test('a step whose goods are sold between two of its reads begins again', async () => {
+  await using locks = createLocks()
+  const records = locks.records as Records
+  const take = (order: string, count: number) =>
+    ({ kind: 'take', order, buyer: order, count, perBuyer: null, holdMs: null }) as const
+  const early = traderOf(records, nodeRuntime, 'sale')
+  const sell = async () => {
+    await early(take('last', 1))
+    // A step begins when the cells of the one before it are written.
+    await early({ kind: 'look' })
+  }
+  let sold: Promise<void> | undefined
+  const slow: Records = {
+    ...methodsOf(records),
+    read: async (key) => {
+      const isCell = key !== 'sale'
+      if (isCell) {
+        sold ??= sell()
+        await sold
+      }
+      return records.read(key)
+    },
+  }
+  await early({ kind: 'open', goods: ['seat 1', 'seat 2'], ttlMs: null })
+  await early(take('first', 1))
+  expect(await traderOf(slow, nodeRuntime, 'sale')(take('late', 1))).toEqual({ kind: 'short', left: 0 })
+})
+
 test('one buyer gets goods from every stripe, all or nothing', async () => {
   await using locks = createLocks()
   const shop = locks.inventory('bulk', { stripes: 8 })
@@ -130,3 +158,13 @@ test('bad input is named', async () => {
   expect(() => locks.inventory('y', { stripes: 0 })).toThrow(/^stripes must/)
   expect(() => locks.inventory('y', { perBuyer: -1 })).toThrow(/^perBuyer must/)
 })
+
+/** The methods of records, which may be those of a class. */
+function methodsOf(records: Records): Records {
+  return {
+    read: (key) => records.read(key),
+    write: (...rest) => records.write(...rest),
+    remove: (...rest) => records.remove(...rest),
+    take: (...rest) => records.take(...rest),
+  }
+}
