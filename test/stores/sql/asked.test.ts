@@ -9,20 +9,28 @@ import { CLIENTS, openStore } from '../mysql/clients.ts'
 
 const [mariadb, server] = await Promise.all([startMariadb(), startPostgres()])
 const pooler = await startPgbouncer(server.port)
-const pools = [server, pooler].map(({ url }) => new pg.Pool({ connectionString: url }))
-const [direct, pooled] = pools as [pg.Pool, pg.Pool]
+const pools: pg.Pool[] = []
 const opened: Locks[] = []
-afterEach(() => Promise.all(opened.splice(0).map((locks) => locks.close())))
+afterEach(async () => {
+  await Promise.all(opened.splice(0).map((locks) => locks.close()))
+  await Promise.all(pools.splice(0).map((pool) => pool.end()))
+})
 afterAll(async () => {
-  await Promise.all(pools.map((pool) => pool.end()))
   await pooler.stop()
   await Promise.all([mariadb.stop(), server.stop()])
 })
 
+/** A pool of its own, as a process has: over one pool nobody would have to be called. */
+function poolOf(connectionString: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString, max: 2 })
+  pools.push(pool)
+  return pool
+}
+
 describe.each<[string, () => Store]>([
   ['MariaDB', () => openStore(CLIENTS.mysql2 as (typeof CLIENTS)[string], mariadb.url)],
-  ['PostgreSQL with listen: false', () => postgres(direct, { listen: false })],
-  ['PostgreSQL behind a pooler through which nothing is heard', () => postgres(pooled)],
+  ['PostgreSQL with listen: false', () => postgres(poolOf(server.url), { listen: false })],
+  ['PostgreSQL behind a pooler through which nothing is heard', () => postgres(poolOf(pooler.url))],
 ])('%s: a holder that nobody can call', (_, storeOf) => {
   const open = (): Locks => {
     const locks = createLocks({ store: storeOf(), ttl: 60_000 })

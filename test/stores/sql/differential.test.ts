@@ -7,15 +7,13 @@ import { startPostgres } from '../../../scripts/servers/postgres.ts'
 import type { Store, StoreNotice } from '../../../src/core/store.ts'
 import { mysql } from '../../../src/stores/sql/mysql/index.ts'
 import { postgres } from '../../../src/stores/sql/postgres/index.ts'
-import { type Action, plan } from '../sqlite/plan.ts'
-import { Story, sceneOf, Unclear } from './story.ts'
+import { crowdActions, crowdOf, WAITERS } from '../crowd-story.ts'
+import { plan } from '../sqlite/plan.ts'
+import { LONG_MS, SHORT_MS, Story, sceneOf, Unclear } from './story.ts'
 
 const SEED = Date.now() % 2 ** 31
-/** One story for every run: the highest token that a view shows differs after some evictions, as with 1891272916. */
-const CROWD_SEED = 20
 const STORIES = 120
 const TOGETHER = 6
-const WAITERS = 200
 
 const [postgresServer, mariadbServer] = await Promise.all([startPostgres(), startMariadb()])
 const opened: { close(): unknown }[] = []
@@ -44,45 +42,6 @@ function queueOf<T extends { claims: readonly object[] }>(given: T): T {
   })
   return { ...given, claims }
 }
-
-/** A claim that lets go, leaves, renews or asks again; or the operator or time steps in. */
-const step = fc.oneof(
-  { weight: 8, arbitrary: fc.constant({ kind: 'hand on' as const }) },
-  {
-    weight: 6,
-    arbitrary: fc.record({
-      kind: fc.constantFrom('attempt' as const, 'renew' as const, 'release' as const),
-      who: fc.nat({ max: 1 }),
-      places: fc.array(fc.nat({ max: WAITERS }), { minLength: 1, maxLength: 3 }),
-    }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      kind: fc.constantFrom('evict' as const, 'revoke' as const),
-      key: fc.constant(0),
-      back: fc.constantFrom(null, 0, 1),
-    }),
-  },
-  { weight: 1, arbitrary: fc.constant({ kind: 'pass' as const, ms: 0, skewMs: 0 }) },
-)
-
-const tenFrom = (first: number) => Array.from({ length: 10 }, (_, more) => first + more)
-
-const crowd = fc.record({
-  claims: fc.array(
-    fc.record({
-      key: fc.constant('x'),
-      mode: fc.constantFrom({ kind: 'exclusive' }, { kind: 'exclusive' }, { kind: 'shared' } as const),
-      ttlMs: fc.nat({ max: 20 }).map((short) => (short === 0 ? 100 : 5000)),
-      owner: fc.nat({ max: 8 }).map((named) => (named === 0 ? 'o' : null)),
-      lockDelayMs: fc.constant(0),
-      replaces: fc.constant(null),
-    }),
-    { minLength: WAITERS + 1, maxLength: WAITERS + 1 },
-  ),
-  steps: fc.array(step, { minLength: 120, maxLength: 120 }),
-})
 
 describe.each([
   ['PostgreSQL', overPg, true],
@@ -134,25 +93,23 @@ describe.each([
     expect(compared).toBeGreaterThan(STORIES * 10)
   }, 180_000)
 
-  it(`with ${WAITERS} waiters on one key, by seed ${CROWD_SEED}`, async () => {
-    const [one] = fc.sample(crowd, { numRuns: 1, seed: CROWD_SEED })
-    let [compared, done] = [0, false]
-    for (let tries = 0; tries < 5 && !done; tries++) {
-      const prefix = `${name} crowd ${tries}:`
-      const story = new Story(stores, prefix, sceneOf(prefix, one!))
-      done = await tell(story, async function* () {
-        const join = (places: number[], who: number) => story.play({ kind: 'attempt', who, places })
-        for (let place = 0; place <= WAITERS / 2; place++) yield await join([place], place % 2)
-        for (let first = WAITERS / 2 + 1; first <= WAITERS; first += 10) yield await join(tenFrom(first), 0)
-        for (const [number, action] of one!.steps.entries()) {
-          const places = action.kind === 'hand on' ? story.heldBy(`${prefix}x`) : []
-          if (action.kind !== 'hand on') yield await story.play(action as Action)
-          else if (places.length > 0) yield await story.play({ kind: 'release', who: number % 2, places })
-        }
-      })
-      compared += story.compared
-    }
-    console.log(`${name}: compared ${compared} with a crowd, ${done ? 'to the end' : 'not to the end'}`)
-    expect(compared).toBeGreaterThan(WAITERS)
-  }, 180_000)
+  it.each(['mixed', 'permits'] as const)(
+    `with ${WAITERS} waiters on one key, by seed ${SEED}: %s`,
+    async (kind) => {
+      const claims = crowdOf(kind, SHORT_MS, LONG_MS).map((claim) => ({ ...claim, key: 'x', replaces: null }))
+      let [compared, done] = [0, false]
+      for (let tries = 0; tries < 5 && !done; tries++) {
+        const prefix = `${name} crowd of ${kind} ${tries}:`
+        const story = new Story(stores, prefix, sceneOf(prefix, { claims }))
+        done = await tell(story, async function* () {
+          for (const action of crowdActions(SEED, 0, () => story.heldBy(`${prefix}x`)))
+            yield await story.play(action)
+        })
+        compared += story.compared
+      }
+      console.log(`${name}: compared ${compared} with a crowd of ${kind}, ${done ? '' : 'not '}to the end`)
+      expect(compared).toBeGreaterThan(WAITERS)
+    },
+    180_000,
+  )
 })

@@ -13,6 +13,19 @@ import { claimOf } from '../sqlite/claims.ts'
 
 const WAITERS = 14
 
+const DATABASES = [
+  [
+    'PostgreSQL',
+    startPostgres,
+    (url: string) => ownPool(new pg.Pool({ connectionString: url, max: 2 }), postgres),
+  ],
+  [
+    'MariaDB',
+    startMariadb,
+    (url: string) => ownPool(mysql2.createPool({ uri: url, connectionLimit: 2 }), mysql),
+  ],
+] as const
+
 it('a line that is long, where nobody is told, is served in its order', async () => {
   const server = await startMariadb()
   const all: Locks[] = []
@@ -41,18 +54,7 @@ it('a line that is long, where nobody is told, is served in its order', async ()
   }
 }, 60_000)
 
-it.each([
-  [
-    'PostgreSQL',
-    startPostgres,
-    (url: string) => ownPool(new pg.Pool({ connectionString: url, max: 2 }), postgres),
-  ],
-  [
-    'MariaDB',
-    startMariadb,
-    (url: string) => ownPool(mysql2.createPool({ uri: url, connectionLimit: 2 }), mysql),
-  ],
-] as const)(
+it.each(DATABASES)(
   '%s: a group that is blocked counts positions after what time has brought',
   async (_, start, open) => {
     const server = await start()
@@ -76,6 +78,23 @@ it.each([
     }
   },
 )
+
+it.each(DATABASES)('%s: the 400 claims of a process leave a queue by one call', async (_, start, open) => {
+  const server = await start()
+  const { store, end } = open(server.url)
+  try {
+    const claims = Array.from({ length: 400 }, () => claimOf('key', { ttlMs: 60_000 }))
+    const last = claimOf('key', { ttlMs: 60_000 })
+    await store.attempt([...claims, last])
+    const answers = await store.release(claims)
+    expect([...new Set(answers.map(({ kind }) => kind))]).toEqual(['released'])
+    expect((await store.attempt([last]))[0]?.kind).toBe('granted')
+  } finally {
+    await store.close()
+    await end()
+    await server.stop()
+  }
+})
 
 function ownPool<P extends { end(): Promise<unknown> }>(pool: P, storeOf: (pool: P) => Store) {
   return { store: storeOf(pool), end: () => pool.end() }

@@ -132,6 +132,15 @@ it('a hot standby is called read-only, and serves the same locks after its promo
   const locks = keep(createLocks({ store: postgresStore(pool) }))
   expect(await failure(locks.acquire('key', { wait: 0 }))).toMatchObject(READ_ONLY)
   expect(await failure(locks.read('key'))).toMatchObject(READ_ONLY)
+  const tx = await pool.connect()
+  for (const each of [before, locks]) {
+    await tx.query('BEGIN')
+    expect(await failure(each.within(tx, 'key', () => {}))).toMatchObject(READ_ONLY)
+    await tx.query('ROLLBACK')
+  }
   await pool.query('SELECT pg_promote()')
+  await tx.query('BEGIN')
+  await locks.within(tx, 'key', () => tx.query('COMMIT'))
+  tx.release()
   await locks.using('another', { wait: 0 }, () => {})
 })

@@ -20,6 +20,32 @@ afterEach(async () => {
 })
 afterAll(() => Promise.all(servers.map((server) => server.stop())))
 
+interface Tx {
+  readonly handle: object
+  run(text: string): Promise<readonly { readonly n?: number }[]>
+  release(): void
+}
+
+const begunOnPg = async (url: string): Promise<Tx> => {
+  const client = new pg.Client({ connectionString: url })
+  await client.connect()
+  await client.query('BEGIN')
+  return {
+    handle: client,
+    run: async (text) => (await client.query(text)).rows,
+    release: () => void client.end(),
+  }
+}
+const begunOnMysql = async (url: string): Promise<Tx> => {
+  const connection = await mysql2.createConnection(url)
+  await connection.query('BEGIN')
+  return {
+    handle: connection,
+    run: async (text) => (await connection.query(text))[0] as { n?: number }[],
+    release: () => connection.destroy(),
+  }
+}
+
 const overPg = (url: string): Store => {
   const pool = new pg.Pool({ connectionString: url, max: 2 })
   opened.push({ close: () => pool.end() })
@@ -74,4 +100,43 @@ describe.each([
     },
     90_000,
   )
+})
+
+describe.each([
+  ['PostgreSQL, serializable', serializable.url, overPg, begunOnPg],
+  ['PostgreSQL, repeatable read', repeatable.url, overPg, begunOnPg],
+  ['MariaDB, serializable', mariadb.url, overMysql, begunOnMysql],
+] as const)('%s: transactions of that level', (_, url, storeOf, begin) => {
+  it('lose no update under locks within them, and are at most told to begin again', async () => {
+    const locks = locksOf(storeOf(url))
+    const setUp = await begin(url)
+    await setUp.run('COMMIT')
+    await setUp.run('CREATE TABLE counter (n INT NOT NULL)')
+    await setUp.run('INSERT INTO counter VALUES (0)')
+    const again: unknown[] = []
+    const add = async (): Promise<void> => {
+      const tx = await begin(url)
+      try {
+        await locks.within(tx.handle, 'counter', { wait: 20_000 }, async () => {
+          const [row] = await tx.run('SELECT n FROM counter')
+          await tx.run(`UPDATE counter SET n = ${(row?.n as number) + 1}`)
+        })
+        await tx.run('COMMIT')
+      } catch (error) {
+        again.push((error as { code?: unknown }).code)
+        await tx.run('ROLLBACK')
+        await add()
+      } finally {
+        tx.release()
+      }
+    }
+    await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        for (let round = 0; round < 5; round++) await add()
+      }),
+    )
+    expect(await setUp.run('SELECT n FROM counter')).toEqual([{ n: 20 }])
+    setUp.release()
+    expect(again.filter((code) => code !== 'CONFLICT')).toEqual([])
+  }, 60_000)
 })

@@ -3,6 +3,7 @@ import { expect } from 'vitest'
 import type { Store, StoreNotice } from '../../../src/core/store.ts'
 import type { Claim, Clock, KeyState, KeyView } from '../../../src/model/index.ts'
 import { RULES } from '../../../src/stores/sql/server/rules.ts'
+import { placesOf } from '../crowd-story.ts'
 import { claimOf } from '../sqlite/claims.ts'
 import { type Action, KEYS } from '../sqlite/plan.ts'
 import { Reference, Tokens } from '../sqlite/reference.ts'
@@ -12,8 +13,8 @@ const NOBODY = 0n
 /** Positions are exact up to here. */
 const EXACT = 3
 /** A time to live that ends in a story only if the story waits for it, and one that does not end in it. */
-const SHORT_MS = 900
-const LONG_MS = 120_000
+export const SHORT_MS = 900
+export const LONG_MS = 120_000
 /** What ends before that may be waited for. */
 const PATIENCE_MS = 3000
 /** A server that answers so late shows nothing about times. */
@@ -69,10 +70,7 @@ export class Story {
   }
 
   get heldBy(): (key: string) => readonly number[] {
-    return (key) =>
-      this.model
-        .get(key)
-        .holds.flatMap(({ members }) => members.map(({ id }) => Number(id.slice(this.prefix.length))))
+    return (key) => placesOf(this.model.get(key).holds, this.prefix)
   }
 
   async play(action: Action): Promise<void> {

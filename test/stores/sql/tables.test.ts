@@ -106,6 +106,36 @@ it.each(['PostgreSQL', 'MariaDB'])(
 )
 
 it.each(['PostgreSQL', 'MariaDB'])(
+  '%s: clean-up keeps pace with the records that come, however many travel in one call',
+  async (name) => {
+    const isPostgres = name === 'PostgreSQL'
+    const run = async (text: string): Promise<Record<string, unknown>[]> =>
+      isPostgres
+        ? (await pool.query(text)).rows
+        : ((await mysqlPool.query(text))[0] as Record<string, unknown>[])
+    const options = { table: 'record_pace' }
+    const store = isPostgres ? postgres(pool, options) : mysql(mysqlPool, options)
+    onTestFinished(() => store.close())
+    const records = store.records as Required<Records>
+    await records.read('')
+    const key = isPostgres ? 'key' : '`key`'
+    await run(`INSERT INTO record_pace_records (${key}, revision, version, forget_at) VALUES
+      ${Array.from({ length: 4000 }, (_, row) => `('old ${row}', 1, 1, ${row})`).join(', ')}`)
+    const old = async () =>
+      Number(
+        (await run('SELECT count(*) AS count FROM record_pace_records WHERE forget_at < 10000'))[0]?.count,
+      )
+    for (let call = 0; call < 10; call++)
+      await records.writeAll(
+        Array.from({ length: 200 }, (_, n) => {
+          return { key: `new ${call} ${n}`, value: '', ttlMs: 60_000, condition: { kind: 'always' } }
+        }),
+      )
+    await expect.poll(old, { timeout: 10_000 }).toBeLessThan(100)
+  },
+)
+
+it.each(['PostgreSQL', 'MariaDB'])(
   '%s: a value goes when its ttl is over, its version a day later',
   async (name) => {
     const isPostgres = name === 'PostgreSQL'
@@ -141,10 +171,12 @@ it.each(['PostgreSQL', 'MariaDB'])(
 )
 
 it('MariaDB: releases of one call that are not all alike are each answered for themselves', async () => {
-  const [store, other] = [mysql(mysqlPool), mysql(mysqlPool)]
+  const otherPool = mysql2.createPool({ uri: mariadb.url, connectionLimit: 2 })
+  const [store, other] = [mysql(mysqlPool), mysql(otherPool)]
   onTestFinished(async () => {
     await store.close()
     await other.close()
+    await otherPool.end()
   })
   const [alone, waitedFor, third, gone] = ['alone', 'waited for', 'third', 'gone'].map((key) => claimOf(key))
   const held = [alone, waitedFor, third] as ReturnType<typeof claimOf>[]

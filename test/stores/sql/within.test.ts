@@ -38,6 +38,18 @@ for (const library of databases.libraries) {
       await run(`UPDATE ${table} SET amount = 0 WHERE id = 2`)
     })
 
+    it('lets those who wait for the commit have the key soon after it, however long their ttl', async () => {
+      const tx = await begin()
+      await locks.within(tx.handle, 'wanted', () => {})
+      const waits = new Promise<void>((resolve) => void locks.on('waiting', () => resolve()))
+      const waiting = locks.acquire('wanted', { ttl: 60_000, wait: 60_000 })
+      await waits
+      const committedAtMs = performance.now()
+      await tx.commit()
+      await (await waiting).release()
+      expect(performance.now() - committedAtMs).toBeLessThan(3000)
+    })
+
     it('takes lock and data back together', async () => {
       const before = await locks.using('rollback', (lease) => lease.token as bigint)
       const tx = await begin()

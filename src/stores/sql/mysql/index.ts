@@ -3,6 +3,7 @@ import type { Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
 import { Patience } from '../patience.ts'
 import { tableNames } from '../server/names.ts'
+import { shareByPool } from '../server/shared.ts'
 import { type AnyMysqlClient, adapterOf } from './clients/detect.ts'
 import { advisoryOver, storeOver } from './make.ts'
 import { schemaOf } from './schema.ts'
@@ -23,16 +24,17 @@ export interface MysqlOptions {
 const OPTIONS: Known<MysqlOptions> = { table: true, advisory: true, runtime: true }
 
 /**
- * A store in a MariaDB or MySQL database, through the pool you already have, of `mysql2` or of `mariadb`. It stays yours.
+ * A store in a MariaDB or MySQL database, through the pool you already have, of `mysql2` or of `mariadb`. It stays yours. All stores over
+ * one pool with the same options look after their waiters together.
  *
  * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
  */
 export function mysql(client: AnyMysqlClient, options: MysqlOptions = {}): Store {
-  const { advisory } = checkOptions('options', options, OPTIONS)
-  const patience = new Patience(checkRuntime(options.runtime))
+  const { advisory, table, runtime } = checkOptions('options', options, OPTIONS)
+  const patience = new Patience(checkRuntime(runtime))
   return checkFlag('advisory', advisory, false)
     ? advisoryOver(adapterOf(client, patience), options, patience)
-    : storeOver(adapterOf(client, patience), options, patience)
+    : shareByPool(client, [table, runtime], () => storeOver(adapterOf(client, patience), options, patience))
 }
 
 /** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */

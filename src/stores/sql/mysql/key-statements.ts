@@ -4,6 +4,7 @@ import type { TableNames } from '../server/names.ts'
 import { FORGET_SLACK_MS } from '../server/rules.ts'
 import type { Need } from '../server/tables.ts'
 import type { Value } from './clients/client.ts'
+import { isOlder, leavesNoRoom, oneLess } from './queue.ts'
 import { allOrNone, BOUNDED, kept, MS, together, US } from './statements.ts'
 
 /** The claim that stands in the row of its key, but for its id. */
@@ -49,8 +50,11 @@ function list(count: number, one: string): string {
   return Array.from({ length: count }, () => one).join(', ')
 }
 
+export type KeyTexts = ReturnType<typeof keyStatements>
+
 /** The texts of the statements on keys. Assignments are made from left to right, so what they depend on comes last. */
-export function keyStatements({ keys, claims }: TableNames, mariadb: boolean) {
+export function keyStatements(tables: TableNames, mariadb: boolean) {
+  const { keys, claims } = tables
   const bounded = mariadb ? BOUNDED : ''
   const free = `${keys}.holder IS NULL AND ${keys}.others = 0 AND ${keys}.closed_until <= VALUES(since)`
   const ifFree = (name: string, value: string, otherwise = `${keys}.\`${name}\``) =>
@@ -88,9 +92,8 @@ export function keyStatements({ keys, claims }: TableNames, mariadb: boolean) {
   const renewed = `k.expires_at = GREATEST(k.expires_at, ${MS} + ?),
     k.forget_at = IF(k.forget_at >= ${MS} + ?, k.forget_at, ${MS} + ? + ${FORGET_SLACK_MS})`
   const renew = `SET k.revision = k.revision + 1, ${renewed}`
-  const release = `SET k.revision = k.revision + 1, k.mode = NULL, k.permits = 0, k.holds = 0, k.used = 0, k.holder = NULL,
-    k.hold_seq = 0, k.weight = 0, k.owner = NULL, k.actor = NULL, k.label = NULL, k.meta = NULL, k.inbox = NULL, k.since = 0,
-    k.expires_at = 0, k.lock_delay = 0`
+  const release = `SET ${oneLess('k.weight')}, k.holder = NULL, k.hold_seq = 0, k.weight = 0, k.owner = NULL, k.actor = NULL,
+    k.label = NULL, k.meta = NULL, k.inbox = NULL, k.since = 0, k.expires_at = 0, k.lock_delay = 0`
   const sole = `WHERE k.\`key\` = ? AND k.holder = ? AND k.expires_at > ${MS}`
   const soles = (count: number) => `WHERE k.\`key\` IN (${list(count, '?')})
     AND (k.\`key\`, k.holder) IN (${list(count, '(?, ?)')}) AND k.expires_at > ${MS} AND k.others = 0`
@@ -119,9 +122,12 @@ export function keyStatements({ keys, claims }: TableNames, mariadb: boolean) {
     renewSole: onSole(
       renew,
       `${bounded}UPDATE ${keys} k SET k.revision = k.revision + 1 + 0 * LAST_INSERT_ID(1 + (k.waiting > 0)), ${renewed}
-        ${sole} AND (k.others = 0 OR k.mode = 'exclusive')`,
+        ${sole} AND (k.others = 0 OR k.mode = 'exclusive' OR ${isOlder('k.hold_seq')})`,
     ),
-    releaseSole: onSole(release, `${bounded}UPDATE ${keys} k ${release} ${sole} AND k.others = 0`),
+    releaseSole: onSole(
+      release,
+      `${bounded}UPDATE ${keys} k ${release} ${sole} AND (k.others = 0 OR k.owner IS NULL AND ${leavesNoRoom(isOlder('k.hold_seq'))})`,
+    ),
     insert: `INSERT INTO ${keys} (${columns(KEY)}, next_ticket) VALUES (?, ${US}, ${list(KEY.length - 2, '?')}, 1 + ?)`,
     update: `UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = ?, k.mode = ?, k.permits = ?, ${deltas.join(', ')},
       k.closed_until = ?, k.forget_at = GREATEST(k.forget_at, ?), ${columns(['holder', ...HOLDER], 'k.').replaceAll('`,', '` = ?,')} = ?
@@ -135,14 +141,6 @@ export function keyStatements({ keys, claims }: TableNames, mariadb: boolean) {
         ${CLAIM.filter((name) => !['key', 'id', 'expires_at', 'state'].includes(name))
           .map((name) => `\`${name}\` = VALUES(\`${name}\`)`)
           .join(', ')}, state = VALUES(state)`,
-    joinKey: `UPDATE ${keys} k SET k.revision = k.revision + (k.waiting = 0), k.waiting = k.waiting + 1, k.others = k.others + 1,
-      k.next_ticket = k.next_ticket + 1, k.forget_at = IF(k.forget_at >= ${MS} + ?, k.forget_at, ${MS} + ? + ${FORGET_SLACK_MS})
-      WHERE k.\`key\` = ? AND k.mode = 'exclusive' AND k.holder <> ? AND k.expires_at > ${MS}`,
-    joinClaim: `INSERT INTO ${claims} (${columns(CLAIM)})
-      SELECT \`key\`, ?, 'waiting', next_ticket - 1, 'exclusive', 0, 0, 0, NULL, ?, ?, ?, ?, ${MS}, ${MS} + ?, ?, ?
-      FROM ${keys} WHERE \`key\` = ? AND @holdfast_done = 1`,
-    joined: `SELECT @holdfast_done AS done, ${US} AS us, k.label, k.since, k.expires_at, k.waiting
-      FROM ${keys} k WHERE k.\`key\` = ?`,
     renewWaiting: (count: number) => `${bounded}UPDATE ${claims} FORCE INDEX (PRIMARY)
       SET expires_at = GREATEST(expires_at, ${MS} + ?)
       WHERE \`key\` = ? AND id IN (${list(count, '?')}) AND state = 'waiting' AND expires_at > ${MS}`,

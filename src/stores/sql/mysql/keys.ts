@@ -1,35 +1,16 @@
-import type { Claim, ClaimAnswer, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
-import {
-  HEADS,
-  isShort,
-  type KeyWrite,
-  missingOwners,
-  permitsOf,
-  positionOfJoined,
-  seenOf,
-  writeOf,
-} from '../server/excerpts.ts'
+import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
+import { HEADS, isShort, type KeyWrite, missingOwners, seenOf, writeOf } from '../server/excerpts.ts'
 import { leaveWord, type MailTable } from '../server/mail.ts'
 import type { TableNames } from '../server/names.ts'
-import { neededMs } from '../server/rows.ts'
-import type {
-  Change,
-  ClaimRow,
-  Done,
-  KeyTable,
-  Look,
-  Need,
-  Places,
-  Seen,
-  Sending,
-  Who,
-} from '../server/tables.ts'
-import { written, writtenOrNull } from '../server/texts.ts'
-import { atomically, type TxStep } from './atomically.ts'
+import type { Change, Done, KeyTable, Look, Need, Places, Seen, Sending, Who } from '../server/tables.ts'
+import { written } from '../server/texts.ts'
+import { atomically } from './atomically.ts'
 import type { MysqlClient, Row, Value } from './clients/client.ts'
-import { excerptValues, keyStatements } from './key-statements.ts'
+import { excerptValues, type KeyTexts, keyStatements } from './key-statements.ts'
 import { mailTable } from './mail.ts'
-import { bytes, claimOf, clockOf, orNull, placesOf, rowOf, text } from './rows.ts'
+import { QueueSteps } from './queue.ts'
+import { bytes, claimOf, clockOf, placesOf, rowOf, text } from './rows.ts'
+import { freeClaim, freeOne, stepsOf } from './values.ts'
 
 type KeyChange = Change<Seen, KeyState>
 
@@ -41,7 +22,9 @@ export class MysqlKeys implements KeyTable {
   private readonly names: TableNames
   private readonly mail: MailTable
   private mariadb = false
-  private text: ReturnType<typeof keyStatements>
+  private text: KeyTexts
+  /** Where several statements can be run in one go. */
+  private queue: QueueSteps | null = null
 
   constructor(client: MysqlClient, names: TableNames) {
     this.client = client
@@ -56,6 +39,7 @@ export class MysqlKeys implements KeyTable {
   adapt(mariadb: boolean): void {
     this.mariadb = mariadb
     this.text = keyStatements(this.names, mariadb)
+    this.queue = mariadb ? new QueueSteps(this.client, this.names) : null
   }
 
   /** Most keys have no claims beside the one in their row: those are read first, and alone. */
@@ -147,26 +131,16 @@ export class MysqlKeys implements KeyTable {
     return this.onSole(claims, this.text.releaseSole, () => [])
   }
 
-  async join(claim: Claim, inbox: string | null): Promise<ClaimAnswer | null> {
-    if (!this.mariadb) return null
-    const { ttlMs, actor, label, meta, lockDelayMs } = claim
-    const [key, id] = [bytes(claim.key), bytes(written(claim.id))]
-    const texts = [writtenOrNull(actor), written(label), writtenOrNull(meta), inbox].map(orNull)
-    const steps = [
-      { text: this.text.joinKey, values: [ttlMs, ttlMs, key, id], affects: 1 },
-      { text: this.text.joinClaim, values: [id, ...texts, ttlMs, ttlMs, lockDelayMs, key] },
-    ]
-    const row = await atomically(this.client, true, steps, { text: this.text.joined, values: [key] })
-    if (row === null) return null
-    return positionOfJoined(
-      {
-        waiting: Number(row.waiting),
-        label: text(row.label),
-        sinceMs: Number(row.since),
-        expiresAtMs: Number(row.expires_at),
-      },
-      clockOf([row]),
-    )
+  async renewOwn(claim: Claim): Promise<Done | null> {
+    return this.queue?.renewOwn(claim) ?? null
+  }
+
+  async releaseOwn(claim: Claim): Promise<Done | null> {
+    return this.queue?.releaseOwn(claim) ?? null
+  }
+
+  async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
+    return this.queue?.join(claim, inbox) ?? null
   }
 
   async renewWaiting(claims: readonly Claim[]): Promise<Places> {
@@ -246,74 +220,13 @@ export class MysqlKeys implements KeyTable {
   }
 
   private async write(writes: readonly KeyWrite[], clock: Clock): Promise<boolean> {
-    const steps = writes.flatMap((write) => this.stepsOf(write, clock))
+    const steps = writes.flatMap((write) => stepsOf(this.text, write, clock))
     return (await atomically(this.client, this.mariadb, steps)) !== null
-  }
-
-  private stepsOf(write: KeyWrite, { nowMs }: Clock): TxStep[] {
-    const key = bytes(write.key)
-    const { revision, seq, mode, holds, used, waiting, others, joined, closedUntilMs, forgetAtMs, holder } =
-      write
-    const how: Value[] = [orNull(mode?.kind ?? null), permitsOf(mode).limit]
-    const sole = holderValues(holder)
-    const row: TxStep =
-      revision === null
-        ? {
-            text: this.text.insert,
-            values: [
-              key,
-              seq,
-              ...how,
-              holds,
-              used,
-              waiting,
-              others,
-              closedUntilMs,
-              forgetAtMs,
-              ...sole,
-              joined,
-            ],
-          }
-        : {
-            text: this.text.update,
-            values: [
-              seq,
-              ...how,
-              holds,
-              used,
-              waiting,
-              others,
-              joined,
-              closedUntilMs,
-              forgetAtMs,
-              ...sole,
-              key,
-              revision,
-            ],
-            affects: 1,
-          }
-    const ids = (dead: boolean) =>
-      write.gone.filter((one) => one.dead === dead).map(({ id }) => bytes(written(id)))
-    const [alive, dead] = [ids(false), ids(true)]
-    return [
-      row,
-      ...(alive.length > 0
-        ? [{ text: this.text.remove(alive.length, false), values: [key, ...alive], affects: alive.length }]
-        : []),
-      // One that was renewed at the last moment makes all of it begin again.
-      ...(dead.length > 0
-        ? [{ text: this.text.remove(dead.length, true), values: [key, ...dead, nowMs], affects: dead.length }]
-        : []),
-      ...write.put.map((claim) => ({
-        text: this.text.put(claim.isNew),
-        values: claimValues(key, claim, claim.isNew ? joined : null),
-      })),
-    ]
   }
 
   private async onSole(
     claims: readonly Claim[],
-    text: ReturnType<typeof keyStatements>['renewSole'],
+    text: KeyTexts['renewSole'],
     changeOf: (claim: Claim) => Value[],
   ): Promise<ReadonlyMap<string, Done>> {
     if (claims.length > 1 && !this.mariadb)
@@ -359,49 +272,4 @@ async function merged(
 function inOrder(claims: readonly Claim[]): readonly Claim[] {
   if (claims.length === 1) return claims
   return [...claims].sort((one, other) => Buffer.compare(bytes(one.key), bytes(other.key)))
-}
-
-function textsOf({
-  owner,
-  actor,
-  label,
-  meta,
-  inbox,
-}: Pick<ClaimRow, 'owner' | 'actor' | 'label' | 'meta' | 'inbox'>): Value[] {
-  return [writtenOrNull(owner), writtenOrNull(actor), written(label), writtenOrNull(meta), inbox].map(orNull)
-}
-
-function freeClaim(claim: Claim, inbox: string | null): Value[] {
-  const { limit, weight } = permitsOf(claim.mode)
-  const head = [bytes(claim.key), bytes(written(claim.id)), claim.ttlMs, neededMs(claim)]
-  return [...head, bytes(claim.mode.kind), limit, weight, ...textsOf({ ...claim, inbox }), claim.lockDelayMs]
-}
-
-function freeOne(claim: Claim, inbox: string | null): Value[] {
-  const { limit, weight } = permitsOf(claim.mode)
-  const head = [bytes(claim.key), bytes(claim.mode.kind), limit, weight, bytes(written(claim.id)), weight]
-  return [...head, ...textsOf({ ...claim, inbox }), claim.ttlMs, claim.lockDelayMs, neededMs(claim)]
-}
-
-function holderValues(holder: ClaimRow | null): Value[] {
-  if (holder === null) return [null, 0, 0, null, null, null, null, null, 0, 0, 0]
-  const { id, seq, mode, sinceMs, expiresAtMs, lockDelayMs } = holder
-  return [
-    bytes(written(id)),
-    seq,
-    permitsOf(mode).weight,
-    ...textsOf(holder),
-    sinceMs,
-    expiresAtMs,
-    lockDelayMs,
-  ]
-}
-
-/** `joined` is how many new waiters the step has, null for a claim that is there already. */
-function claimValues(key: Buffer, claim: ClaimRow, joined: number | null): Value[] {
-  const { id, state, ticket, mode, seq, sinceMs, expiresAtMs, ttlMs, lockDelayMs } = claim
-  const { limit, weight } = permitsOf(mode)
-  const place: Value[] = joined === null ? [ticket] : [ticket, key, joined]
-  const head = [key, bytes(written(id)), bytes(state), ...place, bytes(mode.kind), limit, weight, seq]
-  return [...head, ...textsOf(claim), sinceMs, expiresAtMs, ttlMs, lockDelayMs]
 }

@@ -6,7 +6,7 @@ import { InvalidArgumentError, LockError, unreachable } from '../../../errors.ts
 import type { AdvisoryStore } from '../advisory/store.ts'
 import { Patience } from '../patience.ts'
 import { connectionsOf } from '../server/connections.ts'
-import { shareStore } from '../server/shared.ts'
+import { shareByUrl } from '../server/shared.ts'
 import type { ServerStore } from '../server/store.ts'
 import type { MysqlClient } from './clients/client.ts'
 import { mysql2PoolOf } from './clients/detect.ts'
@@ -38,7 +38,7 @@ export async function openMysql(url: string, callTimeoutMs?: number): Promise<St
   if (callTimeoutMs !== undefined) patience.allow(callTimeoutMs)
   if (place.options.advisory)
     return prepared(advisoryOver(await openClient(place, patience), place.options, patience), place)
-  return shareStore(`${callTimeoutMs} ${url}`, async () =>
+  return shareByUrl(url, callTimeoutMs, async () =>
     prepared(storeOver(await openClient(place, patience), place.options, patience), place),
   )
 }

@@ -56,6 +56,13 @@ export function placesOf(found: readonly Row[]): Places {
   return { clock: clockOf(found), places, heads }
 }
 
+/** How many wait for a key that a claim has joined, and a holder of it. */
+export function joinedFrom(row: Row) {
+  const label = text(row.label)
+  const [sinceMs, expiresAtMs] = [Number(row.since), Number(row.expires_at)]
+  return { waiting: Number(row.waiting), holder: label === null ? null : { label, sinceMs, expiresAtMs } }
+}
+
 export function clockOf(found: readonly Row[]): Clock {
   const stampUs = Number(found[0]?.us)
   return { nowMs: Math.floor(stampUs / 1000), stampUs }

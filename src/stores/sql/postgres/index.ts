@@ -3,6 +3,7 @@ import type { Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
 import { Patience } from '../patience.ts'
 import { tableNames } from '../server/names.ts'
+import { shareByPool } from '../server/shared.ts'
 import { type AnyPostgresClient, adapterOf } from './clients/detect.ts'
 import { advisoryOver, storeOver } from './make.ts'
 import { schemaOf } from './schema.ts'
@@ -41,18 +42,22 @@ const OPTIONS: Known<PostgresOptions> = {
 /**
  * A store in a PostgreSQL database, through the pool you already have: a `Pool` of `pg` or the function of `postgres`. It
  * stays yours. The store opens one more connection like it, on which it listens, and closes that one; with `postgres` also those
- * for its statements, at most as many as the pool may have, because the library's own may stand still after they broke.
+ * for its statements, at most as many as the pool may have, because the library's own may stand still after they broke. All stores over one
+ * pool with the same options share these connections, and the last of them closes them.
  *
  * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
  */
 export function postgres(client: AnyPostgresClient, options: PostgresOptions = {}): Store {
-  const { listen, advisory } = checkOptions('options', options, OPTIONS)
-  const patience = new Patience(checkRuntime(options.runtime))
-  const sender = adapterOf(client, 'client', patience)
-  if (checkFlag('advisory', advisory, false)) return advisoryOver(sender, options, patience)
-  const listener =
-    listen === false ? null : listen === undefined ? sender : adapterOf(listen, 'listen', patience)
-  return storeOver(sender, listener, options, patience)
+  const { listen, advisory, table, durability, runtime } = checkOptions('options', options, OPTIONS)
+  const patience = new Patience(checkRuntime(runtime))
+  const sender = () => adapterOf(client, 'client', patience)
+  if (checkFlag('advisory', advisory, false)) return advisoryOver(sender(), options, patience)
+  return shareByPool(client, [table, durability, listen, runtime], () => {
+    const statements = sender()
+    const listener =
+      listen === false ? null : listen === undefined ? statements : adapterOf(listen, 'listen', patience)
+    return storeOver(statements, listener, options, patience)
+  })
 }
 
 /** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */

@@ -4,6 +4,7 @@ import type { TableNames } from '../server/names.ts'
 import { FORGET_SLACK_MS, RULES } from '../server/rules.ts'
 import type { JointClaim } from '../server/tables.ts'
 import type { Row } from './clients/client.ts'
+import { longestWait } from './statements.ts'
 
 type Run = (text: string, values: readonly unknown[]) => Promise<readonly Row[]>
 
@@ -52,7 +53,7 @@ export function claimIn({ keys }: TableNames, tx: object): JointClaim {
 function waitFor(keys: string, key: string, insideMs: number): string {
   const hex = Buffer.from(key).toString('hex')
   return `DO $holdfast$ BEGIN
-    PERFORM set_config('lock_timeout', '${Math.ceil(insideMs)}', true);
+    PERFORM set_config('lock_timeout', ${longestWait(Math.ceil(insideMs))}, true);
     PERFORM 1 FROM ${keys} WHERE key = convert_from(decode('${hex}', 'hex'), 'UTF8') FOR UPDATE;
     RAISE division_by_zero;
     EXCEPTION WHEN division_by_zero OR lock_not_available OR serialization_failure THEN NULL;

@@ -2,7 +2,7 @@ import { MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
 import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../server/excerpts.ts'
 import type { TableNames } from '../server/names.ts'
 import { FORGET_SLACK_MS } from '../server/rules.ts'
-import { handOn, join } from './queue.ts'
+import { handOn, isOlder, join, leavesNoRoom, ONE_LESS, releaseOwn, renewOwn } from './queue.ts'
 import { given, later, NOW, timed } from './statements.ts'
 
 /** From so many heads on, all claims of the key are meant. */
@@ -102,8 +102,8 @@ function both(make: (many: boolean) => string): (many: boolean) => string {
   return (many) => (many ? several : one)
 }
 
-const NO_HOLDER = `mode = NULL, permits = 0, holds = 0, used = 0, holder = NULL, hold_seq = 0, weight = 0, owner = NULL,
-  actor = NULL, label = NULL, meta = NULL, inbox = NULL, since = 0, expires_at = 0, lock_delay = 0`
+const NO_HOLDER = `holder = NULL, hold_seq = 0, weight = 0, owner = NULL, actor = NULL, label = NULL,
+  meta = NULL, inbox = NULL, since = 0, expires_at = 0, lock_delay = 0`
 
 /** The texts of the statements on keys. Several rows are locked in the order of their keys, so that nobody waits in a circle. */
 export function keyStatements(tables: TableNames, relaxed: boolean) {
@@ -163,15 +163,18 @@ export function keyStatements(tables: TableNames, relaxed: boolean) {
       UPDATE ${keys} k SET revision = k.revision + 1,
         expires_at = greatest(k.expires_at, ${NOW} + c.ttl), forget_at = ${later(`(${NOW} + c.needed)`)}
       FROM t CROSS JOIN ${given(many, { key: 'text', id: 'text', ttl: 'bigint', needed: 'bigint' })}
-      WHERE ${alone} AND (k.others = 0 OR k.mode = 'exclusive') ${among(many)}
+      WHERE ${alone} AND (k.others = 0 OR k.mode = 'exclusive' OR ${isOlder('k.hold_seq')}) ${among(many)}
       RETURNING k.key, k.seq, k.waiting > 0 AS contended`,
     ),
     releaseSole: both((many) => {
-      const sole = `UPDATE ${keys} k SET revision = k.revision + 1, ${NO_HOLDER}
+      const sole = `UPDATE ${keys} k SET ${ONE_LESS}, used = k.used - k.weight, ${NO_HOLDER}
         FROM t CROSS JOIN ${given(many, { key: 'text', id: 'text' })}
-        WHERE ${alone} AND k.others = 0 ${among(many)} RETURNING k.key, k.seq, false AS contended`
+        WHERE ${alone} AND (k.others = 0 OR k.owner IS NULL AND ${leavesNoRoom(isOlder('k.hold_seq'))}) ${among(many)}
+        RETURNING k.key, k.seq, false AS contended`
       return many ? `${soon}${locked(true)} ${sole}` : `${soon}, sole AS (${sole}), ${handOn(tables)}`
     }),
+    renewOwn: `${t} ${renewOwn(tables)}`,
+    releaseOwn: `${soon}, ${releaseOwn(tables)}`,
     join: `${soon}, ${join(tables)}`,
     renewWaiting: `${timed(relaxed)}, g AS MATERIALIZED (
         SELECT c.key, c.id, g.ttl FROM t CROSS JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS g (key, id, ttl)

@@ -1,4 +1,4 @@
-import type { Claim, ClaimAnswer, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
+import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
 import { encodeLetter } from '../letters.ts'
 import {
   HEADS,
@@ -30,8 +30,8 @@ import type { PostgresClient, Row } from './clients/client.ts'
 import { CLAIM, EVERYTHING, FREE_CLAIM, GONE, HOLDER, KEY, keyStatements } from './key-statements.ts'
 import { mailTable } from './mail.ts'
 import { channelOf, UNHEARD } from './push.ts'
-import { JOINING } from './queue.ts'
-import { claimOf, clockOf, placesOf, rowOf } from './rows.ts'
+import { JOINING, OWN } from './queue.ts'
+import { claimOf, clockOf, joinedFrom, placesOf, rowOf } from './rows.ts'
 import { FLUSH } from './statements.ts'
 
 export class PostgresKeys implements KeyTable {
@@ -112,21 +112,22 @@ export class PostgresKeys implements KeyTable {
    * The position is on the disk before it counts. A waiter that is given the key without it (by a handoff that a crash took back, while
    * the old holder came back and ran out) would hold what the server does not know of.
    */
-  async join(claim: Claim, inbox: string | null): Promise<ClaimAnswer | null> {
+  async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
     const values = columns(JOINING, [freeClaim(claim, inbox)]).map(([value]) => value)
     const found = await this.client.run(this.text.join, values)
     const [row] = found
     if (row === undefined) return null
     if (!this.relaxed) await this.client.run(FLUSH, [])
-    return positionOfJoined(
-      {
-        waiting: Number(row.waiting),
-        label: row.label as string,
-        sinceMs: Number(row.since),
-        expiresAtMs: Number(row.expires_at),
-      },
-      clockOf(found),
-    )
+    return positionOfJoined(joinedFrom(row), clockOf(found))
+  }
+
+  async renewOwn(claim: Claim): Promise<Done | null> {
+    const values = columns(OWN, [freeClaim(claim, null)])
+    return (await this.serve(() => this.text.renewOwn, values)).get(claim.key) ?? null
+  }
+
+  async releaseOwn({ key, id }: Claim): Promise<Done | null> {
+    return (await this.serve(() => this.text.releaseOwn, [[key], [written(id)]])).get(key) ?? null
   }
 
   async renewWaiting(claims: readonly Claim[]): Promise<Places> {

@@ -4,7 +4,7 @@ import type { Store } from '../../../core/store.ts'
 import { LockError, unreachable } from '../../../errors.ts'
 import type { AdvisoryStore } from '../advisory/store.ts'
 import { Patience } from '../patience.ts'
-import { shareStore } from '../server/shared.ts'
+import { shareByUrl } from '../server/shared.ts'
 import type { ServerStore } from '../server/store.ts'
 import type { PostgresClient } from './clients/client.ts'
 import { PgClient, type PgPool } from './clients/pg.ts'
@@ -16,7 +16,7 @@ import { type Location, locationOf } from './url.ts'
 export async function openPostgres(url: string, callTimeoutMs?: number): Promise<Store> {
   const location = locationOf(url)
   if (!location.options.advisory)
-    return shareStore(`${callTimeoutMs} ${url}`, () => openTables(location, callTimeoutMs))
+    return shareByUrl(url, callTimeoutMs, () => openTables(location, callTimeoutMs))
   const patience = patienceOf(callTimeoutMs)
   const store = advisoryOver(
     await openClient(location.database, location.connections, patience),

@@ -12,10 +12,20 @@ import {
  * began, and settings that end with the statement. A row that is locked is not waited for without a bound.
  */
 export function timed(relaxed: boolean): string {
-  const settings = [`set_config('lock_timeout', '${LOCK_WAIT_MS}', true)`]
+  const settings = [`set_config('lock_timeout', ${longestWait(LOCK_WAIT_MS)}, true)`]
   if (relaxed) settings.push(`set_config('synchronous_commit', 'off', true)`)
   return `WITH t AS MATERIALIZED (
     SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us, ${settings.join(', ')})`
+}
+
+/**
+ * Half of `statement_timeout` at most, where a role or a pool has set one: a statement that the server cancels could not tell that the row
+ * is held, and would end a transaction of the caller.
+ */
+export function longestWait(ms: number): string {
+  const timeout = `current_setting('statement_timeout')`
+  const half = `extract(epoch FROM ${timeout}::interval) * 500`
+  return `CASE ${timeout} WHEN '0' THEN '${ms}' ELSE ceil(least(${ms}, ${half}))::text END`
 }
 
 export const NOW = 't.us / 1000'

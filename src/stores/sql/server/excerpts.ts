@@ -109,17 +109,20 @@ export function positionOfTicket(ticket: number, heads: readonly number[]): numb
   return Math.max(heads.length + 1, ticket - (heads[0] ?? ticket) + 1)
 }
 
-/** What a claim hears that has joined the queue behind an exclusive hold. */
+/** What a claim hears that has joined a queue, and of a holder if one is known. */
 export function positionOfJoined(
-  holder: { waiting: number; label: string | null; sinceMs: number; expiresAtMs: number },
+  {
+    waiting,
+    holder,
+  }: { waiting: number; holder: { label: string; sinceMs: number; expiresAtMs: number } | null },
   { nowMs }: Clock,
 ): Blocked {
   return {
     kind: 'blocked',
-    position: holder.waiting,
-    retryAfterMs: Math.max(0, holder.expiresAtMs - nowMs),
+    position: waiting,
+    retryAfterMs: holder === null ? null : Math.max(0, holder.expiresAtMs - nowMs),
     storeTimeMs: nowMs,
-    holder: holder.label === null ? null : { label: readText(holder.label), heldMs: nowMs - holder.sinceMs },
+    holder: holder === null ? null : { label: readText(holder.label), heldMs: nowMs - holder.sinceMs },
   }
 }
 

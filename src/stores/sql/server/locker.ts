@@ -1,5 +1,6 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import {
+  type Blocked,
   type Claim,
   type ClaimAnswer,
   EMPTY,
@@ -21,12 +22,13 @@ interface Entry {
   readonly lock: LockTask
 }
 
-/** The statement that may serve a task by itself; `model` for none. */
+/** A statement that may serve a task by itself; `model` for none. Those of the second line serve one claim each, on a busy key. */
+const WAYS = [
+  ...(['claim', 'renew', 'release'] as const),
+  ...(['join', 'renew own', 'release own'] as const),
+  'model',
+] as const
 type Way = (typeof WAYS)[number]
-
-const WAYS = ['claim', 'renew', 'release', 'join', 'model'] as const
-
-type Fast = (claims: readonly Claim[]) => Promise<ReadonlyMap<string, Done>>
 
 /**
  * Carries tasks out: what one statement can decide by itself goes in one statement, for all of a tick; for the rest the
@@ -66,105 +68,164 @@ export class Locker {
   private start(entries: readonly Entry[]): readonly Promise<readonly Entry[]>[] {
     const [first] = entries
     if (first !== undefined && entries.length === 1)
-      return this.go(first.keys.length === 1 ? this.fastest(first.lock) : 'model', entries)
-    const uses = new Map<string, number>()
-    for (const { keys } of entries) for (const key of keys) uses.set(key, (uses.get(key) ?? 0) + 1)
-    const parts: Record<Way, Entry[]> = { claim: [], join: [], renew: [], release: [], model: [] }
-    for (const entry of entries) {
-      const alone = entry.keys.length === 1 && uses.get(entry.keys[0] as string) === 1
-      parts[alone ? this.fastest(entry.lock) : 'model'].push(entry)
-    }
-    return WAYS.flatMap((way) => this.go(way, parts[way]))
+      return this.go(first.keys.length === 1 ? this.firstWay(first.lock) : 'model', entries)
+    const alone = aloneIn(entries)
+    const parts = new Map<Way, Entry[]>(WAYS.map((way) => [way, []]))
+    for (const entry of entries)
+      parts.get(alone.has(entry.lock.task) ? this.firstWay(entry.lock) : 'model')?.push(entry)
+    return [...parts].flatMap(([way, part]) => this.go(way, part))
   }
 
-  private go(way: Way, entries: readonly Entry[]): readonly Promise<readonly Entry[]>[] {
-    const { table } = this
-    switch (way) {
-      case 'claim':
-        return this.inParts(entries, (claims) => table.claimFree(claims, this.inbox()))
-      case 'renew':
-        return this.inParts(entries, (claims) => table.renewSole(claims))
-      case 'release':
-        return this.inParts(entries, (claims) => table.releaseSole(claims))
-      case 'join':
-        return entries.map((entry) => this.join(entry))
-      case 'model':
-        return entries.length > 0 ? [this.model(entries)] : []
-    }
-  }
-
-  private fastest({ kind, claims }: LockTask): Way {
-    if (kind === 'evict') return 'model'
-    if (kind !== 'claim') return kind
-    const claim = claims[0] as Claim
-    if (this.crowd.has(claim.key)) return isPatient(claim) ? 'join' : 'model'
+  private firstWay(lock: LockTask): Way {
+    const [claim] = lock.claims
+    if (claim === undefined || lock.kind === 'evict') return 'model'
+    if (lock.kind !== 'claim') return lock.kind
+    if (this.crowd.has(claim.key)) return waysOnBusyKey(lock)[0] ?? 'model'
     return isPlain(claim) ? 'claim' : 'model'
   }
 
-  private inParts(entries: readonly Entry[], fast: Fast): Promise<readonly Entry[]>[] {
-    if (entries.length === 1) return [this.serve(entries, fast)]
+  private go(way: Way, entries: readonly Entry[]): readonly Promise<readonly Entry[]>[] {
+    const size = way === 'model' ? entries.length : way === 'join' ? 1 : KEYS_PER_STATEMENT
     const running: Promise<readonly Entry[]>[] = []
-    for (let first = 0; first < entries.length; first += KEYS_PER_STATEMENT)
-      running.push(this.serve(entries.slice(first, first + KEYS_PER_STATEMENT), fast))
+    for (let first = 0; first < entries.length; first += size)
+      running.push(this.serve(way, entries.slice(first, first + size)))
     return running
   }
 
-  private async serve(entries: readonly Entry[], fast: Fast): Promise<readonly Entry[]> {
-    let done: ReadonlyMap<string, Done>
+  private async serve(way: Way, entries: readonly Entry[]): Promise<readonly Entry[]> {
+    let open = await this.ask(way, entries)
+    // A claim that is not exclusive may find its key held and yet come in, which the model alone can tell.
+    const next = ({ lock }: Entry) =>
+      way === 'claim' && !isExclusive(lock) ? [] : waysOnBusyKey(lock).filter((other) => other !== way)
+    if (open.length > 0 && way !== 'model') open = await this.askEach(open, next)
+    if (open.length > 0) await this.model(open)
+    return entries
+  }
+
+  private async model(entries: readonly Entry[]): Promise<void> {
+    const tasks = entries.map(({ lock }) => lock.task)
+    await this.swap.run(tasks, null, async (lost) => {
+      const alone = aloneIn(entries)
+      const left = await this.askEach(
+        lost.flatMap((task) => alone.get(task) ?? []),
+        ({ lock }) => waysOnBusyKey(lock),
+      )
+      const open = new Set<unknown>(left.map(({ lock }) => lock.task))
+      return lost.filter((task) => open.has(task) || !alone.has(task))
+    })
+  }
+
+  /** Each by statements of its own, one after the other. Resolves to those that are not served. */
+  private async askEach(
+    entries: readonly Entry[],
+    waysOf: (entry: Entry) => readonly Way[],
+  ): Promise<readonly Entry[]> {
+    const left = entries.map(async (entry) => {
+      let open: readonly Entry[] = [entry]
+      for (const way of waysOf(entry)) if (open.length > 0) open = await this.ask(way, open)
+      return open
+    })
+    return (await Promise.all(left)).flat()
+  }
+
+  /** One statement for all of them. Resolves to those that are not served. */
+  private async ask(way: Way, entries: readonly Entry[]): Promise<readonly Entry[]> {
+    let answers: ReadonlyMap<string, Done | Blocked>
     try {
-      done = await fast(entries.map(({ lock }) => lock.claims[0] as Claim))
+      answers = await this.answers(
+        way,
+        entries.map(({ lock }) => lock.claims[0] as Claim),
+      )
     } catch (error) {
       return this.without(entries, error)
     }
-    const others = entries.filter(({ keys, lock }) => {
-      const served = done.get(keys[0] as string)
-      if (served !== undefined) answer(lock, served)
-      return served === undefined
+    return entries.filter(({ keys, lock }) => {
+      const answer = answers.get(keys[0] as string)
+      if (answer !== undefined) tell(lock, answer)
+      return answer === undefined
     })
-    if (others.length > 0) await this.model(others)
-    return entries
   }
 
-  private async join(entry: Entry): Promise<readonly Entry[]> {
-    let answer: ClaimAnswer | null
-    try {
-      answer = await this.table.join(entry.lock.claims[0] as Claim, this.inbox())
-    } catch (error) {
-      return this.without([entry], error)
+  private async answers(way: Way, claims: readonly Claim[]): Promise<ReadonlyMap<string, Done | Blocked>> {
+    const { table } = this
+    const [claim] = claims as readonly [Claim]
+    switch (way) {
+      case 'claim':
+        return table.claimFree(claims, this.inbox())
+      case 'renew':
+        return table.renewSole(claims)
+      case 'release':
+        return table.releaseSole(claims)
+      case 'join':
+        return byKey(claim, await table.join(claim, this.inbox()))
+      case 'renew own':
+        return byKey(claim, await table.renewOwn(claim))
+      case 'release own':
+        return byKey(claim, await table.releaseOwn(claim))
+      case 'model':
+        return new Map()
     }
-    if (answer === null) return this.model([entry])
-    if (entry.lock.kind === 'claim') entry.lock.task.served([answer])
-    return [entry]
   }
 
-  /** After a statement that failed. */
+  /** After a statement that failed. Resolves to those that go another way. */
   private async without(entries: readonly Entry[], error: unknown): Promise<readonly Entry[]> {
     const reason = this.reasonOf(error)
-    if (reason === 'locked' && entries.length === 1) return this.blocked(entries, error)
     // The statement did nothing, so the other way is open; a row that is locked is met there by itself.
-    if (reason !== null) return this.model(entries)
-    for (const { lock } of entries) lock.task.failed(error)
-    return entries
+    if (reason !== null && (reason !== 'locked' || entries.length > 1)) return entries
+    if (reason === 'locked') await this.blocked(entries, error)
+    else for (const { lock } of entries) lock.task.failed(error)
+    return []
   }
 
   /** To read a row, nobody waits. */
-  private async blocked(entries: readonly Entry[], error: unknown): Promise<readonly Entry[]> {
+  private async blocked(entries: readonly Entry[], error: unknown): Promise<void> {
     try {
       const { clock } = await this.table.look(entries.flatMap(({ keys }) => keys))
       for (const { lock } of entries) lock.task.blocked(clock, error)
     } catch {
       for (const { lock } of entries) lock.task.failed(error)
     }
-    return entries
-  }
-
-  private async model(entries: readonly Entry[]): Promise<readonly Entry[]> {
-    await this.swap.run(entries.map(({ lock }) => lock.task))
-    return entries
   }
 }
 
-function answer({ kind, task, claims }: LockTask, { seq, contended }: Done): void {
+function byKey<A>({ key }: Claim, answer: A | null): ReadonlyMap<string, A> {
+  return new Map(answer === null ? [] : [[key, answer]])
+}
+
+function isExclusive({ claims }: LockTask): boolean {
+  return claims[0]?.mode.kind === 'exclusive'
+}
+
+/** An exclusive hold stands in the row of its key; a claim that asks once more may hold its key already. */
+function waysOnBusyKey(lock: LockTask): readonly Way[] {
+  const [claim] = lock.claims
+  const own = !isExclusive(lock)
+  switch (lock.kind) {
+    case 'claim':
+      return claim === undefined || !isPatient(claim) ? [] : own ? ['join', 'renew own'] : ['join']
+    case 'renew':
+      return own ? ['renew own'] : []
+    case 'release':
+      return own ? ['release own'] : []
+    case 'evict':
+      return []
+  }
+}
+
+/** Those that have their one key to themselves, by their tasks. */
+function aloneIn(entries: readonly Entry[]): ReadonlyMap<unknown, Entry> {
+  const uses = new Map<string, number>()
+  for (const { keys } of entries) for (const key of keys) uses.set(key, (uses.get(key) ?? 0) + 1)
+  const alone = entries.filter(({ keys }) => keys.length === 1 && uses.get(keys[0] as string) === 1)
+  return new Map(alone.map((entry) => [entry.lock.task, entry]))
+}
+
+function tell({ kind, task, claims }: LockTask, answer: Done | Blocked): void {
+  if ('kind' in answer) {
+    if (kind === 'claim') task.served([answer])
+    return
+  }
+  const { seq, contended } = answer
   if (kind === 'claim') {
     const spare = claims[0]?.owner === null ? SPARE_TOKENS : 0
     task.served([{ kind: 'granted', token: tokenOf(seq), spare, contended }])

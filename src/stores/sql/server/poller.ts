@@ -1,4 +1,5 @@
-import type { Runtime, Timer } from '../../../core/runtime.ts'
+import { Alarms } from '../../../core/alarms.ts'
+import type { Runtime } from '../../../core/runtime.ts'
 import type { StoreNotice } from '../../../core/store.ts'
 import { SPARE_TOKENS, tokenOf } from '../../../model/index.ts'
 import { positionOfTicket } from './excerpts.ts'
@@ -21,8 +22,7 @@ export class Poller {
   private readonly table: KeyTable
   private readonly waiting: Waiting
   private readonly runtime: Runtime
-  private timer: Timer | null = null
-  private armedForMs = Number.POSITIVE_INFINITY
+  private readonly alarms: Alarms
   private looking = false
   private on = false
 
@@ -30,58 +30,62 @@ export class Poller {
     this.table = table
     this.waiting = waiting
     this.runtime = runtime
+    this.alarms = new Alarms(runtime, true, () => void this.look())
   }
 
   /** Off as long as the database tells by itself. */
   switch(on: boolean): void {
     this.on = on
-    this.arm()
+    this.alarms.clear()
+    this.waiting.due.clear()
+    for (const waiter of this.waiting.waiters.values()) this.expect(waiter)
   }
 
-  /** Called when a claim has come to wait. */
-  arm(): void {
-    if (!this.on || this.looking) return
+  /** From now on it is looked after, with its position as it is now. */
+  expect(waiter: Waiter): void {
+    if (!this.on) return
     const nowMs = this.runtime.nowMs()
-    let soonestMs = Number.POSITIVE_INFINITY
-    for (const waiter of this.waiting.waiters.values()) {
-      waiter.lookAtMs ??= nowMs + this.delayMs(waiter, nowMs)
-      soonestMs = Math.min(soonestMs, waiter.lookAtMs)
-    }
-    if (soonestMs >= this.armedForMs) return
-    this.disarm()
-    this.armedForMs = soonestMs
-    this.timer = this.runtime.setTimer(() => void this.look(), Math.max(0, soonestMs - nowMs), true)
+    const delayMs = this.delayMs(waiter, nowMs)
+    // Waiters that have time look in step, so that one statement serves many of them.
+    const stepMs = 2 ** Math.floor(Math.log2(delayMs / 2))
+    this.alarms.set(waiter, Math.ceil((nowMs + delayMs) / stepMs) * stepMs)
   }
 
   close(): void {
     this.on = false
-    this.disarm()
-  }
-
-  private disarm(): void {
-    this.timer?.clear()
-    this.timer = null
-    this.armedForMs = Number.POSITIVE_INFINITY
+    this.alarms.clear()
   }
 
   private delayMs({ position, paceMs, movedAtMs }: Waiter, nowMs: number): number {
     const turnMs = (position - 1) * Math.max(paceMs, SHORTEST_MS) * SHARE_OF_TURN
     const wantedMs = Math.max(SHORTEST_MS, turnMs, (nowMs - movedAtMs) * SHARE_OF_STANDSTILL * position)
-    return Math.min(wantedMs, LONGEST_MS) * (0.75 + this.runtime.random() / 2)
+    return Math.min(wantedMs, LONGEST_MS) * (0.75 + this.runtime.random() / 4)
   }
 
   private async look(): Promise<void> {
-    this.disarm()
-    const due = this.due()
-    if (due.length === 0) {
-      this.arm()
-      return
-    }
+    if (this.looking) return
     this.looking = true
+    while (this.waiting.due.size > 0) await this.lookAt(this.takeDue())
+    this.looking = false
+  }
+
+  private takeDue(): readonly Waiter[] {
+    const { due } = this.waiting
+    const taken: Waiter[] = []
+    for (const waiter of due) {
+      if (taken.length === CLAIMS_PER_LOOK) break
+      taken.push(waiter)
+      due.delete(waiter)
+    }
+    return taken
+  }
+
+  private async lookAt(due: readonly Waiter[]): Promise<void> {
+    const { waiters } = this.waiting
     try {
       const { places, heads, clock } = await this.table.find(due)
       for (const { id, key } of due) {
-        if (!this.waiting.waiters.has(id)) continue
+        if (!waiters.has(id)) continue
         const place = places.get(placeName(key, id))
         if (place?.kind === 'waiting' && place.expiresAtMs > clock.nowMs)
           this.waiting.place(
@@ -95,20 +99,7 @@ export class Poller {
     } catch {
       // The claims look again by themselves, only later.
     }
-    for (const { id } of due) {
-      const waiter = this.waiting.waiters.get(id)
-      if (waiter !== undefined) waiter.lookAtMs = null
-    }
-    this.looking = false
-    this.arm()
-  }
-
-  /** The waiters that look now, those that are late for it first. */
-  private due(): readonly { key: string; id: string }[] {
-    const nowMs = this.runtime.nowMs()
-    const due = [...this.waiting.waiters].filter(([, { lookAtMs }]) => (lookAtMs ?? nowMs) <= nowMs)
-    due.sort(([, one], [, other]) => (one.lookAtMs ?? nowMs) - (other.lookAtMs ?? nowMs))
-    return due.slice(0, CLAIMS_PER_LOOK).map(([id, { key }]) => ({ id, key }))
+    for (const waiter of due) if (waiter.place < 0 && waiters.get(waiter.id) === waiter) this.expect(waiter)
   }
 }
 

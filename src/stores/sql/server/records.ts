@@ -25,11 +25,12 @@ const MOST_TRIES = 100
 /** Records as rows that are compared and swapped; what waits for one record in this process is done in one go. */
 export class ServerRecords implements Records {
   private readonly database: Database
-  private readonly ready: () => Promise<void>
+  /** Called before every call, with the number of its keys. */
+  private readonly ready: (keys: number) => Promise<void>
   private readonly swap: Swap<RecordRow, Found>
   private readonly rounds = new Rounds<Playable<Found>>((tasks) => [this.swap.run(tasks).then(() => tasks)])
 
-  constructor(database: Database, runtime: Runtime, ready: () => Promise<void>) {
+  constructor(database: Database, runtime: Runtime, ready: (keys: number) => Promise<void>) {
     this.database = database
     this.ready = ready
     const found = (_: string, row: RecordRow | undefined, { nowMs }: Clock) => foundOf(row, nowMs)
@@ -37,13 +38,13 @@ export class ServerRecords implements Records {
   }
 
   async read(key: string): Promise<RecordState | null> {
-    await this.ready()
+    await this.ready(1)
     const { clock, rows } = await this.database.records.look([key])
     return foundOf(rows.get(key), clock.nowMs).record
   }
 
   async readAll(keys: readonly string[]): Promise<readonly (RecordState | null)[]> {
-    await this.ready()
+    await this.ready(keys.length)
     const { clock, rows } = await this.database.records.look(keys)
     return keys.map((key) => foundOf(rows.get(key), clock.nowMs).record)
   }
@@ -53,7 +54,7 @@ export class ServerRecords implements Records {
   }
 
   async writeAll(writes: readonly RecordWrite[]): Promise<readonly WriteAnswer[]> {
-    await this.ready()
+    await this.ready(writes.length)
     const tasks = writes.map(({ key, value, ttlMs, condition }) => {
       const decide = writing(value, ttlMs, condition)
       return taskOf(key, (found, clock) => decide(found, clock, false))
@@ -88,7 +89,7 @@ export class ServerRecords implements Records {
   }
 
   private async change<A>(key: string, decide: (found: Found, clock: Clock) => Decision<A>): Promise<A> {
-    await this.ready()
+    await this.ready(1)
     const task = taskOf(key, decide)
     this.rounds.add([task])
     return task.promise
@@ -100,7 +101,7 @@ export class ServerRecords implements Records {
     condition: Held,
     decide: (found: Found, clock: Clock, held: boolean) => Decision<A>,
   ): Promise<A> {
-    await this.ready()
+    await this.ready(1)
     const { records, keys, reasonOf } = this.database
     for (let tries = 0; tries < MOST_TRIES; tries++) {
       const [{ clock, rows }, { places }] = await Promise.all([records.look([key]), keys.find([condition])])

@@ -2,36 +2,62 @@ import type { Store, StoreNotice } from '../../../core/store.ts'
 import type { Claim } from '../../../model/index.ts'
 import type { ServerStore } from './store.ts'
 
-interface Opened {
-  readonly store: Promise<ServerStore>
+interface Shared<S> {
+  /** All in which it may differ from another store in the same place. */
+  readonly options: readonly unknown[]
+  readonly store: S
   users: number
 }
 
-const opened = new Map<string, Opened>()
+const byUrl: Shared<Promise<ServerStore>>[] = []
+const byPool = new WeakMap<object, Shared<ServerStore>[]>()
 
 /**
  * One store for all `Locks` of this process that name the same URL: many of them must not take all the connections that a server has. It is
  * closed with the last of them.
  */
-export async function shareStore(name: string, open: () => Promise<ServerStore>): Promise<Store> {
-  let shared = opened.get(name)
-  if (shared === undefined) {
-    shared = { store: open(), users: 0 }
-    opened.set(name, shared)
-  }
-  const mine = shared
-  mine.users++
-  const leave = (): boolean => {
-    mine.users--
-    if (mine.users === 0 && opened.get(name) === mine) opened.delete(name)
-    return mine.users === 0
-  }
+export async function shareByUrl(
+  url: string,
+  callTimeoutMs: number | undefined,
+  open: () => Promise<ServerStore>,
+): Promise<Store> {
+  const [store, leave] = enter(byUrl, [url, callTimeoutMs], open)
   try {
-    return new StoreUse(await mine.store, leave)
+    return new StoreUse(await store, leave)
   } catch (error) {
     leave()
     throw error
   }
+}
+
+/** The same for those that are given the same pool, with the same options. */
+export function shareByPool(pool: object, options: readonly unknown[], open: () => ServerStore): Store {
+  const shared = byPool.get(pool) ?? []
+  const use = new StoreUse(...enter(shared, options, open))
+  byPool.set(pool, shared)
+  return use
+}
+
+/** Counts one more user. The second result counts one less, and says whether it was the last. */
+function enter<S>(
+  shared: Shared<S>[],
+  options: readonly unknown[],
+  open: () => S,
+): [store: S, leave: () => boolean] {
+  let mine = shared.find((one) => one.options.every((option, place) => option === options[place]))
+  if (mine === undefined) {
+    mine = { options, store: open(), users: 0 }
+    shared.push(mine)
+  }
+  const entered = mine
+  entered.users++
+  const leave = (): boolean => {
+    entered.users--
+    if (entered.users > 0) return false
+    shared.splice(shared.indexOf(entered), 1)
+    return true
+  }
+  return [entered.store, leave]
 }
 
 class StoreUse implements Store {

@@ -56,7 +56,7 @@ export class ServerStore implements Store {
   private readonly parts: ServerParts
   private readonly locker: Locker
   private readonly cleaner: Cleaner
-  private readonly waiting = new Waiting()
+  private readonly waiting = new Waiting((waiter) => this.poller.expect(waiter))
   private readonly poller: Poller
   /** Whether the tables were missing when this store looked for them, and it made them. */
   madeTables = false
@@ -79,8 +79,8 @@ export class ServerStore implements Store {
     const evict: ServerAdmin['evict'] = (key, token, ask) => this.evict(key, token, ask)
     this.admin = new ServerAdmin(database.keys, ready, evict, new Inspection(database, runtime, ready, evict))
     this.transactions = new JointTransactions(database, ready, evict)
-    this.records = new ServerRecords(database, runtime, () => {
-      this.cleaner.count(1)
+    this.records = new ServerRecords(database, runtime, (keys) => {
+      this.cleaner.count(keys)
       return this.prepare()
     })
   }
@@ -99,7 +99,6 @@ export class ServerStore implements Store {
       this.waiting.note(claim, answer, nowMs)
       if (answer.kind === 'granted') this.parts.push.held?.(claim.id, claim.ttlMs)
     }
-    this.poller.arm()
     // The first answers are held back until somebody listens: holders and waiters rely on it.
     const beginning = this.parts.push.beginning
     if (beginning !== null) await beginning
@@ -139,7 +138,6 @@ export class ServerStore implements Store {
         for (const { id } of some) known.set(id, { kind: 'unknown', error: error as Error })
       }
     }
-    this.poller.arm()
     return known
   }
 

@@ -49,25 +49,36 @@ export class Swap<R, S> {
     this.post = post
   }
 
-  /** Settles every task. `found` is what was read already, if it was. */
-  async run(tasks: readonly Playable<S>[], found: Look<R> | null = null): Promise<void> {
+  /**
+   * Settles every task. `found` is what was read already, if it was. Where others were faster, `again` may serve a task in another way, and
+   * resolves to those that it could not serve.
+   */
+  async run(
+    tasks: readonly Playable<S>[],
+    found: Look<R> | null = null,
+    again: (lost: readonly Playable<S>[]) => Promise<readonly Playable<S>[]> = async (lost) => lost,
+  ): Promise<void> {
     const giveUpAtMs = this.runtime.nowMs() + PATIENCE_MS
     let [open, look] = [tasks, found]
-    for (let tries = 0; open.length > 0; tries++) {
+    let losses = 0
+    while (open.length > 0) {
       // The first loss says only that somebody was faster; more of them say that there is a crowd.
-      if (tries > 1) await this.pause(Math.min(2 ** tries, LONGEST_PAUSE_MS) * this.runtime.random())
+      if (losses > 1) await this.pause(Math.min(2 ** losses, LONGEST_PAUSE_MS) * this.runtime.random())
       if (this.runtime.nowMs() > giveUpAtMs) return fail(open, new StoreError(CROWDED))
       try {
-        open = await this.once(open, look)
+        const { lost, later } = await this.once(open, look)
+        losses = lost.length === 0 ? 0 : losses + 1
+        open = [...later, ...(lost.length === 0 ? lost : await again(lost))]
       } catch (error) {
         if (this.reasonOf(error) !== 'conflict') return fail(open, error)
+        losses++
       }
       look = null
     }
   }
 
-  /** Returns the tasks that have to be played again. */
-  private async once(tasks: readonly Playable<S>[], found: Look<R> | null): Promise<readonly Playable<S>[]> {
+  /** Returns the tasks that have to be played again: those that others were faster than, and those whose turn is yet to come. */
+  private async once(tasks: readonly Playable<S>[], found: Look<R> | null) {
     const look = found ?? (await this.look(tasks, false))
     const [small, large]: [Unit<R, S>[], Unit<R, S>[]] = [[], []]
     const [units, later] = await this.playAll(tasks, look)
@@ -75,11 +86,11 @@ export class Swap<R, S> {
       if (unit.changes.length === 0) await this.tell(unit)
       else (unit.changes.length === 1 ? small : large).push(unit)
     }
-    const again: Playable<S>[] = [...later]
+    const lost: Playable<S>[] = []
     for (let first = 0; first < small.length; first += KEYS_PER_STATEMENT)
-      again.push(...(await this.save(small.slice(first, first + KEYS_PER_STATEMENT), look.clock, false)))
-    for (const unit of large) again.push(...(await this.save([unit], look.clock, true)))
-    return again
+      lost.push(...(await this.save(small.slice(first, first + KEYS_PER_STATEMENT), look.clock, false)))
+    for (const unit of large) lost.push(...(await this.save([unit], look.clock, true)))
+    return { lost, later }
   }
 
   private look(tasks: readonly Playable<S>[], deep: boolean): Promise<Look<R>> {
@@ -87,21 +98,30 @@ export class Swap<R, S> {
     return this.ledger.look(keys, needsOf(tasks, deep))
   }
 
-  /** Where too little was read, the first task of a unit is played on more, alone; the others come later. */
+  /** Where too little was read, a unit is played on more, as far as that suffices; the rest of it comes later. */
   private async playAll(tasks: readonly Playable<S>[], look: Look<R>) {
     const units: Unit<R, S>[] = []
     const later: Playable<S>[] = []
     for (const unit of unitsOf(tasks)) {
-      const played = this.play(unit, look)
-      if (!played.changes.some((change) => this.ledger.isShort?.(change))) {
-        units.push(played)
-        continue
+      let played = this.play(unit, look)
+      let count = unit.length
+      if (this.isShort(played)) {
+        const more = await this.look(unit, true)
+        played = this.play(unit, more)
+        // Enough for any one task.
+        while (count > 1 && this.isShort(played)) {
+          count = Math.ceil(count / 2)
+          played = this.play(unit.slice(0, count), more)
+        }
       }
-      const first = unit.slice(0, 1)
-      units.push(this.play(first, await this.look(first, true)))
-      later.push(...unit.slice(1))
+      units.push(played)
+      later.push(...unit.slice(count))
     }
     return [units, later] as const
+  }
+
+  private isShort({ changes }: Unit<R, S>): boolean {
+    return changes.some((change) => this.ledger.isShort?.(change))
   }
 
   /** The tasks in their order, each on what those before it left. */

@@ -1,14 +1,6 @@
 import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
-import type {
-  Claim,
-  ClaimAnswer,
-  Clock,
-  KeyLetter,
-  KeyState,
-  Mode,
-  RecordState,
-} from '../../../model/index.ts'
+import type { Blocked, Claim, Clock, KeyLetter, KeyState, Mode, RecordState } from '../../../model/index.ts'
 
 /** A claim that stands in a row of its own, and what no state says of it. */
 export interface ClaimRow {
@@ -140,12 +132,15 @@ export type Who = Pick<Claim, 'key' | 'id'>
 export interface KeyTable extends Ledger<Seen, KeyState> {
   /** Grants what is free. */
   claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, Done>>
-  /** Renews claims that stand in the rows of their keys, where nobody can be admitted beside them. */
+  /** Renews claims that stand in the rows of their keys, where nobody comes in beside them. */
   renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>>
-  /** Ends holds that nobody waits for, or that a statement can give to the next of the queue. */
+  /** Ends holds in the rows of their keys that let nobody in, or that a statement can give to the next of the queue. */
   releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>>
-  /** Joins the queue of a key that is held exclusively; null if that is not so, or the claim is there already. */
-  join(claim: Claim, inbox: string | null): Promise<ClaimAnswer | null>
+  /** The same for one claim in a row of its own; null where it has to let others in, or is not such a claim. */
+  renewOwn(claim: Claim): Promise<Done | null>
+  releaseOwn(claim: Claim): Promise<Done | null>
+  /** Joins a queue behind an exclusive hold or behind another waiter; null if there is neither, or the claim is there already. */
+  join(claim: Claim, inbox: string | null): Promise<Blocked | null>
   /** Renews claims that wait. Here a key may be named often. Says where they are. */
   renewWaiting(claims: readonly Claim[]): Promise<Places>
   /** Says where claims are. Here a key may be named often. */

@@ -101,9 +101,9 @@ export function isPlain({ group, replaces, mode }: Claim): boolean {
   return group === null && replaces === null && fits(mode, [])
 }
 
-/** Whether one statement can put the claim in a line behind an exclusive hold. */
-export function isPatient({ group, replaces, owner, queue, mode }: Claim): boolean {
-  return group === null && replaces === null && owner === null && queue && mode.kind === 'exclusive'
+/** Whether one statement can put the claim in a queue. */
+export function isPatient(claim: Claim): boolean {
+  return isPlain(claim) && claim.owner === null && claim.queue
 }
 
 function stepTask<E extends Event>(

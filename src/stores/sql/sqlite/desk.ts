@@ -37,9 +37,9 @@ export class Desk {
     return this.clock.read()
   }
 
-  /** Runs `work` in its turn, as one transaction. */
-  transact<T>(work: (clock: Clock) => T): Soon<T> {
-    return this.run(() => this.transaction(work))
+  /** Runs `work` on so many keys in its turn, as one transaction. */
+  transact<T>(work: (clock: Clock) => T, keys = 1): Soon<T> {
+    return this.run(() => this.transaction(work), keys)
   }
 
   /** One transaction inside a turn. The clock is read when nobody else can write any more. */

@@ -68,7 +68,7 @@ export class SqliteRecords implements Records {
   }
 
   writeAll(writes: readonly RecordWrite[]): Soon<readonly WriteAnswer[]> {
-    return this.desk.transact((clock) => writes.map((write) => this.writeIn(clock, write)))
+    return this.desk.transact((clock) => writes.map((write) => this.writeIn(clock, write)), writes.length)
   }
 
   remove(key: string, condition: RecordCondition): Soon<boolean> {
