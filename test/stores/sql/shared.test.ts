@@ -8,6 +8,7 @@ import postgresJs from 'postgres'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
+import { claimOf } from '../sqlite/claims.ts'
 
 const COUNT = 200
 const POOL = 10
@@ -127,4 +128,20 @@ it('Locks with different options over one pool have nothing in common', async ()
   const leases = [await one.acquire('key'), await other.acquire('key')]
   expect(leases.map(({ held }) => held)).toEqual([true, true])
   await expect.poll(postgresConnections).toBe(3)
+})
+
+it('the holds of one process beside those of another are renewed by few statements, however many', async () => {
+  const pool = new pg.Pool({ connectionString: postgresServer.url, max: 1 })
+  opened.push({ close: () => pool.end() })
+  const [store, other] = [postgres(pool), overPg(1)()]
+  opened.push(store, other)
+  const readers = () =>
+    Array.from({ length: 50 }, (_, n) => claimOf(`read ${n}`, { mode: { kind: 'shared' }, ttlMs: 60_000 }))
+  const claims = readers()
+  await other.attempt(readers())
+  for (const { kind } of await store.attempt(claims)) expect(kind).toBe('granted')
+  let statements = 0
+  pool.on('acquire', () => statements++)
+  for (const { kind } of await store.renew(claims)) expect(kind).toBe('renewed')
+  expect(statements).toBeLessThanOrEqual(4)
 })

@@ -22,7 +22,7 @@ interface Entry {
   readonly lock: LockTask
 }
 
-/** A statement that may serve a task by itself; `model` for none. Those of the second line serve one claim each, on a busy key. */
+/** A statement that may serve a task by itself; `model` for none. The second line serves one claim at a time, on a busy key. */
 const WAYS = [
   ...(['claim', 'renew', 'release'] as const),
   ...(['join', 'renew own', 'release own'] as const),
@@ -94,10 +94,13 @@ export class Locker {
 
   private async serve(way: Way, entries: readonly Entry[]): Promise<readonly Entry[]> {
     let open = await this.ask(way, entries)
-    // A claim that is not exclusive may find its key held and yet come in, which the model alone can tell.
-    const next = ({ lock }: Entry) =>
-      way === 'claim' && !isExclusive(lock) ? [] : waysOnBusyKey(lock).filter((other) => other !== way)
-    if (open.length > 0 && way !== 'model') open = await this.askEach(open, next)
+    // One claim may have a statement of its own; for many the model needs fewer. A claim that is not exclusive may come in beside others, which
+    // the model alone can tell.
+    const waysOf = ({ lock }: Entry) =>
+      way === 'model' || (way === 'claim' && !isExclusive(lock))
+        ? []
+        : waysOnBusyKey(lock).filter((other) => other !== way)
+    if (entries.length === 1) open = await this.askEach(open, waysOf)
     if (open.length > 0) await this.model(open)
     return entries
   }
@@ -212,7 +215,7 @@ function waysOnBusyKey(lock: LockTask): readonly Way[] {
   }
 }
 
-/** Those that have their one key to themselves, by their tasks. */
+/** The entries that have their one key to themselves, by their tasks. */
 function aloneIn(entries: readonly Entry[]): ReadonlyMap<unknown, Entry> {
   const uses = new Map<string, number>()
   for (const { keys } of entries) for (const key of keys) uses.set(key, (uses.get(key) ?? 0) + 1)
