@@ -15,7 +15,7 @@ const HELLO = greeting('user', USER, 'database', 'postgres')
 /** A server that is starting up, or recovers from a crash, answers with an error. */
 const LETS_IN = 'R'.charCodeAt(0)
 
-/** Settings are like `max_connections=300`. */
+/** Settings are like `max_connections=50`; without any, a server takes 100 connections, as those of users do. */
 export async function startPostgres(options: DatabaseServerOptions = {}): Promise<PostgresServer> {
   const server = new PostgresServer(await freePort(), options)
   await server.prepare()
@@ -60,7 +60,6 @@ export class PostgresServer extends DatabaseServer {
       'listen_addresses=127.0.0.1',
       `unix_socket_directories=${this.folder}`,
       `fsync=${durable ? 'on' : 'off'}`,
-      'max_connections=300',
       'logging_collector=off',
     ]
     const set = [...own, ...settings].flatMap((setting) => ['-c', setting])

@@ -5,7 +5,8 @@ import { startPostgres } from '../../scripts/servers/postgres.ts'
 import { conform } from './conform.ts'
 import { CLIENTS, cut, openStore } from './postgres/clients.ts'
 
-const server = await startPostgres()
+// Many cases run at once, each with stores over pools of their own.
+const server = await startPostgres({ settings: ['max_connections=300'] })
 const operator = new pg.Pool({ connectionString: server.url, max: 1 })
 afterAll(async () => {
   await operator.end()
