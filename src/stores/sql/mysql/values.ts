@@ -8,7 +8,7 @@ import type { Value } from './clients/client.ts'
 import type { KeyTexts } from './key-statements.ts'
 import { bytes, orNull } from './rows.ts'
 
-/** What is written of one key, statement by statement. */
+/** The statements that write one key. */
 export function stepsOf(texts: KeyTexts, write: KeyWrite, { nowMs }: Clock): TxStep[] {
   const key = bytes(write.key)
   const { revision, seq, mode, holds, used, waiting, others, joined, closedUntilMs, forgetAtMs, holder } =

@@ -32,29 +32,29 @@ export const OWN = {
   weight: 'int',
 } as const
 
-/** Whether the first waiter of `k` has to go on waiting. */
+/** True if the first waiter of `k` has to go on waiting. */
 function keepsOut({ claims }: TableNames): string {
   return `(k.waiting = 0 OR NOT coalesce((
     SELECT k.mode = 'shared' AND w.mode = 'shared' OR k.mode = 'permits' AND k.used + w.weight <= k.permits
     FROM ${claims} w WHERE w.key = k.key AND w.state = 'waiting' ORDER BY w.ticket LIMIT 1), false))`
 }
 
-/** Whether a hold with that sequence number is not the newest: a crowd comes in by portions, and the newest holder lets in the next one. */
+/** True of every hold but the newest. A crowd comes in by portions, and the newest holder lets in the next one. */
 export function isOlder(seq: string): string {
   return `${seq} < k.seq`
 }
 
-/** Whether nobody comes in by a step of a holder that goes on holding. */
+/** True if nobody comes in by a step of a holder that goes on holding. */
 function admitsNobody(tables: TableNames, seq: string): string {
   return `(${isOlder(seq)} OR ${keepsOut(tables)})`
 }
 
-/** Whether nobody comes in when a holder lets go. */
+/** True if nobody comes in when a holder lets go; `whileOthersHold` is the condition where others stay. */
 export function leavesNoRoom(whileOthersHold: string): string {
   return `(k.waiting = 0 OR k.mode = 'shared' AND k.holds > 1 AND ${whileOthersHold})`
 }
 
-/** What changes of a key when one of its holders lets go. */
+/** A key has one holder less. */
 export const ONE_LESS = `revision = k.revision + 1, mode = CASE WHEN k.holds > 1 THEN k.mode END,
   permits = CASE WHEN k.holds > 1 THEN k.permits ELSE 0 END, holds = k.holds - 1`
 

@@ -109,7 +109,7 @@ export function positionOfTicket(ticket: number, heads: readonly number[]): numb
   return Math.max(heads.length + 1, ticket - (heads[0] ?? ticket) + 1)
 }
 
-/** What a claim hears that has joined a queue, and of a holder if one is known. */
+/** The answer to a claim that has joined a queue; `holder` is one of the holders, if one is known. */
 export function positionOfJoined(
   {
     waiting,

@@ -101,7 +101,7 @@ export function isPlain({ group, replaces, mode }: Claim): boolean {
   return group === null && replaces === null && fits(mode, [])
 }
 
-/** Whether one statement can put the claim in a queue. */
+/** True if one statement can put the claim in a queue. */
 export function isPatient(claim: Claim): boolean {
   return isPlain(claim) && claim.owner === null && claim.queue
 }

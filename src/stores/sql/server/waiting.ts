@@ -17,7 +17,7 @@ const FIRST_PACE_MS = 5
 /** The claims of this process that stand in a queue. */
 export class Waiting {
   readonly waiters = new Map<string, Waiter>()
-  /** Those that rang, the one that has waited longest for a look first. */
+  /** The waiters that rang, the one that has waited longest for a look first. */
   readonly due = new Set<Waiter>()
   private readonly placed: (waiter: Waiter) => void
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
