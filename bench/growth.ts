@@ -23,7 +23,7 @@ const MOST = new Set(['errors', 'lost', 'overlaps', 'overtook the writer', 'slow
 const NOTES: readonly string[] = [
   'Defaults throughout, wait: Infinity. Locks objects of one process share a client or pool where the store takes one. The quorum has three servers; databases wait for the disk.',
   'Waiters wait behind a holder that lets go once all have joined; their waits count from then. Each takes one turn, and a crowd below 1,000 comes several times.',
-  'A measurement that is not done by its deadline (60 s) counts what was served until then, by the whole time. Rounds of all in turn: figures are the middle of three rounds, served the least, errors, lost leases and the slowest call the most.',
+  'A measurement that is not done by its deadline (60 s, or 180 s where much has to be prepared) counts what was served until then, by the whole time. Rounds of all in turn: figures are the middle of three rounds, served the least, errors, lost leases and the slowest call the most.',
   'Innocent: another process takes and gives back a key of its own every 10 ms meanwhile. Slowest call: of a script, by SLOWLOG; 0.1 ms or less is 0.1. Redis runs with priority over its clients where that is allowed.',
   PEER_SETTINGS,
 ]

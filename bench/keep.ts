@@ -18,9 +18,17 @@ function completed({ judge, bySubject }: Bench, result: Result, file: URL): Resu
   if (judge === undefined || !existsSync(file)) return result
   const nameOf = ({ workload, subject }: Row): string => (bySubject ? `${workload} ${subject}` : workload)
   const fresh = new Set(result.rows.map(nameOf))
-  const before = (JSON.parse(readFileSync(file, 'utf8'), nothingIsNaN) as Result).rows
-  const rows = [...before.filter((row) => !fresh.has(nameOf(row))), ...result.rows]
-  return { ...result, rows, targets: judge(rows) }
+  const before = JSON.parse(readFileSync(file, 'utf8'), nothingIsNaN) as Result
+  const kept = before.rows.filter((row) => !fresh.has(nameOf(row)))
+  const rows = [...kept, ...result.rows]
+  const overlaps = result.overlaps + (kept.length > 0 ? before.overlaps : 0)
+  return {
+    ...result,
+    rows,
+    targets: judge(rows),
+    overlaps,
+    versions: { ...before.versions, ...result.versions },
+  }
 }
 
 /** JSON has no NaN: what cannot be measured for a subject was written as null. */

@@ -14,6 +14,7 @@ export const HELD: Part = {
   unit: 'keys',
   plotted: 'per second',
   sizes: (_, extent) => upTo([1000, 10_000, 100_000], extent, 1000),
+  startsSlowly: true,
   run: held,
 }
 
@@ -28,6 +29,7 @@ export const LEFT: Part = {
       : extent === 'full'
         ? [10_000, 100_000, 1_000_000]
         : upTo([10_000], extent, 10_000),
+  startsSlowly: true,
   run: left,
 }
 
@@ -105,8 +107,8 @@ async function left(run: Run): Promise<Figures> {
   const after = await stateOf(server)
   const found: Figures = {
     ...rate,
-    'bytes per key': (after.bytes - before.bytes) / n,
-    'keys in Redis per key': (after.keys - before.keys) / n,
+    'bytes per key': (after.bytes - before.bytes) / served,
+    'keys in Redis per key': (after.keys - before.keys) / served,
   }
   run.tell(found)
   await run.within(Promise.all([close(), server.flushall()]))

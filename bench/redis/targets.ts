@@ -6,6 +6,8 @@ import { NAMES } from './workloads.ts'
 
 type Bound = Target['bound']
 
+const MANY_KEYS: ReadonlySet<string> = new Set([NAMES.hundred, NAMES.thousand])
+
 /** What is to be shown, as far as the rows tell about it. */
 export function targetsOf(rows: readonly Row[]): Target[] {
   const ours = (workload: string, figure: string, bound: Bound, subject = OURS): Target[] =>
@@ -44,7 +46,11 @@ export function targetsOf(rows: readonly Row[]): Target[] {
     ...ours(NAMES.leases, 'calls per second', { atMost: 25 }),
     ...ours(NAMES.leases, 'loop delay p99 ms', { atMost: 3 }),
     ...ours(NAMES.leases, 'lost', { atMost: 0 }),
-    ...olderTargets(rows, OURS),
+    // With many keys a readable state may cost some of what the packed one gained: the targets against the bare client stand above.
+    ...olderTargets(
+      rows.filter(({ workload }) => !MANY_KEYS.has(workload)),
+      OURS,
+    ),
   ]
 }
 
