@@ -89,15 +89,18 @@ async function withCrew(world: World, options: RunOptions): Promise<void> {
     )
     if (nemeses.length === 0) throw new Error(`no fault of ${store} begins with ${kinds.join(' or ')}`)
     let faults = 0
+    const recoveryMs = TTL_MS + RECOVERY_SLACK_MS + EXPECTATIONS[store].failoverMs
     await suffer(nemeses, {
       ...{ seed, pace, history, stop },
       forMs: minutes * 60_000,
-      recoveryMs: TTL_MS + RECOVERY_SLACK_MS + EXPECTATIONS[store].failoverMs,
+      recoveryMs,
       onFault: (kind) => onProgress(`fault ${++faults}: ${kind}`),
       onCalm: () => nameHolders(operator, history),
     })
     onProgress('calms down')
-    await sleep(RECOVERY_SLACK_MS)
+    // Long enough to tell a key that stays closed, also in a run whose calms are short.
+    await sleep(recoveryMs + RECOVERY_SLACK_MS)
+    await nameHolders(operator, history)
     await crew.end()
     const wrong = witness.audit('stock')
     if (wrong !== null) history.write({ f: 'left', what: wrong })
