@@ -84,6 +84,11 @@ export class StoreLease implements WriteLease, HoldUser {
     return this.state === 'held' && this.hold.trusted(this.nowMs())
   }
 
+  /** It was released or lost; a lease that is merely in doubt has not ended. */
+  get ended(): boolean {
+    return this.state !== 'held'
+  }
+
   get signal(): AbortSignal {
     if (this.controller === null) {
       this.controller = new AbortController()
@@ -169,7 +174,7 @@ export class StoreLease implements WriteLease, HoldUser {
     }
   }
 
-  /** For `using`, when the work has settled: is the lease still ours, after all? */
+  /** For `using`, when the work has settled, and for re-entry: is the lease still ours, after all? */
   proveSoon(): Soon<void> {
     if (this.state !== 'held') return
     const nowMs = this.nowMs()

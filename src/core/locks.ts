@@ -244,11 +244,15 @@ export class StoreLocks implements Locks {
 
   private enter(request: Request): Soon<AnyLease | Busy> {
     if (request.signal?.aborted === true) throw request.signal.reason
-    if (request.reentrant) {
-      const nested = this.reentry.enter(request)
-      if (nested !== null) return nested
-    }
-    return this.queues.enter(request)
+    if (!request.reentrant) return this.queues.enter(request)
+    const { runtime } = this.engine
+    const sinceMs = runtime.nowMs()
+    const nested = this.reentry.enter(request, runtime)
+    if (!(nested instanceof Promise)) return nested ?? this.queues.enter(request)
+    return nested.then((lease) => {
+      const waitMs = Math.max(0, request.waitMs - (runtime.nowMs() - sinceMs))
+      return lease ?? this.queues.enter({ ...request, waitMs })
+    })
   }
 
   private request(key: string, mode: Mode, options: AcquireOptions | undefined): Request {

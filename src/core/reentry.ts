@@ -4,6 +4,9 @@ import { covers } from '../model/index.ts'
 import type { Duration, LeaseJson, WriteLease } from './api.ts'
 import type { StoreLease } from './lease.ts'
 import type { Request } from './options.ts'
+import { proven } from './proven.ts'
+import type { Runtime } from './runtime.ts'
+import type { Soon } from './store.ts'
 
 type Held = ReadonlyMap<string, StoreLease>
 
@@ -13,15 +16,12 @@ const storage = new AsyncLocalStorage<ReadonlyMap<Reentry, Held>>()
 /** Re-entry by async context: work inside `using` finds the lease that its own context holds. Opt-in. */
 export class Reentry {
   /** A lease inside the lease that this context holds, if it holds one that gives what is asked for. */
-  enter(request: Request): NestedLease | null {
+  enter(request: Request, runtime: Runtime): Soon<NestedLease | null> {
     const outer = storage.getStore()?.get(this)?.get(request.storeKey)
-    if (outer === undefined || !outer.held) return null
-    if (!covers(outer.hold.claim.mode, request.mode)) {
-      throw new ConflictError(
-        `${quote(request.key)} is held by this async context with less than it now asks for: it would wait for itself`,
-      )
-    }
-    return new NestedLease(outer)
+    if (outer === undefined || outer.ended) return null
+    if (outer.held) return nested(outer, request)
+    // In doubt is not over: one that queued now would wait for its own hold.
+    return proven(outer, request, runtime).then(() => (outer.held ? nested(outer, request) : null))
   }
 
   run<T>(lease: StoreLease, work: () => T): T {
@@ -30,6 +30,13 @@ export class Reentry {
     held.set(lease.request.storeKey, lease)
     return storage.run(new Map(outer).set(this, held), work)
   }
+}
+
+function nested(outer: StoreLease, { key, mode }: Request): NestedLease {
+  if (covers(outer.hold.claim.mode, mode)) return new NestedLease(outer)
+  throw new ConflictError(
+    `${quote(key)} is held by this async context with less than it now asks for: it would wait for itself`,
+  )
 }
 
 /** One more holder of a lease that the same context holds already: only the outermost release gives the key back. */
