@@ -7,6 +7,7 @@ import { isRefusal } from './client/cluster.ts'
 import type { Inbox } from './inbox.ts'
 import type { Lease, Leases } from './leases.ts'
 import type { LocalClaims } from './local-claims.ts'
+import type { Moves } from './moves.ts'
 import { NOT_FOUND } from './wire/grpc.ts'
 import type { Compare, Op, Txn } from './wire/requests.ts'
 import type { Header, TxnResult } from './wire/responses.ts'
@@ -18,6 +19,7 @@ export interface StoreContext {
   readonly leases: Leases
   readonly claims: LocalClaims
   readonly inbox: Inbox
+  readonly moves: Moves
   tell(notice: StoreNotice): void
 }
 

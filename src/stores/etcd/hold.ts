@@ -127,23 +127,22 @@ export function granted(seq: number, claim: Claim, contended: boolean): Granted 
 }
 
 /** The claim is not ended before `ttlMs` from now, whether this renewal is answered or not. */
-export function rearm({ claims, runtime }: StoreContext, local: LocalClaim, ttlMs: number): void {
+export function rearm({ claims, leases, runtime }: StoreContext, local: LocalClaim, ttlMs: number): void {
   const nowMs = runtime.nowMs()
   local.endsAtMs = Math.max(local.endsAtMs, nowMs + ttlMs)
   local.offerEndsAtMs = Number.POSITIVE_INFINITY
   local.confirmed = local.state === 'held'
-  local.lease.usedAtMs = nowMs
+  leases.use(local.lease)
   claims.watch(local)
 }
 
 /** Makes sure that a hold lasts for `ttlMs` from now; false when it is gone. Rejects when that is not known. */
-export async function secure(context: StoreContext, local: LocalClaim, claim: Claim): Promise<boolean> {
-  const { leases } = context
-  const { ttlMs } = claim
-  if (!leases.suits(local.lease, ttlMs)) {
-    const { lease, delay } = await holdLeases(context, { ...local.claim, ttlMs })
-    if (!(await rebind(context, local, lease, delay))) return false
-  }
+export async function secure(
+  { leases, moves }: StoreContext,
+  local: LocalClaim,
+  { ttlMs }: Claim,
+): Promise<boolean> {
+  if (!leases.suits(local.lease, ttlMs) && !(await moves.move(local, ttlMs))) return false
   await leases.fresh(local.lease, ttlMs)
   return true
 }
@@ -156,33 +155,68 @@ export function rebind(
   delay: Lease | null = null,
 ): Promise<boolean> {
   return withLeases(async () => {
-    const lease = await next
-    const { name, claim, state, seq } = local
-    // From now on the key itself does not tell any more when it was granted.
-    const { granted: _, ...value } = state === 'held' ? { ...local.value, state, seq } : local.value
-    const leases = { lease, delay }
-    const success = claimOps(claim, name, value, leases, queueOrder(local))
-    const txn = { compare: [present(local)], success, failure: [] }
-    const unsure = (error: unknown): never => {
-      // Which of the two leases the claim is bound to is unknown, so neither is relied on again.
-      if (isUnknown(error)) context.leases.retire(local.lease)
-      throw error
-    }
-    const bound = bind(context, { txn, leases: listOf(leases) }, ({ succeeded, header }) => {
-      if (succeeded && context.claims.has(local)) {
-        local.lease = lease
-        local.value = value
-        local.changed = header.revision
-        if (delay !== null) local.shutName = shutName(claim)
-        return true
-      }
-      // It was released, or its time was up, while it was on its way to another lease.
-      if (succeeded) endStray(context, local, leases)
-      else context.claims.drop(local)
-      return false
-    })
-    return bound.catch(unsure)
+    const [isThere] = await rebindAll(context, [{ local, leases: { lease: await next, delay } }])
+    return isThere as boolean
   })
+}
+
+/** A claim, and the leases that it moves to. */
+export interface Rebinding {
+  readonly local: LocalClaim
+  readonly leases: HoldLeases
+}
+
+/** Binds the keys of several claims to other leases, in one transaction: false for those that are gone. */
+export async function rebindAll(
+  context: StoreContext,
+  rebindings: readonly Rebinding[],
+): Promise<readonly boolean[]> {
+  const values = rebindings.map(({ local }) => boundValue(local))
+  const success = rebindings.map(({ local, leases }, index): Op => {
+    const ops = claimOps(local.claim, local.name, values[index] as ClaimValue, leases, queueOrder(local))
+    return { kind: 'txn', compare: [present(local)], success: ops, failure: [] }
+  })
+  const bound = new Set(rebindings.flatMap(({ leases }) => listOf(leases)))
+  const binding = { txn: { compare: [], success, failure: [] }, leases: bound }
+  try {
+    return await bind(context, binding, ({ results, header }) =>
+      rebindings.map((rebinding, index) => {
+        const isThere = results[index]?.txn?.succeeded === true
+        return noteRebound(context, rebinding, values[index] as ClaimValue, isThere, header.revision)
+      }),
+    )
+  } catch (error) {
+    // Which of two leases a claim is bound to is unknown, so neither is relied on again.
+    if (isUnknown(error)) for (const { local } of rebindings) context.leases.retire(local.lease)
+    throw error
+  }
+}
+
+/** From now on the key itself does not tell any more when it was granted. */
+function boundValue({ state, seq, value }: LocalClaim): ClaimValue {
+  if (state !== 'held') return value
+  const { granted: _, ...rest } = value
+  return { ...rest, state, seq }
+}
+
+function noteRebound(
+  context: StoreContext,
+  { local, leases }: Rebinding,
+  value: ClaimValue,
+  isThere: boolean,
+  revision: number,
+): boolean {
+  if (isThere && context.claims.has(local)) {
+    local.lease = leases.lease
+    local.value = value
+    local.changed = revision
+    if (leases.delay !== null) local.shutName = shutName(local.claim)
+    return true
+  }
+  // It was released, or its time was up, while it was on its way to another lease.
+  if (isThere) endStray(context, local, leases)
+  else context.claims.drop(local)
+  return false
 }
 
 /** The claim's place in the queue; null when it has none. */

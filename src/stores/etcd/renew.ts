@@ -100,8 +100,7 @@ export class Renew {
     contended: boolean,
     lasts: boolean | Unknown,
   ): RenewReply {
-    if (typeof lasts !== 'boolean') return lasts
-    if (lasts && isThere) return { kind: 'renewed', contended }
+    if (isThere && lasts !== false) return lasts === true ? { kind: 'renewed', contended } : lasts
     this.context.claims.drop(local)
     return LOST
   }

@@ -22,6 +22,7 @@ import { Group } from './group.ts'
 import { Inbox, noticeOf } from './inbox.ts'
 import { Leases } from './leases.ts'
 import { type LocalClaim, LocalClaims } from './local-claims.ts'
+import { Moves, sendMoves } from './moves.ts'
 import { LOCKS } from './names.ts'
 import { Queue } from './queue.ts'
 import { EtcdRecords } from './records.ts'
@@ -68,6 +69,7 @@ export class EtcdStore implements Store {
       leases: new Leases(this.client, runtime),
       claims: new LocalClaims(runtime, (local, what) => this.due(local, what)),
       inbox: new Inbox(this.client, runtime, (notification) => this.receive(notification)),
+      moves: new Moves(runtime, (moves) => sendMoves(context, moves)),
       tell: (notice) => this.tell(notice),
     }
     this.context = context

@@ -68,7 +68,8 @@ interface Meddling {
   readonly after?: (txn: Txn) => Promise<void> | void
 }
 
-const isPut = ({ success }: Txn): boolean => success.some(({ kind }) => kind === 'put')
+const isPut = ({ success }: Txn): boolean =>
+  success.some((op) => op.kind === 'put' || (op.kind === 'txn' && isPut(op)))
 const isDelete = ({ success }: Txn): boolean =>
   success.some((op) => op.kind === 'delete' || (op.kind === 'txn' && isDelete(op)))
 const LEADER_CHANGED = { kind: 'unknown', error: { message: 'etcdserver: leader changed' } }
