@@ -1,4 +1,5 @@
 import type { Runtime, Timer } from '../../core/runtime.ts'
+import { SleepWatch } from '../../core/sleep.ts'
 import type { Soon } from '../../core/store.ts'
 import { StoreError } from '../../errors.ts'
 import type { EtcdClient } from './client/client.ts'
@@ -20,7 +21,7 @@ export class Lease {
   readonly seconds: number
   /** What the server said that it grants. */
   ttlMs: number
-  /** On our clock, counted from before the request was sent: the server keeps it at least that long. */
+  /** On the clock of `Leases`, counted from before the request was sent: the server keeps it at least that long. */
   aliveUntilMs: number
   usedAtMs: number
   /** How many claims wait, and need it when their turn comes. */
@@ -52,10 +53,13 @@ export class Leases {
   /** Leases that may have been granted without our knowing, and when they are over in any case. */
   private readonly doubtful = new Map<bigint, number>()
   private timer: Timer | null = null
+  private readonly sleep: SleepWatch
+  private sleptMs = 0
 
   constructor(client: EtcdClient, runtime: Runtime) {
     this.client = client
     this.runtime = runtime
+    this.sleep = new SleepWatch(runtime)
   }
 
   /** A lease that lasts for `ttlMs` from now, or will when `fresh` has said so. */
@@ -64,7 +68,7 @@ export class Leases {
     for (;;) {
       const promised = this.current.get(seconds) ?? this.grant(seconds)
       const lease = await promised
-      const nowMs = this.runtime.nowMs()
+      const nowMs = this.nowMs()
       if (!lease.retired && nowMs < lease.aliveUntilMs) {
         lease.usedAtMs = nowMs
         return lease
@@ -76,7 +80,7 @@ export class Leases {
 
   /** The lease for `ttlMs` if there is one that lasts for a while; null otherwise. */
   atHand(ttlMs: number): Lease | null {
-    const nowMs = this.runtime.nowMs()
+    const nowMs = this.nowMs()
     for (const lease of this.all) {
       if (lease.retired || lease.seconds !== secondsOf(ttlMs)) continue
       if (lease.aliveUntilMs < nowMs + ttlMs / 2) continue
@@ -99,9 +103,18 @@ export class Leases {
     this.forTtl(ttlMs).catch(ignore)
   }
 
-  /** Whether a claim of `ttlMs` can rely on it from now on. */
+  /** True if a claim of `ttlMs` can rely on it from now on. */
   suits(lease: Lease, ttlMs: number): boolean {
-    return !lease.retired && lease.ttlMs >= ttlMs && this.runtime.nowMs() < lease.aliveUntilMs
+    return !lease.retired && lease.ttlMs >= ttlMs && this.nowMs() < lease.aliveUntilMs
+  }
+
+  /** True if etcd keeps it for that long from now, whether it is kept alive meanwhile or not. */
+  lasts(lease: Lease, forMs: number): boolean {
+    return lease.aliveUntilMs >= this.nowMs() + forMs
+  }
+
+  use(lease: Lease): void {
+    lease.usedAtMs = this.nowMs()
   }
 
   /** A lease that ends at least `delayMs` after `lease` does, if both are left alone. */
@@ -117,7 +130,7 @@ export class Leases {
 
   /** Makes sure that the lease lasts for `ttlMs` from now. Rejects when that is not known. */
   fresh(lease: Lease, ttlMs: number): Soon<void> {
-    const nowMs = this.runtime.nowMs()
+    const nowMs = this.nowMs()
     lease.usedAtMs = nowMs
     if (lease.aliveUntilMs >= nowMs + ttlMs) return
     return this.freshBy(lease, nowMs + ttlMs)
@@ -145,6 +158,12 @@ export class Leases {
     await Promise.allSettled(ids.map((id) => this.client.revoke(id)))
   }
 
+  /** The monotonic clock and the time that the machine slept: etcd's clock goes on in a sleep. */
+  private nowMs(): number {
+    this.sleptMs += this.sleep.look()
+    return this.runtime.nowMs() + this.sleptMs
+  }
+
   private grant(seconds: number): Promise<Lease> {
     const promised = this.ask(seconds)
     this.current.set(seconds, promised)
@@ -170,7 +189,7 @@ export class Leases {
   }
 
   private async ask(seconds: number): Promise<Lease> {
-    const sentAtMs = this.runtime.nowMs()
+    const sentAtMs = this.nowMs()
     const id = newLeaseId(this.runtime)
     try {
       const { ttlSeconds } = await this.client.grant(seconds, id)
@@ -183,7 +202,7 @@ export class Leases {
 
   /** The answer was lost, perhaps with a lease that nobody would know of. */
   private doubt(id: bigint, seconds: number): void {
-    const nowMs = this.runtime.nowMs()
+    const nowMs = this.nowMs()
     for (const [each, untilMs] of this.doubtful) if (nowMs >= untilMs) this.doubtful.delete(each)
     // It may have been under way for a while when it was given up.
     this.doubtful.set(id, nowMs + 2 * seconds * STEP_MS)
@@ -192,8 +211,7 @@ export class Leases {
 
   private async freshBy(lease: Lease, untilMs: number): Promise<void> {
     while (lease.aliveUntilMs < untilMs) {
-      if (lease.retired || untilMs > this.runtime.nowMs() + lease.ttlMs)
-        throw new StoreError('the lease is over')
+      if (lease.retired || untilMs > this.nowMs() + lease.ttlMs) throw new StoreError('the lease is over')
       // One that is under way may have been sent early enough.
       lease.keeping ??= this.keep(lease).finally(() => {
         lease.keeping = null
@@ -205,7 +223,7 @@ export class Leases {
   private async keep(lease: Lease): Promise<void> {
     for (let tries = 1; ; tries++) {
       if (lease.retired) throw new StoreError('the lease is over')
-      const sentAtMs = this.runtime.nowMs()
+      const sentAtMs = this.nowMs()
       const asked = [lease, ...lease.followers.values()]
       // Sent after the keep-alives, on another stream: what it proves is told by `proof`.
       const kept = asked.map(({ id }) => this.client.keepAlive(id))
@@ -238,7 +256,7 @@ export class Leases {
   /** Keeps alive what may be needed soon; holders see to it themselves. */
   private look(): void {
     this.timer = null
-    const nowMs = this.runtime.nowMs()
+    const nowMs = this.nowMs()
     for (const lease of this.all) {
       if (nowMs >= lease.aliveUntilMs) {
         this.retire(lease)

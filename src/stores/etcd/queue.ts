@@ -280,7 +280,7 @@ export class Queue {
   }
 
   private push(claim: Claim, answer: Look, sentAtMs: number): void {
-    const { claims, tell } = this.context
+    const { claims, leases, runtime, tell } = this.context
     const { key, id, ttlMs } = claim
     if (answer.kind === 'gone') tell({ kind: 'retry', id, key })
     if (answer.kind !== 'granted') return
@@ -288,7 +288,7 @@ export class Queue {
     const lifeMs = Math.min(ttlMs, OFFER_MS)
     // It may have been taken up while its lease was kept alive: then it must not end with the offer.
     if (held?.state !== 'held' || held.confirmed) return
-    if (held.lease.aliveUntilMs < sentAtMs + lifeMs) {
+    if (!leases.lasts(held.lease, sentAtMs + lifeMs - runtime.nowMs())) {
       tell({ kind: 'retry', id, key })
       return
     }
