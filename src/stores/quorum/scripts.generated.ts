@@ -389,6 +389,7 @@ end
 end
 `
 const step = `local CALL = 1000
+local calls = 0
 local function tell(state, inbox, kind, id)
 post(inbox, kind .. '\\0' .. id .. '\\0' .. state.name)
 end
@@ -461,11 +462,12 @@ call('ZADD', part(state, 'called'), waiter.ticket, id)
 expireSet(part(state, 'called'), countText(KEEP), state.reserved == 0)
 call('ZADD', part(state, 'deadlines'), 'LT', countText(now + CALL), id)
 state.reserved = state.reserved + amountOf(waiter.mode, waiter.weight)
+state.hasCalled, calls = true, calls + 1
 tell(state, waiter.inbox, 'free', id)
 end
 local function callQueue(state)
 if state.waiting == 0 or state.closed > now then return end
-for _ = 1, MOST do
+while calls < MOST or not state.hasCalled do
 local id = call('ZRANGE', part(state, 'queue'), 0, 0)[1]
 if not id then return end
 local waiter = record(state, 'waiter', id)
@@ -549,17 +551,18 @@ local time = call('TIME')
 
 export const SCRIPTS = {
   ask: {
-    sha: '79e163c635b97b30ef3ab86ba9709b0473bdc28e',
+    sha: 'f1b7e993453c485571236ac8feb824c018dedd21',
     source: `${time}${base}${clock}${ask}${notifications}${state}${step}${answer}${question}${ask$1}`,
   },
   askAlways: {
-    sha: '7b6220cd1383cc960b29363aa72745db97cdab75',
+    sha: '5b7099c6e12059eb4bb15cc3bb7c5c6940937266',
     source: `#!lua flags=allow-oom
 ${time}${base}${clock}${ask}${notifications}${state}${step}${answer}${question}${ask$1}`,
   },
   evict: {
-    sha: '5f03c9e647a89f53e773f0a5b62a957f87ad3102',
-    source: `${time}${base}${clock}${notifications}${state}${step}local ask, found = ARGV[1] == 'ask', 0
+    sha: '6efc759ac047dfa47872ff8dce00013d8e620165',
+    source: `#!lua flags=allow-oom
+${time}${base}${clock}${notifications}${state}${step}local ask, found = ARGV[1] == 'ask', 0
 local state = load(KEYS[1], ARGV[2] or '')
 if not state then return -1 end
 sweep(state, ARGV[2] or '')

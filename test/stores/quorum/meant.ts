@@ -16,7 +16,8 @@ export function meant(states: Map<string, NodeState>, happening: Happening, cloc
   }
   for (const question of happening.questions) {
     const { key } = question.claim
-    const outcome = answer(states.get(key) ?? UNKNOWN_KEY, question, clock)
+    const calledBefore = letters.filter(({ call }) => call.kind === 'free').length
+    const outcome = answer(states.get(key) ?? UNKNOWN_KEY, question, clock, calledBefore)
     states.set(key, outcome.state)
     votes.push(outcome.vote)
     letters.push(...outcome.letters)

@@ -29,13 +29,17 @@ type ClaimQuestion = Question & { kind: 'claim' }
 type JoinQuestion = Question & { kind: 'join' }
 type RenewQuestion = Question & { kind: 'renew' }
 
-/** What a node does: a question changes the state of its key, is answered, and others may be told. Pure. */
+/**
+ * What a node does: a question changes the state of its key, is answered, and others may be told. Pure. `calledBefore`: how many
+ * waiters the questions before it in the same request have called.
+ */
 export function answer(
   state: NodeState,
   question: Question,
   clock: Clock,
+  calledBefore = 0,
 ): { state: NodeState; vote: Vote; letters: readonly NodeLetter[] } {
-  const draft = new NodeDraft(question.claim.key, state, clock)
+  const draft = new NodeDraft(question.claim.key, state, clock, calledBefore)
   dropExpired(draft, question.claim.id)
   const vote = apply(draft, question, clock)
   return { state: draft.finish(), vote, letters: draft.letters }
@@ -43,7 +47,7 @@ export function answer(
 
 /** The state when the time up to now has been counted. */
 export function counted(key: string, state: NodeState, clock: Clock): NodeState {
-  return new NodeDraft(key, state, clock).finish()
+  return new NodeDraft(key, state, clock, 0).finish()
 }
 
 /** Ends the holds of these claims by an operator's hand, or asks their holders to let go. */
@@ -54,7 +58,7 @@ export function evict(
   ask: boolean,
   clock: Clock,
 ): { state: NodeState; letters: readonly NodeLetter[] } {
-  const draft = new NodeDraft(key, state, clock)
+  const draft = new NodeDraft(key, state, clock, 0)
   for (const id of ids) {
     dropExpired(draft, id)
     const found = draft.find(id)

@@ -24,9 +24,12 @@ export class NodeDraft {
   readonly letters: NodeLetter[] = []
   readonly nowMs: number
   private readonly key: string
+  private readonly calledBefore: number
+  private calls = 0
 
-  constructor(key: string, state: NodeState, clock: Clock) {
+  constructor(key: string, state: NodeState, clock: Clock, calledBefore: number) {
     this.key = key
+    this.calledBefore = calledBefore
     this.holds = state.holds
     this.line = state.line
     this.seq = state.seq
@@ -122,9 +125,12 @@ export class NodeDraft {
     this.line = [...others.slice(0, place), waiter, ...others.slice(place)]
   }
 
-  /** Calls those at the head of the queue that fit beside the holders and beside those called before. */
+  /**
+   * Calls those at the head of the queue that fit beside the holders and beside those called before. When the request has
+   * called enough, a key calls one still: the next are called when that one comes, or when its call is over.
+   */
   call(): void {
-    for (let calls = 0; calls < MOST_PER_STEP && !this.closed; calls++) {
+    while (!this.closed && (this.calls === 0 || this.calledBefore + this.calls < MOST_PER_STEP)) {
       const head = this.line.find((waiter) => !waiter.called)
       if (head === undefined) return
       const { mode } = head.claim
@@ -154,6 +160,7 @@ export class NodeDraft {
   private callOne(waiter: NodeWaiter): void {
     const expiresAtMs = Math.min(waiter.expiresAtMs, this.nowMs + CALL_MS)
     this.queue({ ...waiter, called: true, expiresAtMs })
+    this.calls++
     this.tell(waiter.inbox, 'free', waiter.claim.id)
   }
 

@@ -7,7 +7,7 @@ export const CALL_MS = 1000
 export const AHEAD_US = 86_400_000_000
 /** How long a node remembers the last sequence number after it was last changed. */
 export const KEEP_SEQ_MS = 86_400_000
-/** How many of what has expired, and how many to be called, one step deals with; the next one goes on. */
+/** How many of what has expired one step deals with, and how many all steps of one request call; the next one goes on. */
 export const MOST_PER_STEP = 100
 /** A lock is a semaphore with room for so many readers; a writer takes all of it. */
 export const LOCK_CAPACITY = 1_000_000_000

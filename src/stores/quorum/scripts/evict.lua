@@ -3,6 +3,7 @@
 -- ARGV[1]: 'evict' or 'ask'
 -- ARGV[2…]: the ids of the claims
 -- Answers: how many of them held the key, or -1 for an unknown format
+-- @flags allow-oom
 -- @include lib/base.lua
 -- @include lib/clock.lua
 -- @include lib/step.lua

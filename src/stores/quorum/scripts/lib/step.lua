@@ -2,6 +2,8 @@
 -- @include ../../../redis/scripts/lib/notifications.lua
 -- @include state.lua
 local CALL = 1000
+-- How many waiters all steps of this request have called: its keys share MOST, so that the request stays short.
+local calls = 0
 
 local function tell(state, inbox, kind, id)
   post(inbox, kind .. '\0' .. id .. '\0' .. state.name)
@@ -88,13 +90,15 @@ local function callOne(state, id, waiter)
   expireSet(part(state, 'called'), countText(KEEP), state.reserved == 0)
   call('ZADD', part(state, 'deadlines'), 'LT', countText(now + CALL), id)
   state.reserved = state.reserved + amountOf(waiter.mode, waiter.weight)
+  state.hasCalled, calls = true, calls + 1
   tell(state, waiter.inbox, 'free', id)
 end
 
--- Calls those at the head of the queue that fit beside the holders and beside those called before.
+-- Calls those at the head of the queue that fit beside the holders and beside those called before. When the request has
+-- called enough, a key calls one still: the next are called when that one comes, or when its call is over.
 local function callQueue(state)
   if state.waiting == 0 or state.closed > now then return end
-  for _ = 1, MOST do
+  while calls < MOST or not state.hasCalled do
     local id = call('ZRANGE', part(state, 'queue'), 0, 0)[1]
     if not id then return end
     local waiter = record(state, 'waiter', id)

@@ -3,6 +3,8 @@
 -- @include notifications.lua
 -- One step ends so many dead claims, admits so many waiters, and tells so many holders; the next step goes on.
 local DEAD, OFFERS, TOLD = 50, 50, 32
+-- How many waiters all steps of this call have admitted: its locks share OFFERS, so that the call stays short.
+local offered = 0
 -- A key of a lock can be missing while its slot moves to another server, and for ever if it was evicted. In milliseconds.
 local MISSED = 60000
 
@@ -313,10 +315,11 @@ local function offer(lock, claim)
 end
 
 -- Admits the head of the queue for as long as it fits, and waiters that join a hold of their own. `owner` has such a hold.
+-- When the call has admitted enough, a lock admits one waiter still: its renewal or its release goes on with the others.
 local function promote(lock, owner)
   local owners = {}
   if owner then owners[owner] = true end
-  while lock.fields.waiting and lock.offers < OFFERS and not isClosed(lock) do
+  while lock.fields.waiting and (offered < OFFERS or lock.offers == 0) and not isClosed(lock) do
     local id = headOf(lock)
     if not lock.behind or waits(lock, id) then
       local claim = claimOf(textOf(lock, id))
@@ -325,7 +328,7 @@ local function promote(lock, owner)
       if claim.owner then owners[claim.owner] = true end
       offer(lock, claim)
     end
-    lock.offers = lock.offers + 1
+    lock.offers, offered = lock.offers + 1, offered + 1
   end
 end
 
