@@ -29,6 +29,8 @@ export async function startStalling(targetPort: number) {
     port: (server.address() as AddressInfo).port,
     /** How many connections answer. */
     answering: () => alive.size,
+    /** How many connections are open, silent ones among them. */
+    open: () => sockets.size / 2,
     /** Connections that are open now say nothing any more; new ones are served. */
     stall: () => alive.clear(),
     /** From now on that many new connections are served; later ones are accepted and hear nothing. */

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../scripts/servers/redis.ts'
 import { CLIENTS } from './clients.ts'
 import { Overseer } from './overseer.ts'
+import { startStalling } from './stalling.ts'
 
 let server: RedisServer
 let operator: Redis
@@ -264,6 +265,30 @@ for (const library of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
         reason,
       )
       await expect.poll(() => overseer.watchers(name)).toEqual([])
+    })
+
+    it('recovers from connections that are accepted and hear nothing', async () => {
+      const way = await startStalling(server.port)
+      const own = await (CLIENTS[library] as (typeof CLIENTS)[string])(way.port, `${name}-silent`)
+      try {
+        await expect.poll(way.answering).toBe(1)
+        way.serve(0)
+        const call = (timeout: number) =>
+          transaction(own.client as TransactionClient, ['a'], (tx) => tx.queue('PING'), { timeout })
+        // More than there are connections: the last ones wait for their turn.
+        const unanswered = await Promise.allSettled(Array.from({ length: 15 }, () => call(100)))
+        for (const each of unanswered)
+          expect(String(Object(each).reason)).toMatch(
+            /no answer \(a connection\) within 100 ms; nothing was written/,
+          )
+        way.serve(Number.POSITIVE_INFINITY)
+        expect(await call(20_000)).toMatchObject({ replies: ['PONG'], tries: 1 })
+        // The client and the one connection that answered; the silent ones are gone.
+        await expect.poll(way.open, { timeout: 10_000 }).toBe(2)
+      } finally {
+        await own.close()
+        await way.close()
+      }
     })
 
     it('closes its connections with the client', async () => {

@@ -48,7 +48,13 @@ type Shape = Partial<Record<string, unknown>>
 export interface Connector {
   /** False once the client was closed: then nothing of it is kept. */
   readonly alive: boolean
-  open(): Promise<Connection>
+  open(): Opening
+}
+
+/** A connection that can be used as soon as `ready` resolves, and closed at any time. */
+export interface Opening {
+  readonly connection: Connection
+  readonly ready: Promise<unknown>
 }
 
 export function connectorOf(client: TransactionClient): Connector {
@@ -88,17 +94,11 @@ function ioredisConnector(client: Ioredis): Connector {
   }
 }
 
-async function openIoredis(client: Ioredis): Promise<Connection> {
+function openIoredis(client: Ioredis): Opening {
   if (client.status === 'end') throw disconnected(client.status)
   const own = client.duplicate(IOREDIS_OPTIONS)
   own.on('error', ignore)
-  try {
-    await own.connect()
-  } catch (error) {
-    own.disconnect()
-    throw error
-  }
-  return {
+  const connection: Connection = {
     get usable() {
       return own.status === 'ready'
     },
@@ -107,6 +107,7 @@ async function openIoredis(client: Ioredis): Promise<Connection> {
     busy: () => void own.stream.ref(),
     close: () => own.disconnect(),
   }
+  return { connection, ready: own.connect() }
 }
 
 /** Version 6 arms a signal for every command; ours are bounded by the deadline of the transaction. */
@@ -121,27 +122,21 @@ function nodeRedisConnector(client: NodeRedis): Connector {
   }
 }
 
-async function openNodeRedis(client: NodeRedis): Promise<Connection> {
+function openNodeRedis(client: NodeRedis): Opening {
   if (!client.isOpen) throw disconnected('it was closed, or its connect() was not called')
   const socket = { ...client.options?.socket, reconnectStrategy: false }
   const own = client.duplicate({ socket, disableOfflineQueue: true })
   own.on('error', ignore)
-  const close = () => {
-    if (own.isOpen) own.destroy()
-  }
-  try {
-    await own.connect()
-  } catch (error) {
-    close()
-    throw error
-  }
-  return {
+  const connection: Connection = {
     get usable() {
       return own.isReady
     },
     send: (command, args) => own.sendCommand([command, ...args], UNTIMED),
     idle: () => own.unref(),
     busy: () => own.ref(),
-    close,
+    close: () => {
+      if (own.isOpen) own.destroy()
+    },
   }
+  return { connection, ready: own.connect() }
 }

@@ -117,7 +117,7 @@ async function attempt<T>(
 }
 
 async function connectionOf(pool: Pool, limit: Limit): Promise<Connection> {
-  const taken = pool.take()
+  const taken = pool.take(limit.signal)
   try {
     return await limit.within(taken)
   } catch (error) {

@@ -1,10 +1,12 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
-import type { Emitter } from '../clients/client.ts'
+import { type Emitter, ignore } from '../clients/client.ts'
 import { type Connection, type Connector, connectorOf, type TransactionClient } from './connection.ts'
 
 /** So many transactions of one client run at the same time; the others wait for their turn. */
 const MOST_CONNECTIONS = 10
 const LONGEST_IDLE_MS = 10_000
+/** Clients wait without an end for a server that accepts a connection and stays silent. */
+const LONGEST_OPENING_MS = 3000
 
 const pools = new WeakMap<object, Pool>()
 
@@ -14,7 +16,7 @@ export class Pool {
   private readonly client: Emitter
   private readonly connector: Connector
   private readonly idle: { readonly connection: Connection; readonly sinceMs: number }[] = []
-  private readonly line: (() => void)[] = []
+  private readonly queue: { readonly begin: () => void; readonly signal: AbortSignal }[] = []
   private busy = 0
   private timer: Timer | null = null
 
@@ -31,11 +33,16 @@ export class Pool {
     this.runtime = runtime
   }
 
-  async take(): Promise<Connection> {
+  /** After `signal` a place in the queue is given up, and nothing is opened any more. */
+  async take(signal: AbortSignal): Promise<Connection> {
     if (this.busy < MOST_CONNECTIONS) this.busy++
-    else await new Promise<void>((resolve) => this.line.push(resolve))
+    else await new Promise<void>((begin) => this.queue.push({ begin, signal }))
     try {
-      return this.reuse() ?? (await this.connector.open())
+      for (;;) {
+        const connection = this.reuse() ?? (await this.open())
+        if (connection !== null) return connection
+        signal.throwIfAborted()
+      }
     } catch (error) {
       this.next()
       throw error
@@ -74,10 +81,31 @@ export class Pool {
     }
   }
 
+  /** Null for a connection that was late, and is closed. */
+  private async open(): Promise<Connection | null> {
+    const { connection, ready } = this.connector.open()
+    let timer: Timer | undefined
+    const late = new Promise<boolean>((resolve) => {
+      timer = this.runtime.setTimer(() => resolve(false), LONGEST_OPENING_MS, true)
+    })
+    let opened = false
+    try {
+      opened = await Promise.race([ready.then(() => true), late])
+      return opened ? connection : null
+    } finally {
+      timer?.clear()
+      if (!opened) {
+        connection.close()
+        ready.then(connection.close, ignore)
+      }
+    }
+  }
+
   private next(): void {
-    const next = this.line.shift()
+    let next = this.queue.shift()
+    while (next?.signal.aborted) next = this.queue.shift()
     if (next === undefined) this.busy--
-    else next()
+    else next.begin()
   }
 
   private watchIdle(): void {
