@@ -81,7 +81,8 @@ it('leaves no connection of the library behind, although it was still to send so
   const { options } = postgresJs(server.url, { connection: { application_name: 'cut' } })
   try {
     let losses = 0
-    const { pid, query, close } = await openSession(options, { lost: () => losses++ })
+    const events = { lost: () => losses++ }
+    const { pid, query, close } = await openSession(options, events, new Patience(nodeRuntime))
     // The second waits until the first, which is prepared, has been described.
     const answers = Promise.allSettled([query('SELECT pg_sleep($1::int)', [9], true), query('SELECT 1', [])])
     await operator.query('SELECT pg_terminate_backend($1)', [pid])

@@ -1,4 +1,7 @@
 import { connect, createLocks, type Locks, type Store } from 'holdfast'
+import { postgres as storeOver } from 'holdfast/postgres'
+import pg from 'pg'
+import postgresJs from 'postgres'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
@@ -165,4 +168,50 @@ it('PostgreSQL: a connection that listens is noticed to be silent, and waiters h
     await Promise.all([holder.close(), waiter.close()])
     await proxy.close()
   }
+})
+
+describe('postgres.js: a connection that falls silent as soon as the server is ready', () => {
+  let proxy: TcpProxy
+  beforeAll(async () => {
+    proxy = await startProxy(postgresServer.port)
+    return () => proxy.close()
+  })
+  const clientOf = () =>
+    postgresJs(postgresServer.url.replace(String(postgresServer.port), String(proxy.port)), { max: 1 })
+
+  it('gives back its place among those that there may be', async () => {
+    const sql = clientOf()
+    const locks = createLocks({ store: storeOver(sql, { listen: false }), callTimeout: CALL_MS })
+    try {
+      const silent = proxy.silenceAfter('SELECT 1')
+      await expect(locks.using('first', () => {})).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+      await silent
+      await locks.using('again', () => {})
+    } finally {
+      await locks.close()
+      await sql.end({ timeout: 0 })
+    }
+  })
+
+  it('is given up by the one that listens, which then listens on another', async () => {
+    const sql = clientOf()
+    const locks = createLocks({ store: storeOver(sql), callTimeout: CALL_MS })
+    const operator = new pg.Pool({ connectionString: postgresServer.url, max: 1 })
+    const listening = async (): Promise<readonly number[]> => {
+      const sessions = `SELECT pid FROM pg_stat_activity WHERE query LIKE 'LISTEN%'`
+      return (await operator.query(sessions)).rows.map(({ pid }) => pid)
+    }
+    try {
+      await locks.using('warm', () => {})
+      await expect.poll(listening, { timeout: 5000 }).toHaveLength(1)
+      const silent = proxy.silenceAfter('SELECT 1')
+      await operator.query('SELECT pg_terminate_backend($1::int)', [(await listening())[0]])
+      await silent
+      await expect.poll(listening, { timeout: 10_000 }).toHaveLength(1)
+    } finally {
+      await locks.close()
+      await operator.end()
+      await sql.end({ timeout: 0 })
+    }
+  }, 20_000)
 })

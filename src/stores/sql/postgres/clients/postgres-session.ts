@@ -1,5 +1,6 @@
 import { optionalPeer } from '../../../../core/optional-peer.ts'
 import { UnsupportedError } from '../../../../errors.ts'
+import type { Patience } from '../../patience.ts'
 import { isAnswer, type PostgresSession, type Row, type SessionEvents } from './client.ts'
 
 interface OneConnection {
@@ -17,7 +18,11 @@ const FAREWELL_SECONDS = 1
  * such a pool has installed the library, but a bundle may have swallowed it. It is never connected again: what the library had left to write to a connection that
  * broke stands before the first words to the next one, and keeps them back.
  */
-export async function openSession(options: object, events: SessionEvents): Promise<PostgresSession> {
+export async function openSession(
+  options: object,
+  events: SessionEvents,
+  patience: Patience,
+): Promise<PostgresSession> {
   const library = await optionalPeer<{ default: Make }>('postgres')
   if (library === null)
     throw new UnsupportedError(
@@ -68,7 +73,9 @@ export async function openSession(options: object, events: SessionEvents): Promi
     })
   }
   try {
-    const { state } = (await query('SELECT 1', [], false)) as unknown as { state: { pid: number } | null }
+    // The library stops its own timer as soon as the server is ready, before it sends this.
+    const first = await patience.bound(query('SELECT 1', []), ignore)
+    const { state } = first as unknown as { state: { pid: number } | null }
     return { pid: state?.pid ?? null, query, close }
   } catch (error) {
     await close()

@@ -51,7 +51,7 @@ export class PostgresJsClient implements PostgresClient {
 
   session(events: SessionEvents): Promise<PostgresSession> {
     const connect_timeout = Math.min(this.options.connect_timeout, this.patience.ms / 1000)
-    return openSession({ ...this.options, connect_timeout }, events)
+    return openSession({ ...this.options, connect_timeout }, events, this.patience)
   }
 
   close(): Promise<void> {
