@@ -1,5 +1,5 @@
-import { UnsupportedError } from 'holdfast'
-import { expect, test } from 'vitest'
+import { createLocks, UnsupportedError } from 'holdfast'
+import { describe, expect, test } from 'vitest'
 import type { Database } from '../../../src/stores/sql/sqlite/binding.ts'
 import { claimOf } from './claims.ts'
 import { ask, FIRST_BOOT, letGo, Machine, take } from './world.ts'
@@ -17,8 +17,70 @@ test('a key that a newer process has written is refused by one that is still run
   const store = machine.open()
   await take(store, claimOf('k'))
   machine.database().exec('UPDATE holdfast_locks SET format = 3')
-  await expect(async () => ask(store, claimOf('k'))).rejects.toThrow(UnsupportedError)
+  const refusal = { reason: 'format', message: expect.stringMatching(/in format 3, .* up to 2: upgrade/) }
+  expect(await ask(store, claimOf('k'))).toMatchObject({ kind: 'refused', ...refusal })
+  const locks = createLocks({ store })
+  await expect(locks.acquire('k')).rejects.toThrow(UnsupportedError)
+  await expect(locks.read('k')).rejects.toThrow(UnsupportedError)
+  await expect(locks.evict('k')).rejects.toThrow(UnsupportedError)
   expect((await ask(store, claimOf('other'))).kind, 'and the connection is usable').toBe('granted')
+})
+
+describe('one key among many that a newer process has written', () => {
+  const KEYS = Array.from({ length: 50 }, (_, place) => `key ${place}`)
+  const ODD = 'key 17'
+  const notOdd = <T>(each: T, place: number): T[] => (KEYS[place] === ODD ? [] : [each])
+
+  async function upgraded() {
+    const machine = new Machine()
+    const store = machine.open()
+    const claims = KEYS.map((key) => claimOf(key))
+    for (const { kind } of await store.attempt(claims)) expect(kind).toBe('granted')
+    const database = machine.database()
+    database.prepare('UPDATE holdfast_locks SET format = 3 WHERE key = ?').run(ODD)
+    const row = () => database.prepare('SELECT * FROM holdfast_locks WHERE key = ?').get(ODD)
+    return { machine, store, claims, row, written: row() }
+  }
+
+  test('costs nobody else a renewal, a release or a claim, and is left as it is', async () => {
+    const { machine, store, claims, row, written } = await upgraded()
+    await machine.runtime.advance(6000)
+    const renewed = await store.renew(claims)
+    expect(renewed[17]).toMatchObject({ kind: 'unknown', error: expect.any(UnsupportedError) })
+    for (const { kind } of renewed.flatMap(notOdd)) expect(kind).toBe('renewed')
+    await machine.runtime.advance(6000)
+    for (const { kind } of (await store.renew(claims)).flatMap(notOdd))
+      expect(kind, 'past the first ttl').toBe('renewed')
+    const released = await store.release(claims)
+    expect(released[17]).toMatchObject({ kind: 'unknown', error: expect.any(UnsupportedError) })
+    for (const { kind } of released.flatMap(notOdd)) expect(kind).toBe('released')
+    const claimed = await store.attempt(KEYS.map((key) => claimOf(key)))
+    expect(claimed[17]).toMatchObject({ kind: 'refused', reason: 'format' })
+    for (const { kind } of claimed.flatMap(notOdd)) expect(kind).toBe('granted')
+    expect(row()).toEqual(written)
+  })
+
+  test('keeps back its own group, and nobody beside it', async () => {
+    const { store, row, written } = await upgraded()
+    const keys = ['alone', 'a', ODD, 'b', 'last']
+    const claims = keys.map((key, place) => claimOf(key, { group: place % 4 === 0 ? null : 'g' }))
+    const answers = await store.attempt(claims)
+    expect(answers.map(({ kind }) => kind)).toEqual(['granted', 'blocked', 'refused', 'blocked', 'granted'])
+    expect((await ask(store, claimOf('a'))).kind, 'nothing was left behind').toBe('granted')
+    expect(row()).toEqual(written)
+  })
+
+  test('is shown beside the others by a list, and the doctor goes on past it', async () => {
+    const { store } = await upgraded()
+    const locks = createLocks({ store })
+    const shown = new Map<string, string | undefined>()
+    for await (const { key, holders } of locks.list()) shown.set(key, holders[0]?.label)
+    expect([...shown.keys()]).toEqual(KEYS.toSorted())
+    expect([...shown].filter(([, label]) => label !== 'tester')).toEqual([
+      [ODD, 'another version of Holdfast'],
+    ])
+    expect((await locks.doctor({ watch: 0 })).keys).toBe(KEYS.length)
+  })
 })
 
 /** A file as format 1 had it, with one key that was granted and one that is held. */

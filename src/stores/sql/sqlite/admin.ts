@@ -8,6 +8,7 @@ import {
   type KeyState,
   type KeyView,
   step,
+  strangeView,
   viewOf,
 } from '../../../model/index.ts'
 import type { Desk } from './desk.ts'
@@ -65,7 +66,8 @@ export class SqliteAdmin implements Admin {
         rows: this.keys.page('', after, KEYS_PER_PAGE, nowMs),
         nowMs,
       }))
-      for (const { key, state } of page.rows) yield* this.inspection.dead(key, state, page.nowMs, deadForMs)
+      for (const { key, state } of page.rows)
+        if (state !== null) yield* this.inspection.dead(key, state, page.nowMs, deadForMs)
       const last = page.rows.at(-1)
       if (last === undefined || page.rows.length < KEYS_PER_PAGE) return
       after = last.key
@@ -87,7 +89,7 @@ export class SqliteAdmin implements Admin {
   private page(prefix: string, after: string | null, clock: Clock): KeyView[] {
     return this.keys
       .page(prefix, after, KEYS_PER_PAGE, clock.nowMs)
-      .map(({ key, state }) => view(key, state, clock))
+      .map(({ key, state }) => (state === null ? strangeView(key) : view(key, state, clock)))
   }
 
   /** Others get the event loop between two pages. */

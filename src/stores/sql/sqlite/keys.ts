@@ -1,3 +1,4 @@
+import type { UnsupportedError } from '../../../errors.ts'
 import {
   type Claim,
   type Clock,
@@ -21,7 +22,7 @@ import type { Connection } from './connection.ts'
 import { pidNamespace } from './inbox.ts'
 import { type KeyRow, SqliteKeyIndex } from './key-index.ts'
 import { FORGET_SLACK_MS, RULES } from './rules.ts'
-import { FORMAT, refuseNewer } from './schema.ts'
+import { FORMAT, newerFormat } from './schema.ts'
 
 const RELEASED: ReleaseAnswer = { kind: 'released' }
 const RENEWED: RenewAnswer = { kind: 'renewed', contended: false }
@@ -55,6 +56,12 @@ interface FoundKey extends KeyRow {
   readonly key: string
   readonly boot: string
   readonly at: number
+}
+
+/** A key that a newer version has written: nothing is known of it but its name, and it must not spoil others. */
+interface NewerKey {
+  readonly key: string
+  readonly error: UnsupportedError
 }
 
 const SOLE = 'holder, owner, actor, label, meta, lock_delay, inbox, since, expires_at'
@@ -109,9 +116,10 @@ export class KeyTable {
         label = NULL, meta = NULL, inbox = NULL, expires_at = 0 ${sole}`)
   }
 
-  /** The key for the steps of one transaction, which ends with `save`. */
-  open(key: string, nowMs: number): SqliteKeyIndex {
-    const row = this.find(key)
+  /** The key for the steps of one transaction, which ends with `save`; or why a key in a newer format takes no step. */
+  open(key: string, nowMs: number): SqliteKeyIndex | UnsupportedError {
+    const row = this.look(key)
+    if (row !== undefined && 'error' in row) return row.error
     // Each dead row is removed once, all of a key together.
     if (row !== undefined && this.isDead(row, nowMs) && row.summary.holders + row.summary.waiters > 0)
       this.claims.removeAll(key)
@@ -151,15 +159,18 @@ export class KeyTable {
     return claim?.held === true && claim.expiresAtMs > nowMs
   }
 
-  /** Keys in use, in their order: those that follow on `after`, or the first ones from `prefix` on. */
+  /** Keys in use, in their order: those that follow on `after`, or the first ones from `prefix` on; null for a newer format. */
   page(
     prefix: string,
     after: string | null,
     count: number,
     nowMs: number,
-  ): { key: string; state: KeyState }[] {
+  ): { key: string; state: KeyState | null }[] {
     const rows = after === null ? this.selectFirst.all(prefix, count) : this.selectNext.all(after, count)
-    return rows.map(foundKey).map((found) => ({ key: found.key, state: this.stateOf(found, nowMs) }))
+    return rows.map(foundKey).map((found) => ({
+      key: found.key,
+      state: 'error' in found ? null : this.stateOf(found, nowMs),
+    }))
   }
 
   /**
@@ -195,6 +206,12 @@ export class KeyTable {
   }
 
   private find(key: string): FoundKey | undefined {
+    const found = this.look(key)
+    if (found !== undefined && 'error' in found) throw found.error
+    return found
+  }
+
+  private look(key: string): FoundKey | NewerKey | undefined {
     const found = this.select.get(key)
     return found === undefined ? undefined : foundKey(found)
   }
@@ -218,11 +235,11 @@ export class KeyTable {
   }
 }
 
-function foundKey(found: unknown): FoundKey {
+function foundKey(found: unknown): FoundKey | NewerKey {
   const [key, format, boot, seqKeptUntilMs, at, seq, closedUntilMs, mode, limit, used, ...rest] =
     parseRow<Row>(found)
   const [holders, waiters, lastTicket, holder, ...about] = rest
-  refuseNewer(format, 'a key')
+  if (format > FORMAT) return { key, error: newerFormat(format, 'a key') }
   const summary = { seq, seqKeptUntilMs, closedUntilMs, mode, limit, used, holders, waiters, lastTicket }
   if (holder === null || mode === null) return { key, boot, at, summary, sole: null, isStale: false }
   const [owner, actor, label, meta, lockDelayMs, inbox, sinceMs, expiresAtMs] = about

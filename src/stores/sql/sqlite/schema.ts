@@ -126,9 +126,12 @@ export function requireSchema(database: Database, clock: BootClock): void {
   refuseNewer(formatOf(database) ?? 0, 'locks')
 }
 
-export function refuseNewer(format: number, what: string): void {
-  if (format <= FORMAT) return
-  throw new UnsupportedError(
+function refuseNewer(format: number, what: string): void {
+  if (format > FORMAT) throw newerFormat(format, what)
+}
+
+export function newerFormat(format: number, what: string): UnsupportedError {
+  return new UnsupportedError(
     `the database holds ${what} in format ${format}, and this version of holdfast knows formats up to ${FORMAT}: upgrade holdfast in this process`,
   )
 }

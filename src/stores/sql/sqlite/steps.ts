@@ -1,3 +1,6 @@
+import type { ClaimReply, ReleaseReply, RenewReply, Unknown } from '../../../core/store.ts'
+import { unknown } from '../../../core/unknown.ts'
+import { UnsupportedError } from '../../../errors.ts'
 import {
   type Answer,
   type Batch,
@@ -8,8 +11,7 @@ import {
   heldBack,
   indexedStep,
   type KeyLetter,
-  type ReleaseAnswer,
-  type RenewAnswer,
+  refused,
   releaseOf,
   renewOf,
 } from '../../../model/index.ts'
@@ -27,6 +29,8 @@ interface Plan<C extends Step, E extends Event> {
   readonly group?: (claim: C) => string | null
   event(claim: C): E
   quick(claim: C, clock: Clock): Answer<E> | null
+  /** The answer to a claim on a key in a newer format: only that claim goes without. */
+  newer(error: UnsupportedError): Answer<E> | Unknown
 }
 
 /** Takes claims through the steps of the model and writes what they say, in the cheapest way that comes to the same. */
@@ -40,38 +44,51 @@ export class Steps {
     this.keys = keys
   }
 
-  claim(claims: readonly Claim[], inbox: string | null): Batch<ClaimAnswer> {
+  claim(claims: readonly Claim[], inbox: string | null): Batch<ClaimReply> {
     const batch = this.run(claims, {
       group: (claim: Claim) => claim.group,
       event: (claim) => ({ kind: 'claim', claim, inbox }) as const,
       quick: (claim, clock) => (this.crowd.has(claim.key) ? null : this.keys.tryClaim(claim, inbox, clock)),
+      newer: ({ message }) => refused('format', message),
     })
     for (let place = 0; place < claims.length; place++)
       this.crowd.note((claims[place] as Claim).key, batch.answers[place] as ClaimAnswer)
     return batch
   }
 
-  renew(claims: readonly Step[]): Batch<RenewAnswer> {
+  renew(claims: readonly Step[]): Batch<RenewReply> {
     return this.run(claims, {
       event: renewOf,
       quick: ({ key, id, ttlMs }, { nowMs }) =>
         this.crowd.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
+      // Not lost: what a newer version has written may well be this hold.
+      newer: unknown,
     })
   }
 
-  release(claims: readonly Step[]): Batch<ReleaseAnswer> {
+  release(claims: readonly Step[]): Batch<ReleaseReply> {
     return this.run(claims, {
       event: releaseOf,
       quick: ({ key, id }, { nowMs }) => (this.crowd.has(key) ? null : this.keys.tryRelease(key, id, nowMs)),
+      newer: unknown,
     })
   }
 
-  /** An operator's event. */
-  event<E extends Event>(key: string, event: E): Batch<Answer<E>> {
-    return this.run([{ key, id: '', ttlMs: 0 }], { event: () => event, quick: () => null })
+  /** An operator's event. It concerns one key, so a newer format fails the call. */
+  event<E extends Event>(key: string, event: E): Batch<Answer<E> | Unknown> {
+    return this.run([{ key, id: '', ttlMs: 0 }], {
+      event: () => event,
+      quick: () => null,
+      newer: (error) => {
+        throw error
+      },
+    })
   }
 
-  private run<C extends Step, E extends Event>(claims: readonly C[], plan: Plan<C, E>): Batch<Answer<E>> {
+  private run<C extends Step, E extends Event>(
+    claims: readonly C[],
+    plan: Plan<C, E>,
+  ): Batch<Answer<E> | Unknown> {
     const only = claims.length === 1 ? (claims[0] as C) : null
     const answer = only === null ? null : plan.quick(only, this.desk.now())
     if (answer !== null) return { answers: [answer], letters: [] }
@@ -90,7 +107,7 @@ class Run<C extends Step, E extends Event> {
   private readonly keys: KeyTable
   private readonly clock: Clock
   private readonly plan: Plan<C, E>
-  private readonly answers: Answer<E>[] = []
+  private readonly answers: (Answer<E> | Unknown)[] = []
   private letters: KeyLetter[] = []
   private readonly opened = new Map<string, SqliteKeyIndex>()
 
@@ -117,16 +134,18 @@ class Run<C extends Step, E extends Event> {
     return end
   }
 
-  finish(): Batch<Answer<E>> {
+  finish(): Batch<Answer<E> | Unknown> {
     this.save()
     return { answers: this.answers, letters: this.letters }
   }
 
-  private step(claim: C): Answer<E> {
+  private step(claim: C): Answer<E> | Unknown {
     const { key } = claim
     let index = this.opened.get(key)
     if (index === undefined) {
-      index = this.keys.open(key, this.clock.nowMs)
+      const opened = this.keys.open(key, this.clock.nowMs)
+      if (opened instanceof UnsupportedError) return this.plan.newer(opened)
+      index = opened
       this.opened.set(key, index)
     }
     const { answer, letters } = indexedStep(index, this.plan.event(claim), this.clock, RULES)
@@ -139,7 +158,7 @@ class Run<C extends Step, E extends Event> {
     this.save()
     const { letters } = this
     this.letters = []
-    const granted: Answer<E>[] = []
+    const granted: (Answer<E> | Unknown)[] = []
     const done = this.desk.attempt(() => {
       for (const claim of claims) {
         const answer = this.step(claim)

@@ -1,13 +1,16 @@
 import type { Runtime } from '../../../core/runtime.ts'
-import type { Admin, Records, Soon, Store, StoreNotice, Traits } from '../../../core/store.ts'
 import type {
-  Batch,
-  Claim,
-  ClaimAnswer,
-  EvictAnswer,
-  ReleaseAnswer,
-  RenewAnswer,
-} from '../../../model/index.ts'
+  Admin,
+  ClaimReply,
+  Records,
+  ReleaseReply,
+  RenewReply,
+  Soon,
+  Store,
+  StoreNotice,
+  Traits,
+} from '../../../core/store.ts'
+import type { Batch, Claim, EvictAnswer } from '../../../model/index.ts'
 import { SqliteAdmin } from './admin.ts'
 import type { BootClock } from './boot.ts'
 import type { Connection } from './connection.ts'
@@ -57,18 +60,18 @@ export class SqliteStore implements Store {
     this.records = new SqliteRecords(connection, clock, keys, this.desk)
   }
 
-  attempt(claims: readonly Claim[]): Soon<readonly ClaimAnswer[]> {
+  attempt(claims: readonly Claim[]): Soon<readonly ClaimReply[]> {
     return this.run(() => {
       this.post.keep()
       return this.steps.claim(claims, this.post.address)
     }, claims.length)
   }
 
-  renew(claims: readonly Claim[]): Soon<readonly RenewAnswer[]> {
+  renew(claims: readonly Claim[]): Soon<readonly RenewReply[]> {
     return this.run(() => this.steps.renew(claims))
   }
 
-  release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]> {
+  release(claims: readonly Claim[]): Soon<readonly ReleaseReply[]> {
     return this.run(() => this.steps.release(claims))
   }
 
