@@ -2,8 +2,11 @@ import type { Crew } from './crew.ts'
 import type { Witness } from './witness.ts'
 
 const EVERY_MS = 200
-/** Once in so many kills the one who is inside dies: by chance alone that would be one in sixty-four. */
-const KILLS_PER_HOLDER = 50
+/**
+ * Once in so many kills the holder dies: by chance alone that would be one in sixty-four. A fast machine is done after some forty kills,
+ * so the first of them comes early.
+ */
+const KILLS_PER_HOLDER = 10
 
 /** Kills a worker every 200 ms, without warning, and hires another. */
 export class Killer {
