@@ -1,5 +1,5 @@
-import { answeredWithin, LateError } from './core/answered-within.ts'
 import type { LocksOptions } from './core/api.ts'
+import { answeredWithin, LateError } from './core/calls/answered-within.ts'
 import { checkOptions } from './core/check.ts'
 import { LOCKS_OPTIONS } from './core/known.ts'
 import { callTimeoutOf } from './core/options.ts'
@@ -67,13 +67,13 @@ async function openMemory(url: string): Promise<Store> {
 }
 
 async function openSqlite(url: string): Promise<Store> {
-  const { sqlite } = await import('./stores/sql/sqlite/index.ts')
-  const { sqliteOptionsOf } = await import('./stores/sql/sqlite/url.ts')
+  const { sqlite } = await import('./stores/sqlite/index.ts')
+  const { sqliteOptionsOf } = await import('./stores/sqlite/url.ts')
   return sqlite(sqliteOptionsOf(url))
 }
 
 async function openPostgres(url: string, callTimeoutMs: number): Promise<Store> {
-  const { openPostgres: open } = await import('./stores/sql/postgres/open.ts')
+  const { openPostgres: open } = await import('./stores/sql-server/postgres/open.ts')
   return open(url, callTimeoutMs)
 }
 
@@ -88,7 +88,7 @@ async function openCluster(url: string, callTimeoutMs: number): Promise<Store> {
 }
 
 async function openMysql(url: string, callTimeoutMs: number): Promise<Store> {
-  const { openMysql: open } = await import('./stores/sql/mysql/open.ts')
+  const { openMysql: open } = await import('./stores/sql-server/mysql/open.ts')
   return open(url, callTimeoutMs)
 }
 

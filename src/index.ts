@@ -25,10 +25,10 @@ export type {
 } from './core/api.ts'
 export type { EventName, Listener, LockEvents } from './core/events.ts'
 export type { ClockFact, DeafFact, Fact, InspectOptions, Remains, UnseenFact } from './core/facts.ts'
+export type { TransactionHold } from './core/lease/within.ts'
 export type { HoldMeter, Meter } from './core/meter.ts'
 export type { Runtime, Timer } from './core/runtime.ts'
 export type { Admin, Records, Soon, Store, StoreNotice, Traits, Transactions } from './core/store.ts'
-export type { TransactionHold } from './core/within.ts'
 export {
   ClosedError,
   type CommandOutcome,

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { type LockOptions, lock } from 'proper-lockfile'
-import { loadBinding } from '../../src/stores/sql/sqlite/binding.ts'
+import { loadBinding } from '../../src/stores/sqlite/binding.ts'
 import { CURRENT, type Library, older } from '../library.ts'
 import { OLDER, OLDER_NAMES } from '../older.ts'
 

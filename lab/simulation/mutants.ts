@@ -9,7 +9,7 @@ export interface Mutant {
 const step = 'src/model/step.ts'
 const draft = 'src/model/draft.ts'
 const acquire = 'src/core/acquire/acquisition.ts'
-const watchdog = 'src/core/watchdog.ts'
+const watchdog = 'src/core/lease/watchdog.ts'
 const turnQueue = 'src/core/acquire/turn-queue.ts'
 
 export const MUTANTS: readonly Mutant[] = [
@@ -21,7 +21,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'stale release frees the successor',
-    'src/core/lease.ts',
+    'src/core/lease/lease.ts',
     'if (this.outcome !== null) return this.outcome',
     '',
   ),
@@ -44,7 +44,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'drift ignored under skew',
-    'src/core/hold.ts',
+    'src/core/lease/hold.ts',
     'return Math.ceil(durationMs * 0.01) + 2',
     'return 0 * durationMs',
   ),
@@ -89,7 +89,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'hand-over beyond validity',
     patches: [
       {
-        file: 'src/core/hold.ts',
+        file: 'src/core/lease/hold.ts',
         find: 'return nowMs + hold.lifeMs / 2 <= hold.validUntilMs',
         replace: 'return nowMs > 0 && hold.lifeMs > 0',
       },
@@ -142,7 +142,7 @@ export const MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'a member without an outcome is forgotten',
-    'src/core/courier.ts',
+    'src/core/calls/store-client.ts',
     "else if (answer.kind === 'unknown') receiver.failed(this.caller.unknown(this.call, 1, answer.error))",
     "else if (answer.kind === 'unknown') continue",
   ),

@@ -1,4 +1,4 @@
-import { EPISODES } from '../../src/cli/lab/stories/episodes.ts'
+import { EPISODES } from '../../lab/generations/stories/episodes.ts'
 
 /** Every generation in its fault: what happens, the picture of a run, and what it means. */
 export function generations(): string {

@@ -9,13 +9,16 @@ import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import type { Topology } from '../../src/stores/redis/clients/client.ts'
 import { settingsOf } from '../../src/stores/redis/options.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
-import { advisoryOver as advisoryMysql, storeOver as mysqlStore } from '../../src/stores/sql/mysql/make.ts'
-import { Patience } from '../../src/stores/sql/patience.ts'
+import {
+  advisoryOver as advisoryMysql,
+  storeOver as mysqlStore,
+} from '../../src/stores/sql-server/mysql/make.ts'
+import { Patience } from '../../src/stores/sql-server/patience.ts'
 import {
   advisoryOver as advisoryPostgres,
   storeOver as postgresStore,
-} from '../../src/stores/sql/postgres/make.ts'
-import { sqlite } from '../../src/stores/sql/sqlite/index.ts'
+} from '../../src/stores/sql-server/postgres/make.ts'
+import { sqlite } from '../../src/stores/sqlite/index.ts'
 import { zookeeper } from '../../src/stores/zookeeper/index.ts'
 
 const PATIENCE = new Patience(nodeRuntime)

@@ -61,19 +61,19 @@ export const COMMANDS: readonly Entry[] = [
   {
     name: 'lab',
     summary: 'watch every generation of the Redis lock in the fault that breaks it',
-    load: async () => (await import('./lab/command.ts')).lab,
+    load: async () => (await import('../../lab/generations/command.ts')).lab,
   },
   {
     name: 'lab-worker',
     summary: 'one process of the lab',
     hidden: true,
-    load: async () => (await import('./lab/cast/worker.ts')).labWorker,
+    load: async () => (await import('../../lab/generations/cast/worker.ts')).labWorker,
   },
   {
     name: 'lab-racer',
     summary: 'one process of the race in the lab',
     hidden: true,
-    load: async () => (await import('./lab/race/racer.ts')).labRacer,
+    load: async () => (await import('../../lab/generations/race/racer.ts')).labRacer,
   },
 ]
 

@@ -4,8 +4,6 @@ import { acquireAll, eachOnce } from './acquire/group.ts'
 import { GroupAttempts } from './acquire/group-attempts.ts'
 import { LocalQueues } from './acquire/local-queues.ts'
 import { Busy, orTimeout } from './acquire/waiter.ts'
-import type { Actors } from './actors.ts'
-import { adoptionOf } from './adoption.ts'
 import type {
   AcquireOptions,
   Eviction,
@@ -27,7 +25,10 @@ import { Engine } from './engine.ts'
 import type { EventName, Listener } from './events.ts'
 import { evict, evictionsOf } from './evict.ts'
 import { ACQUIRE_OPTIONS, LIST_OPTIONS, PERMIT_OPTIONS, SEMAPHORE_OPTIONS, WITHIN_OPTIONS } from './known.ts'
-import type { StoreLease } from './lease.ts'
+import { adoptionOf } from './lease/adoption.ts'
+import type { StoreLease } from './lease/lease.ts'
+import { workUnder } from './lease/using.ts'
+import { type WithinRest, within } from './lease/within.ts'
 import { type Door, mutexOf } from './mutex.ts'
 import {
   EXCLUSIVE,
@@ -39,11 +40,10 @@ import {
   settingsOf,
   storeKeyOf,
 } from './options.ts'
-import { NestedLease, Reentry } from './reentry.ts'
+import type { Actors } from './reentry/actors.ts'
+import { NestedLease, Reentry } from './reentry/reentry.ts'
 import { releaseOnSignal } from './shutdown.ts'
 import type { Admin, Records, Soon, Store, Traits } from './store.ts'
-import { workUnder } from './using.ts'
-import { type WithinRest, within } from './within.ts'
 
 type AnyLease = StoreLease | NestedLease
 

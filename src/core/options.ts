@@ -1,11 +1,11 @@
 import { hostname } from 'node:os'
 import { InvalidArgumentError, type StoreError, UnsupportedError } from '../errors.ts'
 import type { Mode } from '../model/index.ts'
-import type { ActorFrame } from './actors.ts'
 import type { AcquireOptions, LocksOptions } from './api.ts'
 import { checkFlag, checkOptions, checkRuntime, checkSignal, checkWholeNumber, type Known } from './check.ts'
 import { CALL_TIMEOUT_MS, type Duration, durationMs, show } from './durations.ts'
 import { ACQUIRE_OPTIONS, LOCKS_OPTIONS, PERMIT_OPTIONS, SPIN_OPTIONS } from './known.ts'
+import type { ActorFrame } from './reentry/actors.ts'
 import type { Runtime } from './runtime.ts'
 import type { Store } from './store.ts'
 

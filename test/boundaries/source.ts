@@ -3,7 +3,7 @@ import { posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import ts from 'typescript'
 
-/** A file of `src`, with what it reaches for. Paths are relative to the project, with forward slashes. */
+/** A file of the package, with what it reaches for. Paths are relative to the project, with forward slashes. */
 export interface Source {
   readonly path: string
   /** Modules it names: a path for a file of the project, else the module's own name. Types count as well. */
@@ -33,10 +33,15 @@ const GLOBALS = new Set([
   'queueMicrotask',
 ])
 
+/** What is built into the package: `src`, and the generations of locks that `holdfast lab` plays. */
+const FOLDERS = ['src/', 'lab/generations/']
+
 export function sources(): Source[] {
-  const files = readdirSync(new URL('src/', ROOT), { recursive: true, encoding: 'utf8' })
-  return files
-    .map((file) => `src/${file.replaceAll('\\', '/')}`)
+  const filesOf = (folder: string): string[] =>
+    readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' }).map(
+      (file) => `${folder}${file.replaceAll('\\', '/')}`,
+    )
+  return FOLDERS.flatMap(filesOf)
     .filter((path) => path.endsWith('.ts'))
     .sort()
     .map((path) => sourceOf(path, readFileSync(fileURLToPath(new URL(path, ROOT)), 'utf8')))

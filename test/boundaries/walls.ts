@@ -11,8 +11,9 @@ const CONTRACT = [
   'src/core/store.ts',
   'src/core/facts.ts',
   'src/core/runtime.ts',
+  'src/core/sleep.ts',
   'src/core/unknown.ts',
-  'src/core/answered-within.ts',
+  'src/core/calls/answered-within.ts',
   // Options of stores, too, may be durations or misspelt, and must be refused in the same words.
   'src/core/check.ts',
   'src/core/durations.ts',
@@ -24,7 +25,13 @@ const CONTRACT = [
 ]
 
 /** A lease in a table, or a lock of a session. */
-const DATABASE = [...CONTRACT, 'src/stores/sql/*.ts', 'src/stores/sql/server/', 'src/stores/sql/advisory/']
+const DATABASE = [
+  ...CONTRACT,
+  'src/stores/shared/',
+  'src/stores/sql-server/*.ts',
+  'src/stores/sql-server/tables/',
+  'src/stores/sql-server/advisory/',
+]
 
 /** What `holdfast` and its subpaths export: the only way in for those who could as well be outside. */
 const PUBLIC = Object.values(entries)
@@ -34,24 +41,30 @@ export const ROOMS: readonly Room[] = [
   { inside: 'src/errors.ts', may: [] },
   { inside: 'src/model/', may: [] },
   { inside: 'src/core/', may: ['src/model/index.ts', 'src/errors.ts', 'node:'] },
-  // A family of stores shares its folder's own files; its members do not know each other.
-  // Databases that are servers have more in common than with a file. Where they tell nobody, each of many waiters has its own time to look.
+  // Stores do not know each other; the code that several of them need is shared. Databases that are servers have more in common. Where
+  // they push nothing, each of many waiters has its own time to look.
   {
-    inside: 'src/stores/sql/server/',
-    may: [...CONTRACT, 'src/core/alarms.ts', 'src/stores/sql/*.ts'],
+    inside: 'src/stores/sql-server/tables/',
+    may: [...CONTRACT, 'src/core/calls/timer-heap.ts', 'src/stores/shared/', 'src/stores/sql-server/*.ts'],
   },
-  { inside: 'src/stores/sql/postgres/', may: DATABASE },
-  { inside: 'src/stores/sql/mysql/', may: DATABASE },
-  { inside: 'src/stores/sql/*/', may: [...CONTRACT, 'src/stores/sql/*.ts', 'node:'] },
-  { inside: 'src/stores/sql/*.ts', may: [...CONTRACT, 'src/stores/sql/*.ts'] },
+  { inside: 'src/stores/sql-server/postgres/', may: DATABASE },
+  { inside: 'src/stores/sql-server/mysql/', may: DATABASE },
+  { inside: 'src/stores/sql-server/*/', may: [...CONTRACT, 'src/stores/sql-server/*.ts', 'node:'] },
+  { inside: 'src/stores/sql-server/*.ts', may: [...CONTRACT, 'src/stores/sql-server/*.ts'] },
   // The nodes of a quorum are Redis servers, reached through the same clients; its rounds have deadlines of their own.
   {
     inside: 'src/stores/quorum/',
-    may: [...CONTRACT, 'src/core/alarms.ts', 'src/stores/redis/clients/', 'src/stores/redis/scripting.ts'],
+    may: [
+      ...CONTRACT,
+      'src/core/calls/timer-heap.ts',
+      'src/stores/redis/clients/',
+      'src/stores/redis/scripting.ts',
+    ],
   },
   // Its claims end by deadlines of their own, of which a process may have many thousands.
-  { inside: 'src/stores/zookeeper/', may: [...CONTRACT, 'src/core/alarms.ts', 'node:'] },
-  { inside: 'src/stores/*/', may: [...CONTRACT, 'node:'] },
+  { inside: 'src/stores/zookeeper/', may: [...CONTRACT, 'src/core/calls/timer-heap.ts', 'node:'] },
+  { inside: 'src/stores/shared/', may: CONTRACT },
+  { inside: 'src/stores/*/', may: [...CONTRACT, 'src/stores/shared/', 'node:'] },
   // What speaks to resources and frameworks, on real time: nothing of it runs under a simulated clock.
   {
     inside: 'src/recipes/guard/',
@@ -113,8 +126,8 @@ export const ROOMS: readonly Room[] = [
   {
     inside: 'src/observe/deadlock/',
     may: [
-      'src/core/actors.ts',
-      'src/core/blockage.ts',
+      'src/core/reentry/actors.ts',
+      'src/core/reentry/blockage.ts',
       'src/core/options.ts',
       'src/core/runtime.ts',
       'src/core/store.ts',
@@ -129,15 +142,18 @@ export const ROOMS: readonly Room[] = [
   },
   // The lab compares Redis with SQLite itself, not with the store over it.
   {
-    inside: 'src/cli/lab/',
-    may: [...PUBLIC, 'src/cli/', 'src/core/nearest.ts', 'src/stores/sql/sqlite/binding.ts', 'node:'],
+    inside: 'lab/generations/',
+    may: [...PUBLIC, 'src/cli/', 'src/core/nearest.ts', 'src/stores/sqlite/binding.ts', 'node:'],
   },
   // It tells what opening a database has done to it.
   {
     inside: 'src/cli/migrate.ts',
-    may: [...PUBLIC, 'src/cli/', 'src/stores/sql/*/open.ts', 'src/stores/sql/server/store.ts'],
+    may: [...PUBLIC, 'src/cli/', 'src/stores/sql-server/*/open.ts', 'src/stores/sql-server/tables/store.ts'],
   },
-  { inside: 'src/cli/', may: [...PUBLIC, 'src/core/nearest.ts', 'package.json', 'node:'] },
+  {
+    inside: 'src/cli/',
+    may: [...PUBLIC, 'src/core/nearest.ts', 'lab/generations/', 'package.json', 'node:'],
+  },
   { inside: 'src/testing/', may: [...PUBLIC, ...CONTRACT, 'src/recipes/stock-records.ts', 'node:'] },
   // Where the parts are put together.
   { inside: 'src/toolkit.ts', may: ['src/core/', 'src/recipes/index.ts', 'src/observe/*/index.ts'] },
@@ -160,11 +176,11 @@ export const ROOMS: readonly Room[] = [
 /** Where the clients of servers are loaded when a URL asks for them; elsewhere a user brings one. */
 export const LOADERS: Readonly<Record<string, readonly string[]>> = {
   'src/stores/redis/open.ts': ['ioredis', 'redis'],
-  'src/stores/sql/postgres/open.ts': ['pg', 'postgres'],
-  'src/stores/sql/postgres/clients/postgres-session.ts': ['postgres'],
+  'src/stores/sql-server/postgres/open.ts': ['pg', 'postgres'],
+  'src/stores/sql-server/postgres/clients/postgres-session.ts': ['postgres'],
   'src/stores/redis/open-sentinel.ts': ['ioredis', 'redis'],
   'src/stores/redis/open-cluster.ts': ['ioredis', 'redis'],
-  'src/stores/sql/mysql/open.ts': ['mysql2/promise', 'mariadb'],
+  'src/stores/sql-server/mysql/open.ts': ['mysql2/promise', 'mariadb'],
   'src/stores/quorum/open.ts': ['ioredis', 'redis'],
   'src/observe/opentelemetry/index.ts': ['@opentelemetry/api'],
 }
@@ -194,7 +210,7 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
     uses: ['node:crypto'],
     why: 'a hash of the request; nothing in it is left to chance',
   },
-  'src/stores/sql/advisory/digest.ts': {
+  'src/stores/sql-server/advisory/digest.ts': {
     uses: ['node:crypto'],
     why: 'a hash of the key, because servers know session locks by numbers and short names',
   },
@@ -202,7 +218,7 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
     uses: ['node:crypto'],
     why: 'the hash that a login by SASL is made of',
   },
-  'src/stores/sql/sqlite/boot.ts': {
+  'src/stores/sqlite/boot.ts': {
     uses: ['process.hrtime'],
     why: 'the machine-wide origin of the monotonic clock, read once; the runtime adds the time since',
   },
@@ -214,47 +230,47 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'an inbox whose watch was compacted away and whose look failed is looked through again',
   },
-  'src/stores/sql/sqlite/pause.ts': {
+  'src/stores/sqlite/pause.ts': {
     uses: 'Atomics.wait',
     why: 'opening is synchronous, and a file that is busy is free again sooner than any timer would ring',
   },
-  'src/stores/sql/sqlite/turns.ts': {
+  'src/stores/sqlite/turns.ts': {
     uses: 'setTimer',
     why: 'a file that another process writes to is tried again, because waiting inside SQLite would block the event loop',
   },
-  'src/stores/sql/sqlite/admin.ts': {
+  'src/stores/sqlite/admin.ts': {
     uses: 'setTimer',
     why: 'a long listing lets others have the event loop between two pages',
   },
-  'src/stores/sql/sqlite/inbox.ts': {
+  'src/stores/sqlite/inbox.ts': {
     uses: 'setTimer',
     why: 'a mailbox that was replaced is read a little longer, for letters that were on their way',
   },
-  'src/stores/sql/server/swap.ts': {
+  'src/stores/sql-server/tables/swap.ts': {
     uses: 'setTimer',
     why: 'a row that others change at the same time is tried again, after a random pause when there is a crowd',
   },
-  'src/stores/sql/server/mail.ts': {
+  'src/stores/sql-server/tables/mail.ts': {
     uses: 'setTimer',
     why: 'the server tells nobody, so a process that holds something looks for what it is told',
   },
-  'src/stores/sql/patience.ts': {
+  'src/stores/sql-server/patience.ts': {
     uses: 'setTimer',
     why: 'a statement that is not answered must not keep its connection',
   },
-  'src/stores/sql/advisory/session.ts': {
+  'src/stores/sql-server/advisory/session.ts': {
     uses: 'setTimer',
     why: 'the server ends a session that gives no sign of life, and a server that gives none is given up',
   },
-  'src/stores/sql/advisory/expiry.ts': {
+  'src/stores/sql-server/advisory/expiry.ts': {
     uses: 'setTimer',
     why: 'a session lock has no ttl, so each hold ends by the clock of its own process',
   },
-  'src/stores/sql/postgres/hearer.ts': {
+  'src/stores/sql-server/postgres/hearer.ts': {
     uses: 'setTimer',
     why: 'the connection that listens is looked after, and made again when it breaks',
   },
-  'src/stores/sql/postgres/push.ts': {
+  'src/stores/sql-server/postgres/push.ts': {
     uses: 'setTimer',
     why: 'the first claim does not wait long for a connection that listens',
   },

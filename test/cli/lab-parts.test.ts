@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { overlapsOf, robbedBy } from '../../src/cli/lab/cast/evidence.ts'
-import { type Event, History } from '../../src/cli/lab/cast/history.ts'
-import { timelineOf } from '../../src/cli/lab/cast/timeline.ts'
-import { Warehouse } from '../../src/cli/lab/cast/warehouse.ts'
-import { svgOf } from '../../src/cli/lab/drawing/svg/draw.ts'
-import { rowsOf } from '../../src/cli/lab/drawing/terminal/rows.ts'
-import type { Figure } from '../../src/cli/lab/figures.ts'
-import { Decoder, encodeReply, encodeRequest, RedisError } from '../../src/cli/lab/wire/protocol.ts'
+import { overlapsOf, robbedBy } from '../../lab/generations/cast/evidence.ts'
+import { type Event, History } from '../../lab/generations/cast/history.ts'
+import { timelineOf } from '../../lab/generations/cast/timeline.ts'
+import { Warehouse } from '../../lab/generations/cast/warehouse.ts'
+import { svgOf } from '../../lab/generations/drawing/svg/draw.ts'
+import { rowsOf } from '../../lab/generations/drawing/terminal/rows.ts'
+import type { Figure } from '../../lab/generations/figures.ts'
+import { Decoder, encodeReply, encodeRequest, RedisError } from '../../lab/generations/wire/protocol.ts'
 
 const plain = (_style: unknown, text: string): string => text
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { expect, it } from 'vitest'
+import { ModelServer } from '../../lab/generations/model/server.ts'
+import { Connection } from '../../lab/generations/wire/connection.ts'
 import { startRedis } from '../../scripts/servers/redis.ts'
-import { ModelServer } from '../../src/cli/lab/model/server.ts'
-import { Connection } from '../../src/cli/lab/wire/connection.ts'
 import { Bench, type Finished } from './support/command.ts'
 
 const bench = new Bench()

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { connect } from '../../src/index.ts'
-import { loadBinding } from '../../src/stores/sql/sqlite/binding.ts'
+import { loadBinding } from '../../src/stores/sqlite/binding.ts'
 import { Bench, isAlive, listener, type Running, stateOf } from './support/command.ts'
 
 const bench = new Bench()

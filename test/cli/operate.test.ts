@@ -117,7 +117,7 @@ describe('reap', () => {
   it('shows what is dead, and removes it only with --yes', async () => {
     const locks = await connect(bench.store, { label: 'web1:1' })
     const claim = { key: 'dead', id: 'x', mode: { kind: 'exclusive' }, ttlMs: 20, queue: false } as const
-    const { openSqlite } = await import('../../src/stores/sql/sqlite/open.ts')
+    const { openSqlite } = await import('../../src/stores/sqlite/open.ts')
     const store = openSqlite({ path: bench.file('locks.db') })
     const nobody = {
       owner: null,

@@ -1,4 +1,4 @@
-import { loadBinding } from '../../../src/stores/sql/sqlite/binding.ts'
+import { loadBinding } from '../../../src/stores/sqlite/binding.ts'
 import { sleep } from '../visitor.ts'
 import { acquire, type Parts, sound } from './broken-lock.ts'
 import type { Control } from './control.ts'

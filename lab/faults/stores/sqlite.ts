@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadBinding } from '../../../src/stores/sql/sqlite/binding.ts'
+import { loadBinding } from '../../../src/stores/sqlite/binding.ts'
 import { TTL_MS } from '../settings.ts'
 import type { StartWorld } from './world.ts'
 

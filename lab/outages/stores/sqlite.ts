@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadBinding } from '../../../src/stores/sql/sqlite/binding.ts'
+import { loadBinding } from '../../../src/stores/sqlite/binding.ts'
 import { type Fault, type World, worldOf } from '../world.ts'
 
 const DISK_BYTES = 4 * 1024 * 1024

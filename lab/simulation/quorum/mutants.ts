@@ -31,7 +31,7 @@ export const QUORUM_MUTANTS: readonly Mutant[] = [
   ),
   mutant(
     'drift ignored under skew',
-    'src/core/hold.ts',
+    'src/core/lease/hold.ts',
     'return Math.ceil(durationMs * 0.01) + 2',
     'return 0 * durationMs',
   ),

@@ -1,7 +1,7 @@
 import { LockError } from '../../errors.ts'
 import type { Claim, ClaimAnswer, Granted } from '../../model/index.ts'
 import type { Engine } from '../engine.ts'
-import { driftMs } from '../hold.ts'
+import { driftMs } from '../lease/hold.ts'
 import type { Soon } from '../store.ts'
 
 /** A grant, by a store's answer or by its push. */

@@ -1,6 +1,6 @@
 import { LockError, StoreError } from '../../errors.ts'
-import type { Alarm, Alarms } from '../alarms.ts'
-import type { Courier } from '../courier.ts'
+import type { Courier } from '../calls/store-client.ts'
+import type { Alarm, Alarms } from '../calls/timer-heap.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RenewReply } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'

@@ -1,7 +1,7 @@
 import { ClosedError } from '../../errors.ts'
 import type { Claim } from '../../model/index.ts'
 import type { Engine, NoticeTarget } from '../engine.ts'
-import type { StoreLease } from '../lease.ts'
+import type { StoreLease } from '../lease/lease.ts'
 import type { Request } from '../options.ts'
 import type { Soon, StoreNotice } from '../store.ts'
 import type { LocalQueue } from './local-queue.ts'

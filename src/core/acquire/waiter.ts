@@ -1,9 +1,9 @@
 import { type LockError, LockTimeoutError, StoreError, type TimeoutDetails } from '../../errors.ts'
 import type { Blocked } from '../../model/index.ts'
-import type { Alarm } from '../alarms.ts'
+import type { Alarm } from '../calls/timer-heap.ts'
 import type { Engine } from '../engine.ts'
 import type { TurnedAway } from '../events.ts'
-import type { StoreLease } from '../lease.ts'
+import type { StoreLease } from '../lease/lease.ts'
 import type { Request } from '../options.ts'
 import type { Acquisition } from './acquisition.ts'
 

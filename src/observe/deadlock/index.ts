@@ -1,5 +1,5 @@
-import type { Actors } from '../../core/actors.ts'
 import type { Settings } from '../../core/options.ts'
+import type { Actors } from '../../core/reentry/actors.ts'
 import type { Admin, Records, Traits } from '../../core/store.ts'
 import type { DeadlockStep } from '../../errors.ts'
 import type { KeyView } from '../../model/index.ts'

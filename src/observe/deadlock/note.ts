@@ -1,4 +1,4 @@
-import type { Blockage } from '../../core/blockage.ts'
+import type { Blockage } from '../../core/reentry/blockage.ts'
 import type { Mode } from '../../model/index.ts'
 
 /** What a process tells the others while somebody in it waits and holds. */

@@ -1,4 +1,4 @@
-import type { Actors, ActorWatcher } from '../../core/actors.ts'
+import type { Actors, ActorWatcher } from '../../core/reentry/actors.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { ConflictError, type DeadlockStep } from '../../errors.ts'
 import { chase, survey, type World } from './look.ts'

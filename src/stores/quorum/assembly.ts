@@ -1,4 +1,4 @@
-import { Alarms } from '../../core/alarms.ts'
+import { Alarms } from '../../core/calls/timer-heap.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { ClosedError } from '../../errors.ts'
 import { Lane } from './lane.ts'

@@ -1,4 +1,4 @@
-import type { Alarm, Alarms } from '../../core/alarms.ts'
+import type { Alarm, Alarms } from '../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { Debts } from './debts.ts'
 import type { Ballots, Question, QuorumNode } from './protocol.ts'

@@ -1,4 +1,4 @@
-import type { Alarm, Alarms } from '../../core/alarms.ts'
+import type { Alarm, Alarms } from '../../core/calls/timer-heap.ts'
 import type { Parcel } from './lane.ts'
 import type { Question, Vote } from './protocol.ts'
 import { verdictOf } from './tally.ts'

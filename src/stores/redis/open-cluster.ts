@@ -1,4 +1,4 @@
-import { answeredWithin } from '../../core/answered-within.ts'
+import { answeredWithin } from '../../core/calls/answered-within.ts'
 import { clientMissing, optionalPeer } from '../../core/optional-peer.ts'
 import type { Store } from '../../core/store.ts'
 import { unreachable } from '../../errors.ts'

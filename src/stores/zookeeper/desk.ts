@@ -1,4 +1,4 @@
-import { Alarms } from '../../core/alarms.ts'
+import { Alarms } from '../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
 import type { Claim, LossCause } from '../../model/index.ts'

@@ -1,4 +1,4 @@
-import type { Alarm } from '../../core/alarms.ts'
+import type { Alarm } from '../../core/calls/timer-heap.ts'
 import type { Claim } from '../../model/index.ts'
 import type { Desk } from './desk.ts'
 import type { LockSession } from './lock-session.ts'

@@ -15,9 +15,9 @@ import type { FindingCode } from '../../../src/index.ts'
 import { createStore } from '../../../src/stores/etcd/create.ts'
 import { claimName } from '../../../src/stores/etcd/names.ts'
 import { redis } from '../../../src/stores/redis/index.ts'
-import { mysql } from '../../../src/stores/sql/mysql/index.ts'
-import { postgres } from '../../../src/stores/sql/postgres/index.ts'
-import { openSqlite } from '../../../src/stores/sql/sqlite/open.ts'
+import { mysql } from '../../../src/stores/sql-server/mysql/index.ts'
+import { postgres } from '../../../src/stores/sql-server/postgres/index.ts'
+import { openSqlite } from '../../../src/stores/sqlite/open.ts'
 
 /** A real store whose server can be made sick. */
 export interface Ward {

@@ -3,11 +3,14 @@ import postgresJs from 'postgres'
 import { expect, it } from 'vitest'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { Lending } from '../../../src/stores/sql/lending.ts'
-import { Patience } from '../../../src/stores/sql/patience.ts'
-import type { PostgresSession, SessionEvents } from '../../../src/stores/sql/postgres/clients/client.ts'
-import { openSession } from '../../../src/stores/sql/postgres/clients/postgres-session.ts'
-import { Sessions } from '../../../src/stores/sql/postgres/clients/sessions.ts'
+import { Lending } from '../../../src/stores/sql-server/lending.ts'
+import { Patience } from '../../../src/stores/sql-server/patience.ts'
+import type {
+  PostgresSession,
+  SessionEvents,
+} from '../../../src/stores/sql-server/postgres/clients/client.ts'
+import { openSession } from '../../../src/stores/sql-server/postgres/clients/postgres-session.ts'
+import { Sessions } from '../../../src/stores/sql-server/postgres/clients/sessions.ts'
 
 /** Sessions that are opened when the test says so. */
 class Doors {

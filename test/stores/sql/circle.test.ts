@@ -1,10 +1,10 @@
 import { ConflictError, createLocks } from 'holdfast'
 import { describe, expect, it } from 'vitest'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import type { SessionServer } from '../../../src/stores/sql/advisory/connection.ts'
-import { AdvisoryStore } from '../../../src/stores/sql/advisory/store.ts'
-import { ADVISORY_TRAITS } from '../../../src/stores/sql/mysql/advisory.ts'
-import { Patience } from '../../../src/stores/sql/patience.ts'
+import type { SessionServer } from '../../../src/stores/sql-server/advisory/connection.ts'
+import { AdvisoryStore } from '../../../src/stores/sql-server/advisory/store.ts'
+import { ADVISORY_TRAITS } from '../../../src/stores/sql-server/mysql/advisory.ts'
+import { Patience } from '../../../src/stores/sql-server/patience.ts'
 
 /** A server that takes no lock, because it has found a circle of waits: none of those in these tests does so without a wait. */
 function circular(error: object): SessionServer {

@@ -1,9 +1,14 @@
 import { FakeRuntime } from 'holdfast/testing'
 import { expect, it } from 'vitest'
 import { nodeRuntime, type Runtime } from '../../../src/core/runtime.ts'
-import { Poller } from '../../../src/stores/sql/server/poller.ts'
-import { type KeyTable, type Place, placeName, type Who } from '../../../src/stores/sql/server/tables.ts'
-import { Waiting } from '../../../src/stores/sql/server/waiting.ts'
+import { Poller } from '../../../src/stores/sql-server/tables/poller.ts'
+import {
+  type KeyTable,
+  type Place,
+  placeName,
+  type Who,
+} from '../../../src/stores/sql-server/tables/tables.ts'
+import { Waiting } from '../../../src/stores/sql-server/tables/waiting.ts'
 
 const KEY = 'key'
 /** The longest time that a waiter goes without a look, and a step of the clock on which they look together. */

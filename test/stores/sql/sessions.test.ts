@@ -5,12 +5,12 @@ import { describe, expect, it } from 'vitest'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import type { SessionServer, Step } from '../../../src/stores/sql/advisory/connection.ts'
-import { MysqlSessions } from '../../../src/stores/sql/mysql/advisory.ts'
-import { Mysql2Client, type Mysql2Pool } from '../../../src/stores/sql/mysql/clients/mysql2.ts'
-import { Patience } from '../../../src/stores/sql/patience.ts'
-import { PostgresSessions } from '../../../src/stores/sql/postgres/advisory.ts'
-import { PgClient, type PgPool } from '../../../src/stores/sql/postgres/clients/pg.ts'
+import type { SessionServer, Step } from '../../../src/stores/sql-server/advisory/connection.ts'
+import { MysqlSessions } from '../../../src/stores/sql-server/mysql/advisory.ts'
+import { Mysql2Client, type Mysql2Pool } from '../../../src/stores/sql-server/mysql/clients/mysql2.ts'
+import { Patience } from '../../../src/stores/sql-server/patience.ts'
+import { PostgresSessions } from '../../../src/stores/sql-server/postgres/advisory.ts'
+import { PgClient, type PgPool } from '../../../src/stores/sql-server/postgres/clients/pg.ts'
 
 const PATIENCE = new Patience(nodeRuntime)
 

@@ -4,8 +4,8 @@ import pg from 'pg'
 import { afterAll, describe, expect, it } from 'vitest'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
-import { migrateMysql } from '../../../src/stores/sql/mysql/open.ts'
-import { migratePostgres } from '../../../src/stores/sql/postgres/open.ts'
+import { migrateMysql } from '../../../src/stores/sql-server/mysql/open.ts'
+import { migratePostgres } from '../../../src/stores/sql-server/postgres/open.ts'
 
 const [postgres, mariadb] = await Promise.all([startPostgres(), startMariadb()])
 const pool = new pg.Pool({ connectionString: postgres.url })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UnsupportedError } from 'holdfast'
 import { expect, test } from 'vitest'
-import { type Binding, builtIn, fromPackage, loadBinding } from '../../../src/stores/sql/sqlite/binding.ts'
+import { type Binding, builtIn, fromPackage, loadBinding } from '../../../src/stores/sqlite/binding.ts'
 import { claimOf } from './claims.ts'
 import { ask, Machine, tempFolder } from './world.ts'
 
@@ -41,7 +41,7 @@ async function useStore(binding: Binding): Promise<void> {
 
 test('opening a store prints no warning, and leaves the warnings of others alone', () => {
   const path = join(tempFolder(), 'locks.db')
-  const source = fileURLToPath(new URL('../../../src/stores/sql/sqlite/index.ts', import.meta.url))
+  const source = fileURLToPath(new URL('../../../src/stores/sqlite/index.ts', import.meta.url))
   const script = `
     import { sqlite } from ${JSON.stringify(source)}
     sqlite(${JSON.stringify(path)}).close()

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { thisBoot } from '../../../src/stores/sql/sqlite/boot.ts'
+import { thisBoot } from '../../../src/stores/sqlite/boot.ts'
 import { FakeRuntime } from '../../../src/testing/fake-runtime.ts'
 import { claimOf } from './claims.ts'
 import { ask, letGo, Machine, take } from './world.ts'

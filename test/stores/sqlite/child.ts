@@ -4,8 +4,8 @@ import {
   loadBinding,
   type SqlValue,
   type Statement,
-} from '../../../src/stores/sql/sqlite/binding.ts'
-import { openSqlite } from '../../../src/stores/sql/sqlite/open.ts'
+} from '../../../src/stores/sqlite/binding.ts'
+import { openSqlite } from '../../../src/stores/sqlite/open.ts'
 import { claimOf } from './claims.ts'
 
 const [role = '', path = '', key = ''] = process.argv.slice(2)

@@ -5,7 +5,7 @@ import {
   loadBinding,
   type SqlValue,
   type Statement,
-} from '../../../src/stores/sql/sqlite/binding.ts'
+} from '../../../src/stores/sqlite/binding.ts'
 import { claimOf } from './claims.ts'
 import { letGo, Machine, take } from './world.ts'
 

@@ -1,6 +1,6 @@
 import { createLocks, UnsupportedError } from 'holdfast'
 import { describe, expect, test } from 'vitest'
-import type { Database } from '../../../src/stores/sql/sqlite/binding.ts'
+import type { Database } from '../../../src/stores/sqlite/binding.ts'
 import { claimOf } from './claims.ts'
 import { ask, FIRST_BOOT, letGo, Machine, take } from './world.ts'
 

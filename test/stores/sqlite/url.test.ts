@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'holdfast'
 import { expect, test } from 'vitest'
-import { sqliteOptionsOf } from '../../../src/stores/sql/sqlite/url.ts'
+import { sqliteOptionsOf } from '../../../src/stores/sqlite/url.ts'
 
 test.each([
   ['sqlite:./locks.db', { path: './locks.db' }],

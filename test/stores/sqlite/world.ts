@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Store, StoreNotice } from '../../../src/core/store.ts'
 import type { Claim, ClaimAnswer } from '../../../src/model/index.ts'
-import { type Database, loadBinding } from '../../../src/stores/sql/sqlite/binding.ts'
-import type { Boot } from '../../../src/stores/sql/sqlite/boot.ts'
-import { openSqlite, type Surroundings } from '../../../src/stores/sql/sqlite/open.ts'
+import { type Database, loadBinding } from '../../../src/stores/sqlite/binding.ts'
+import type { Boot } from '../../../src/stores/sqlite/boot.ts'
+import { openSqlite, type Surroundings } from '../../../src/stores/sqlite/open.ts'
 import { FakeRuntime } from '../../../src/testing/fake-runtime.ts'
 
 export const FIRST_BOOT: Boot = { id: 'boot-m', originMs: 5_000_000 }

@@ -1,4 +1,4 @@
-import { answeredWithin } from '../../../core/answered-within.ts'
+import { answeredWithin } from '../../../core/calls/answered-within.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { whyOf } from '../../../errors.ts'
 import type { Master, RedisClient } from '../clients/client.ts'

@@ -1,0 +1,71 @@
+import type { LockError } from '../../errors.ts'
+import type { ReleaseAnswer } from '../../model/index.ts'
+import type { Receiver } from '../calls/batch.ts'
+import type { Engine } from '../engine.ts'
+import type { Soon } from '../store.ts'
+import type { Hold } from './hold.ts'
+
+export type Outcome = 'released' | 'expired'
+
+/** The lease that is being released. */
+interface Releaser {
+  tell(outcome: Outcome): void
+  tellFailed(error: unknown): void
+}
+
+/** A release on its way. The lease is told first, so that it knows its end before whoever waits for it goes on. */
+export class Releasing implements Receiver<ReleaseAnswer> {
+  readonly promise: Promise<Outcome>
+  private releaser: Releaser | null = null
+  /** Tells what became of it before it was known whom to tell. */
+  private early: ((releaser: Releaser) => void) | null = null
+  private readonly engine: Engine
+  private readonly hold: Hold
+  private resolve!: (outcome: Outcome) => void
+  private reject!: (error: unknown) => void
+
+  constructor(engine: Engine, hold: Hold) {
+    this.engine = engine
+    this.hold = hold
+    this.promise = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+    engine.releaseBegan()
+  }
+
+  static settled(release: Soon<Outcome> | Releasing): Soon<Outcome> {
+    return release instanceof Releasing ? release.promise : release
+  }
+
+  /** A store may have answered at once. */
+  tells(releaser: Releaser): void {
+    if (this.early === null) this.releaser = releaser
+    else this.early(releaser)
+  }
+
+  follow(answers: Promise<readonly ReleaseAnswer[]>): this {
+    answers.then(
+      ([answer]) => this.answered(answer as ReleaseAnswer),
+      (error) => this.failed(error),
+    )
+    return this
+  }
+
+  answered({ kind }: ReleaseAnswer): void {
+    this.engine.releaseEnded()
+    const outcome = kind === 'released' ? 'released' : 'expired'
+    if (this.releaser === null) this.early = (releaser) => releaser.tell(outcome)
+    else this.releaser.tell(outcome)
+    this.resolve(outcome)
+  }
+
+  /** The store may keep what was to be released, so it is tried again, apart from the caller. */
+  failed(error: LockError): void {
+    this.engine.releaseEnded()
+    this.engine.abandoned.release(this.hold.claim)
+    if (this.releaser === null) this.early = (releaser) => releaser.tellFailed(error)
+    else this.releaser.tellFailed(error)
+    this.reject(error)
+  }
+}

@@ -1,0 +1,62 @@
+import { UnsupportedError } from '../../errors.ts'
+import { tokenOf } from '../../model/index.ts'
+import { timedOut } from '../acquire/waiter.ts'
+import type { WithinOptions } from '../api.ts'
+import { checkFunction } from '../check.ts'
+import type { Engine } from '../engine.ts'
+import type { Request } from '../options.ts'
+
+/** A lock that ends with the caller's transaction, whichever way it ends. */
+export interface TransactionHold {
+  readonly key: string
+  readonly token: bigint
+  readonly waitedMs: number
+}
+
+type WithinWork<T> = (hold: TransactionHold) => Promise<T> | T
+export type WithinRest<T> = [WithinWork<T>] | [WithinOptions, WithinWork<T>]
+
+const FIRST_PAUSE_MS = 4
+const LONGEST_PAUSE_MS = 50
+/** Who has waited for longer may be in a circle of transactions, which only the database sees, and only while they wait in it. */
+const SUSPECT_MS = 100
+/** Databases look for a circle after a second at the latest, as they are delivered. */
+const LONGEST_INSIDE_MS = 2000
+
+/**
+ * Takes the key's row inside the caller's transaction. Nothing is written that would have to be released: until the
+ * transaction ends the row is the database's own lock, and afterwards it is free.
+ */
+export async function within<T>(
+  engine: Engine,
+  tx: object,
+  request: Request,
+  work: WithinWork<T>,
+): Promise<T> {
+  const { store, runtime, caller, settings } = engine
+  const { transactions } = store
+  if (transactions === undefined)
+    throw new UnsupportedError(
+      `the ${store.traits.name} store keeps its locks apart from your data: only PostgreSQL and MySQL can take one inside a transaction`,
+    )
+  checkFunction('work', work)
+  const { key, storeKey, waitMs } = request
+  const longestInsideMs = Math.min(LONGEST_INSIDE_MS, settings.callTimeoutMs / 2)
+  const startedAtMs = runtime.nowMs()
+  let insideMs = 0
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    request.signal?.throwIfAborted()
+    const answer = await caller.call('attempt', 1, () => transactions.take(tx, storeKey, insideMs))
+    const waitedMs = runtime.nowMs() - startedAtMs
+    if (answer.kind === 'granted') return work({ key, token: tokenOf(answer.seq), waitedMs })
+    if (waitedMs >= waitMs) {
+      const { holder, heldMs } = answer
+      throw timedOut(engine, { key, waitedMs, holder, heldMs, heldHere: false, answered: true, position: 0 })
+    }
+    if (waitedMs >= SUSPECT_MS) insideMs = Math.min(longestInsideMs, waitMs - waitedMs)
+    const delayMs = Math.min(pauseMs * (0.5 + runtime.random()), waitMs - waitedMs)
+    await new Promise<void>((resolve) => {
+      runtime.setTimer(resolve, delayMs, false)
+    })
+  }
+}

@@ -1,0 +1,182 @@
+import { AsyncLocalStorage, AsyncResource, executionAsyncResource } from 'node:async_hooks'
+import type { ConflictError } from '../../errors.ts'
+import type { Mode } from '../../model/index.ts'
+import type { Waiter } from '../acquire/waiter.ts'
+import type { Events } from '../events.ts'
+import type { StoreLease } from '../lease/lease.ts'
+import type { Request } from '../options.ts'
+import type { Runtime } from '../runtime.ts'
+import { type Blockage, blockageOf } from './blockage.ts'
+
+/** One for the whole process: a storage that was used once is never given back, and every promise pays for it. */
+const storage = new AsyncLocalStorage<ActorFrame>()
+
+/** One request of an actor, as long as it waits or holds, and the one that its async context had before. */
+export class ActorFrame {
+  readonly actors: Actors
+  readonly id: number
+  readonly storeKey: string
+  readonly mode: Mode
+  /** The actor that the caller names. */
+  readonly name: string | null
+  outer: ActorFrame | null
+  waiter: Waiter | null = null
+  lease: StoreLease | null = null
+  /** It neither waits nor holds any more; a group that lost a key on its way may begin again. */
+  over = false
+  /** Whether the caller has the lease: what it does afterwards, it does while it holds. */
+  delivered = false
+  /** Where the context was entered; what runs there is beside the caller, not after it. */
+  enteredOn: object | null = null
+  /** When the wait began, as first told to others: the same for all who compare. */
+  toldSinceMs: number | null = null
+
+  constructor(
+    actors: Actors,
+    id: number,
+    { storeKey, mode, name }: { storeKey: string; mode: Mode; name: string | null },
+  ) {
+    this.actors = actors
+    this.id = id
+    this.storeKey = storeKey
+    this.mode = mode
+    this.name = name
+    this.outer = actors.above(storage.getStore() ?? null)
+    this.outer?.forgetOver()
+  }
+
+  /** Lock coupling (take the next, release the last) would make an endless chain of those that are over. */
+  forgetOver(): void {
+    while (this.outer?.over === true) this.outer = this.outer.outer
+  }
+
+  /** Runs the work inside. */
+  run<T>(work: () => T): T {
+    this.delivered = true
+    return storage.run(this, work)
+  }
+
+  /** What the caller does after this call and the delivery, it does inside. */
+  enter(): void {
+    if (contextsStay()) this.enteredOn = executionAsyncResource()
+    storage.enterWith(this)
+  }
+
+  deliver(): void {
+    this.delivered = true
+  }
+
+  putInside(outer: ActorFrame | null): void {
+    this.outer = outer
+  }
+
+  waits(waiter: Waiter): void {
+    this.waiter = waiter
+    this.actors.begin(this)
+  }
+
+  waitsNoMore(): void {
+    this.waiter = null
+    this.actors.end(this)
+  }
+
+  holds(lease: StoreLease): void {
+    this.lease = lease
+    this.actors.begin(this)
+  }
+
+  holdsNoMore(): void {
+    this.lease = null
+    this.actors.end(this)
+  }
+}
+
+/** Who is told that a wait has begun, of an actor that may hold something. */
+export interface ActorWatcher {
+  waiting(): void
+  close(): Promise<void>
+}
+
+/** Who is behind which claims of this process: by async context, or by the name that the caller gives. Opt-in. */
+export class Actors {
+  /** Tells processes apart, also those with one label. */
+  readonly process: string
+  readonly events: Events
+  watcher: ActorWatcher | null = null
+  private readonly runtime: Runtime
+  private readonly live = new Set<ActorFrame>()
+  private lastId = 0
+
+  constructor(process: string, runtime: Runtime, events: Events) {
+    this.process = process
+    this.events = events
+    this.runtime = runtime
+  }
+
+  /** The request with its frame, inside whatever its context holds already. */
+  track(request: Request): Request {
+    const { storeKey, mode, named } = request
+    const frame = new ActorFrame(this, ++this.lastId, { storeKey, mode, name: named })
+    return { ...request, frame }
+  }
+
+  /** The nearest hold of these locks at or around a frame that belongs to whoever asks now. */
+  above(from: ActorFrame | null): ActorFrame | null {
+    let at = from
+    while (at !== null && !this.isOurs(at)) at = at.outer
+    return at
+  }
+
+  begin(frame: ActorFrame): void {
+    frame.over = false
+    this.live.add(frame)
+    const mayHold = frame.outer !== null || frame.name !== null
+    if (frame.waiter !== null && mayHold) this.watcher?.waiting()
+  }
+
+  end(frame: ActorFrame): void {
+    if (frame.waiter !== null || frame.lease !== null) return
+    frame.over = true
+    this.live.delete(frame)
+  }
+
+  /** Whether somebody waits that may hold something. */
+  get waiting(): boolean {
+    for (const { waiter, outer, name } of this.live)
+      if (waiter !== null && (outer !== null || name !== null)) return true
+    return false
+  }
+
+  /** Who waits for longer than that while it holds, and what it holds. */
+  blockage(longerThanMs: number): Blockage {
+    return blockageOf(this.live, longerThanMs, this.runtime)
+  }
+
+  /** Ends a wait with an error; false when it is over already. */
+  refuse(id: number, error: ConflictError): boolean {
+    for (const frame of this.live) if (frame.id === id) return frame.waiter?.refuse(error) ?? false
+    return false
+  }
+
+  private isOurs({ actors, lease, delivered, enteredOn }: ActorFrame): boolean {
+    if (actors !== this || lease === null || !delivered) return false
+    return enteredOn === null || enteredOn !== executionAsyncResource()
+  }
+}
+
+let stays: boolean | null = null
+
+/**
+ * Whether a context that was entered stays with its resource, as in Node 20 and 22: the next message of a socket, or the
+ * next tick of an interval, would find itself inside the frame of the last request.
+ */
+function contextsStay(): boolean {
+  if (stays === null) {
+    const probe = new AsyncLocalStorage<boolean>()
+    const resource = new AsyncResource('holdfast')
+    resource.runInAsyncScope(() => probe.enterWith(true))
+    stays = resource.runInAsyncScope(() => probe.getStore()) === true
+    probe.disable()
+  }
+  return stays
+}

@@ -1,0 +1,45 @@
+import { checkFlag, checkOptions, checkRuntime, type Known } from '../../../core/check.ts'
+import type { Runtime } from '../../../core/runtime.ts'
+import type { Store } from '../../../core/store.ts'
+import { Patience } from '../patience.ts'
+import { tableNames } from '../tables/names.ts'
+import { shareByPool } from '../tables/shared.ts'
+import { type AnyMysqlClient, adapterOf } from './clients/detect.ts'
+import { advisoryOver, storeOver } from './make.ts'
+import { schemaOf } from './schema.ts'
+
+export type { AnyMysqlClient }
+
+export interface MysqlOptions {
+  /** What the names of the tables begin with, with a database and a dot before it if need be: `'holdfast'` by default. */
+  readonly table?: string
+  /**
+   * Locks that a session of the server holds (`GET_LOCK`), on one connection that is taken out of the pool for them, instead of
+   * leases in a table: nothing is written, and every lock ends with that connection. By default false.
+   */
+  readonly advisory?: boolean
+  readonly runtime?: Runtime
+}
+
+const OPTIONS: Known<MysqlOptions> = { table: true, advisory: true, runtime: true }
+
+/**
+ * A store in a MariaDB or MySQL database, through the pool you already have, of `mysql2` or of `mariadb`. It stays yours. All stores over
+ * one pool with the same options look after their waiters together.
+ *
+ * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
+ */
+export function mysql(client: AnyMysqlClient, options: MysqlOptions = {}): Store {
+  const { advisory, table, runtime } = checkOptions('options', options, OPTIONS)
+  const patience = new Patience(checkRuntime(runtime))
+  return checkFlag('advisory', advisory, false)
+    ? advisoryOver(adapterOf(client, patience), options, patience)
+    : shareByPool(client, [table, runtime], () => storeOver(adapterOf(client, patience), options, patience))
+}
+
+/** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */
+export function migration(table = 'holdfast'): string {
+  return schemaOf(tableNames(table, '`'))
+    .map((statement) => `${statement};\n`)
+    .join('')
+}

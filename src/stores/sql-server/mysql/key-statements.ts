@@ -1,0 +1,204 @@
+import { MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
+import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/excerpts.ts'
+import type { TableNames } from '../tables/names.ts'
+import { FORGET_SLACK_MS } from '../tables/rules.ts'
+import type { Need } from '../tables/tables.ts'
+import type { Value } from './clients/client.ts'
+import { isOlder, leavesNoRoom, oneLess } from './queue.ts'
+import { allOrNone, BOUNDED, kept, MS, together, US } from './statements.ts'
+
+/** The claim that stands in the row of its key, but for its id. */
+export const HOLDER = [
+  'hold_seq',
+  'weight',
+  'owner',
+  'actor',
+  'label',
+  'meta',
+  'inbox',
+  'since',
+  'expires_at',
+  'lock_delay',
+] as const
+const NUMBERS = ['mode', 'permits', 'holds', 'used', 'waiting', 'others', 'closed_until'] as const
+const KEY = ['key', 'revision', 'seq', ...NUMBERS, 'forget_at', 'holder', ...HOLDER] as const
+export const CLAIM = [
+  'key',
+  'id',
+  'state',
+  'ticket',
+  'mode',
+  'permits',
+  'weight',
+  'seq',
+  'owner',
+  'actor',
+  'label',
+  'meta',
+  'inbox',
+  'since',
+  'expires_at',
+  'ttl',
+  'lock_delay',
+] as const
+
+function columns(names: readonly string[], before = ''): string {
+  return names.map((name) => `${before}\`${name}\``).join(', ')
+}
+
+function list(count: number, one: string): string {
+  return Array.from({ length: count }, () => one).join(', ')
+}
+
+export type KeyTexts = ReturnType<typeof keyStatements>
+
+/** The texts of the statements on keys. Assignments are made from left to right, so what they depend on comes last. */
+export function keyStatements(tables: TableNames, mariadb: boolean) {
+  const { keys, claims } = tables
+  const bounded = mariadb ? BOUNDED : ''
+  const free = `${keys}.holder IS NULL AND ${keys}.others = 0 AND ${keys}.closed_until <= VALUES(since)`
+  const ifFree = (name: string, value: string, otherwise = `${keys}.\`${name}\``) =>
+    `\`${name}\` = IF(${free}, ${value}, ${otherwise})`
+  const seq = `GREATEST(${keys}.seq + 1, VALUES(seq))`
+  const granted = `ON DUPLICATE KEY UPDATE ${ifFree('revision', `${keys}.revision + 1`)},
+    ${ifFree('hold_seq', seq)}, ${ifFree('seq', `LAST_INSERT_ID(${seq})`, `${keys}.seq + LAST_INSERT_ID(0)`)},
+    ${['mode', 'permits', 'holds', 'used', ...HOLDER.slice(1)].map((name) => ifFree(name, `VALUES(\`${name}\`)`)).join(', ')},
+    ${ifFree('forget_at', `IF(${keys}.forget_at < VALUES(forget_at) - ${FORGET_SLACK_MS}, VALUES(forget_at), ${keys}.forget_at)`)},
+    ${ifFree('holder', 'VALUES(holder)')}`
+  const names = `${columns(['key', 'revision', 'seq', 'mode', 'permits', 'holds', 'used', 'holder', ...HOLDER])}, forget_at`
+  const given = columns([
+    'key',
+    'id',
+    'ttl',
+    'needed',
+    'mode',
+    'permits',
+    'weight',
+    'owner',
+    'actor',
+    'label',
+    'meta',
+    'inbox',
+    'lock_delay',
+  ])
+  // Lists of plain values are read much faster than lists of expressions, and the time is worked out once.
+  const claimed = (count: number) => `INSERT INTO ${keys} (${names})
+    WITH c (${given}) AS (VALUES ${list(count, `(${list(13, '?')})`)}), t AS (SELECT ${US} AS us, ${MS} AS ms)
+    SELECT c.\`key\`, t.us, t.us, c.mode, c.permits, 1, c.weight, c.id, t.us, c.weight, c.owner, c.actor, c.label, c.meta,
+      c.inbox, t.ms, t.ms + c.ttl, c.lock_delay, t.ms + c.needed + ${FORGET_SLACK_MS} FROM t, c`
+  // For one, in the order of the columns: key, mode, permits, used, id, weight, owner, actor, label, meta, inbox, ttl, delay, needed.
+  const one = `INSERT INTO ${keys} (${names}) VALUES (?, ${US}, LAST_INSERT_ID(${US}), ?, ?, 1, ?, ?, ${US}, ?, ?, ?, ?, ?, ?,
+    ${MS}, ${MS} + ?, ?, ${MS} + ? + ${FORGET_SLACK_MS})`
+  const renewed = `k.expires_at = GREATEST(k.expires_at, ${MS} + ?),
+    k.forget_at = IF(k.forget_at >= ${MS} + ?, k.forget_at, ${MS} + ? + ${FORGET_SLACK_MS})`
+  const renew = `SET k.revision = k.revision + 1, ${renewed}`
+  const release = `SET ${oneLess('k.weight')}, k.holder = NULL, k.hold_seq = 0, k.weight = 0, k.owner = NULL, k.actor = NULL,
+    k.label = NULL, k.meta = NULL, k.inbox = NULL, k.since = 0, k.expires_at = 0, k.lock_delay = 0`
+  const sole = `WHERE k.\`key\` = ? AND k.holder = ? AND k.expires_at > ${MS}`
+  const soles = (count: number) => `WHERE k.\`key\` IN (${list(count, '?')})
+    AND (k.\`key\`, k.holder) IN (${list(count, '(?, ?)')}) AND k.expires_at > ${MS} AND k.others = 0`
+  const onSole = (set: string, single: string) => ({
+    one: single,
+    each: kept((count) => together(`UPDATE ${keys} k ${set} ${sole} AND k.others = 0`, count)),
+    // A small table would be read, and locked, from end to end.
+    all: kept((count) => allOrNone(`UPDATE ${keys} k FORCE INDEX (PRIMARY) ${set} ${soles(count)}`, count)),
+  })
+  const deltas = ['holds', 'used', 'waiting', 'others', 'next_ticket'].map(
+    (name) => `k.${name} = k.${name} + ?`,
+  )
+  return {
+    rows: kept(
+      (count) =>
+        `SELECT ${US} AS us, k.* FROM (SELECT 1) one LEFT JOIN ${keys} k ON k.\`key\` IN (${list(count, '?')})`,
+    ),
+    page: (first: boolean) => `SELECT \`key\` FROM ${keys}
+      WHERE \`key\` ${first ? '>=' : '>'} ? AND (holder IS NOT NULL OR others > 0) ORDER BY \`key\` LIMIT ?`,
+    claimFree: kept((count) =>
+      count === 1
+        ? `${bounded}${one} ${granted}`
+        : `${bounded}${claimed(count)} ${granted} RETURNING ${US} AS us, \`key\`, holder, since, hold_seq`,
+    ),
+    /** For one claim the insert id says whether others wait: 1 that nobody does, 2 that somebody does. */
+    renewSole: onSole(
+      renew,
+      `${bounded}UPDATE ${keys} k SET k.revision = k.revision + 1 + 0 * LAST_INSERT_ID(1 + (k.waiting > 0)), ${renewed}
+        ${sole} AND (k.others = 0 OR k.mode = 'exclusive' OR ${isOlder('k.hold_seq')})`,
+    ),
+    releaseSole: onSole(
+      release,
+      `${bounded}UPDATE ${keys} k ${release} ${sole} AND (k.others = 0 OR k.owner IS NULL AND ${leavesNoRoom(isOlder('k.hold_seq'))})`,
+    ),
+    insert: `INSERT INTO ${keys} (${columns(KEY)}, next_ticket) VALUES (?, ${US}, ${list(KEY.length - 2, '?')}, 1 + ?)`,
+    update: `UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = ?, k.mode = ?, k.permits = ?, ${deltas.join(', ')},
+      k.closed_until = ?, k.forget_at = GREATEST(k.forget_at, ?), ${columns(['holder', ...HOLDER], 'k.').replaceAll('`,', '` = ?,')} = ?
+      WHERE k.\`key\` = ? AND k.revision = ?`,
+    remove: (count: number, dead: boolean) =>
+      `DELETE FROM ${claims} WHERE \`key\` = ? AND id IN (${list(count, '?')})${dead ? ' AND expires_at <= ?' : ''}`,
+    /** A new waiter's ticket is its number among the new ones, from the first of those that the key has just given out. */
+    put: (fresh: boolean) => `INSERT INTO ${claims} (${columns(CLAIM)})
+      VALUES (${CLAIM.map((name) => (fresh && name === 'ticket' ? `? + (SELECT next_ticket FROM ${keys} WHERE \`key\` = ?) - ?` : '?')).join(', ')})
+      ON DUPLICATE KEY UPDATE expires_at = IF(state = VALUES(state), GREATEST(expires_at, VALUES(expires_at)), VALUES(expires_at)),
+        ${CLAIM.filter((name) => !['key', 'id', 'expires_at', 'state'].includes(name))
+          .map((name) => `\`${name}\` = VALUES(\`${name}\`)`)
+          .join(', ')}, state = VALUES(state)`,
+    renewWaiting: (count: number) => `${bounded}UPDATE ${claims} FORCE INDEX (PRIMARY)
+      SET expires_at = GREATEST(expires_at, ${MS} + ?)
+      WHERE \`key\` = ? AND id IN (${list(count, '?')}) AND state = 'waiting' AND expires_at > ${MS}`,
+    find: (counts: readonly number[]) => {
+      const parts = counts.flatMap((count) => [
+        `(SELECT \`key\`, id, state, ticket, seq, owner, since, expires_at FROM ${claims} WHERE \`key\` = ? AND id IN (${list(count, '?')}))`,
+        `(SELECT \`key\`, holder, 'held', 0, hold_seq, owner, since, expires_at FROM ${keys}
+          WHERE \`key\` = ? AND holder IN (${list(count, '?')}))`,
+        `(SELECT \`key\`, NULL, NULL, ticket, NULL, NULL, NULL, NULL FROM ${claims} WHERE \`key\` = ? AND state = 'waiting'
+          ORDER BY ticket LIMIT ${HEADS})`,
+      ])
+      return `SELECT ${US} AS us, f.* FROM (SELECT 1) one LEFT JOIN (${parts.join(' UNION ALL ')}) f ON TRUE`
+    },
+    excerpts: (needs: readonly Need[], waits: ReadonlySet<string>) =>
+      needs.map((need) => excerptText(keys, claims, need, waits.has(need.key))).join(' UNION ALL '),
+  }
+}
+
+/** The row of a key with some of its claims, read at one moment. */
+function excerptText(keys: string, claims: string, { ids, owners, heads }: Need, waits: boolean): string {
+  const from = `SELECT * FROM ${claims} WHERE \`key\` = ?`
+  const whole = heads === Number.POSITIVE_INFINITY
+  const dead = `expires_at <= ${MS} ORDER BY expires_at LIMIT ${MOST_DEAD}`
+  const most = waits ? 1 : MOST_TOLD_OF_CONTENTION
+  const parts = whole
+    ? [from]
+    : [
+        ...(ids.length > 0 ? [`${from} AND id IN (${list(ids.length, '?')})`] : []),
+        ...(owners.length > 0
+          ? [
+              `${from} AND owner IN (${list(owners.length, '?')}) ORDER BY expires_at DESC LIMIT ${MOST_OF_OWNERS}`,
+            ]
+          : []),
+        `${from} AND state = 'held' AND ${dead}`,
+        `${from} AND state = 'waiting' AND ${dead}`,
+        `${from} AND state = 'held' AND expires_at > ${MS} ORDER BY expires_at LIMIT ${most}`,
+        `${from} AND state = 'waiting' AND expires_at > ${MS} ORDER BY ticket LIMIT ${heads}`,
+      ]
+  const claim = CLAIM.slice(1).map((name) => `c.\`${name}\` AS c_${name}`)
+  return `(SELECT ${US} AS us, k.*, ${claim.join(', ')} FROM ${keys} k
+    LEFT JOIN (${parts.map((part) => `(${part})`).join(' UNION ')}) c ON TRUE WHERE k.\`key\` = ?)`
+}
+
+export function excerptValues({
+  key,
+  ids,
+  owners,
+  heads,
+}: {
+  key: Buffer
+  ids: readonly Buffer[]
+  owners: readonly Buffer[]
+  heads: number
+}): Value[] {
+  if (heads === Number.POSITIVE_INFINITY) return [key, key]
+  return [
+    ...(ids.length > 0 ? [key, ...ids] : []),
+    ...(owners.length > 0 ? [key, ...owners] : []),
+    ...[key, key, key, key, key],
+  ]
+}

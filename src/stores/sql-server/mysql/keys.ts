@@ -1,0 +1,275 @@
+import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
+import { HEADS, isShort, type KeyWrite, missingOwners, seenOf, writeOf } from '../tables/excerpts.ts'
+import { leaveWord, type MailTable } from '../tables/mail.ts'
+import type { TableNames } from '../tables/names.ts'
+import type { Change, Done, KeyTable, Look, Need, Places, Seen, Sending, Who } from '../tables/tables.ts'
+import { written } from '../tables/texts.ts'
+import { atomically } from './atomically.ts'
+import type { MysqlClient, Row, Value } from './clients/client.ts'
+import { excerptValues, type KeyTexts, keyStatements } from './key-statements.ts'
+import { mailTable } from './mail.ts'
+import { QueueSteps } from './queue.ts'
+import { bytes, claimOf, clockOf, placesOf, rowOf, text } from './rows.ts'
+import { freeClaim, freeOne, stepsOf } from './values.ts'
+
+type KeyChange = Change<Seen, KeyState>
+
+/** A statement that reads so many keys with their claims is long enough. */
+const KEYS_PER_EXCERPT = 20
+
+export class MysqlKeys implements KeyTable {
+  private readonly client: MysqlClient
+  private readonly names: TableNames
+  private readonly mail: MailTable
+  private mariadb = false
+  private text: KeyTexts
+  /** Where several statements can be run in one go. */
+  private queue: QueueSteps | null = null
+
+  constructor(client: MysqlClient, names: TableNames) {
+    this.client = client
+    this.names = names
+    this.mail = mailTable(names, client)
+    this.text = keyStatements(names, false)
+  }
+
+  readonly isShort = isShort
+
+  /** MariaDB can give back what a statement wrote, and run several in one go; elsewhere each claim has its own statement. */
+  adapt(mariadb: boolean): void {
+    this.mariadb = mariadb
+    this.text = keyStatements(this.names, mariadb)
+    this.queue = mariadb ? new QueueSteps(this.client, this.names) : null
+  }
+
+  /** Most keys have no claims beside the one in their row: those are read first, and alone. */
+  async look(
+    keys: readonly string[],
+    needs: readonly Need[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
+  ): Promise<Look<Seen>> {
+    const found = (
+      await this.client.run(
+        this.text.rows(needs.length),
+        needs.map(({ key }) => bytes(key)),
+      )
+    ).rows
+    let clock = clockOf(found)
+    const rows = new Map<string, Seen>()
+    let open: Need[] = []
+    const waits = new Set<string>()
+    for (const row of found) {
+      if (row.revision === null) continue
+      const need = needs.find(({ key }) => key === text(row.key)) as Need
+      if (Number(row.waiting) > 0) waits.add(need.key)
+      if (Number(row.others) > 0) open.push(need)
+      else rows.set(need.key, seenOf(need.key, rowOf(row), [], need, clock))
+    }
+    while (open.length > 0) {
+      const again: Need[] = []
+      for (let first = 0; first < open.length; first += KEYS_PER_EXCERPT) {
+        const part = open.slice(first, first + KEYS_PER_EXCERPT)
+        const read = await this.excerpts(part, waits)
+        if (read.clock !== null) clock = read.clock
+        for (const [need, seen] of read.seen) {
+          const owners = missingOwners(seen, need, clock)
+          if (owners.length === 0) rows.set(need.key, seen)
+          else again.push({ ...need, owners: [...need.owners, ...owners] })
+        }
+      }
+      open = again
+    }
+    return { clock, rows }
+  }
+
+  async page(prefix: string, after: string | null, count: number) {
+    const { rows: names } = await this.client.run(this.text.page(after === null), [
+      bytes(after ?? prefix),
+      count,
+    ])
+    const keys = names.map(({ key }) => text(key) as string)
+    if (keys.length === 0) return { clock: { nowMs: 0, stampUs: 0 }, rows: [] }
+    const needs = keys.map((key) => ({ key, ids: [], owners: [], heads: Number.POSITIVE_INFINITY }))
+    const { clock, rows } = await this.look(keys, needs)
+    // A key that went meanwhile is free, and still counts for the next page.
+    return {
+      clock,
+      rows: keys.map(
+        (key) => [key, rows.get(key) ?? seenOf(key, null, [], needs[0] as Need, clock)] as const,
+      ),
+    }
+  }
+
+  async claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, Done>> {
+    if (claims.length > 1 && !this.mariadb)
+      return merged(claims.map((claim) => this.claimFree([claim], inbox)))
+    const ordered = inOrder(claims)
+    if (ordered.length === 1) {
+      const claim = ordered[0] as Claim
+      const { insertId } = await this.client.run(this.text.claimFree(1), freeOne(claim, inbox), true)
+      return new Map(insertId === 0 ? [] : [[claim.key, { seq: insertId, contended: false }]])
+    }
+    const values = ordered.flatMap((claim) => freeClaim(claim, inbox))
+    const { rows } = await this.client.run(this.text.claimFree(ordered.length), values)
+    const { nowMs } = clockOf(rows)
+    const ids = new Map(claims.map(({ key, id }) => [key, written(id)]))
+    const done = rows.filter(
+      ({ key, holder, since }) => ids.get(text(key) as string) === text(holder) && Number(since) === nowMs,
+    )
+    return new Map(
+      done.map(({ key, hold_seq }) => [text(key) as string, { seq: Number(hold_seq), contended: false }]),
+    )
+  }
+
+  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+    return this.onSole(claims, this.text.renewSole, ({ ttlMs, lockDelayMs }) => {
+      const needed = ttlMs + lockDelayMs
+      return [ttlMs, needed, needed]
+    })
+  }
+
+  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+    return this.onSole(claims, this.text.releaseSole, () => [])
+  }
+
+  async renewOwn(claim: Claim): Promise<Done | null> {
+    return this.queue?.renewOwn(claim) ?? null
+  }
+
+  async releaseOwn(claim: Claim): Promise<Done | null> {
+    return this.queue?.releaseOwn(claim) ?? null
+  }
+
+  async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
+    return this.queue?.join(claim, inbox) ?? null
+  }
+
+  async renewWaiting(claims: readonly Claim[]): Promise<Places> {
+    const same = new Map<string, Claim[]>()
+    for (const claim of claims) {
+      const name = `${claim.ttlMs} ${claim.key}`
+      same.set(name, [...(same.get(name) ?? []), claim])
+    }
+    for (const group of same.values()) {
+      const { key, ttlMs } = group[0] as Claim
+      const ids = group.map(({ id }) => bytes(written(id)))
+      await this.client.run(this.text.renewWaiting(ids.length), [ttlMs, bytes(key), ...ids])
+    }
+    return this.find(claims)
+  }
+
+  async find(claims: readonly Who[]): Promise<Places> {
+    const keys = new Map<string, Buffer[]>()
+    for (const { key, id } of claims) keys.set(key, [...(keys.get(key) ?? []), bytes(written(id))])
+    const values = [...keys].flatMap(([name, ids]) => {
+      const key = bytes(name)
+      return [key, ...ids, key, ...ids, key]
+    })
+    const counts = [...keys.values()].map((ids) => ids.length)
+    return placesOf((await this.client.run(this.text.find(counts), values)).rows)
+  }
+
+  async save(
+    changes: readonly KeyChange[],
+    clock: Clock,
+    { whole, letters }: Sending,
+  ): Promise<ReadonlySet<string>> {
+    const saved = whole ? await this.saveWhole(changes, clock) : await this.saveEach(changes, clock)
+    await this.tell(letters.filter(({ key }) => saved.has(key)))
+    return saved
+  }
+
+  /** Waiters look by themselves; a holder looks for what is left for it. */
+  tell(letters: readonly KeyLetter[]): Promise<void> {
+    return leaveWord(this.mail, letters)
+  }
+
+  private async excerpts(needs: readonly Need[], waits: ReadonlySet<string>) {
+    const values = needs.flatMap(({ key, ids, owners, heads }) =>
+      excerptValues({
+        key: bytes(key),
+        ids: ids.map((id) => bytes(written(id))),
+        owners: owners.map((owner) => bytes(written(owner))),
+        heads,
+      }),
+    )
+    const { rows } = await this.client.run(this.text.excerpts(needs, waits), values)
+    const byKey = new Map<string, Row[]>()
+    for (const row of rows) {
+      const key = text(row.key) as string
+      byKey.set(key, [...(byKey.get(key) ?? []), row])
+    }
+    const clock = rows.length === 0 ? null : clockOf(rows)
+    const seen = needs.flatMap((need): [Need, Seen][] => {
+      const found = byKey.get(need.key)
+      if (found === undefined || clock === null) return []
+      const claims = found.filter(({ c_id }) => c_id !== null).map(claimOf)
+      return [[need, seenOf(need.key, rowOf(found[0] as Row), claims, need, clock)]]
+    })
+    return { clock, seen }
+  }
+
+  private async saveEach(changes: readonly KeyChange[], clock: Clock): Promise<ReadonlySet<string>> {
+    const saved = await Promise.all(changes.map((change) => this.write([writeOf(change, clock)], clock)))
+    return new Set(changes.filter((_, place) => saved[place]).map(({ key }) => key))
+  }
+
+  private async saveWhole(changes: readonly KeyChange[], clock: Clock): Promise<ReadonlySet<string>> {
+    const writes = changes.map((change) => writeOf(change, clock))
+    writes.sort((one, other) => Buffer.compare(bytes(one.key), bytes(other.key)))
+    return new Set((await this.write(writes, clock)) ? changes.map(({ key }) => key) : [])
+  }
+
+  private async write(writes: readonly KeyWrite[], clock: Clock): Promise<boolean> {
+    const steps = writes.flatMap((write) => stepsOf(this.text, write, clock))
+    return (await atomically(this.client, this.mariadb, steps)) !== null
+  }
+
+  private async onSole(
+    claims: readonly Claim[],
+    text: KeyTexts['renewSole'],
+    changeOf: (claim: Claim) => Value[],
+  ): Promise<ReadonlyMap<string, Done>> {
+    if (claims.length > 1 && !this.mariadb)
+      return merged(claims.map((claim) => this.onSole([claim], text, changeOf)))
+    const ordered = inOrder(claims)
+    const holds = ordered.map(({ key, id }) => [bytes(key), bytes(written(id))] as const)
+    const changes = ordered.map(changeOf)
+    if (ordered.length === 1) {
+      const values = [...(changes[0] as Value[]), ...(holds[0] as readonly Value[])]
+      const { affected, insertId } = await this.client.run(text.one, values, true)
+      return served(ordered, [affected > 0 ? Math.max(1, insertId) : 0])
+    }
+    // Mostly all stand alone and want the same; else every one of them gets a statement.
+    if (new Set(changes.map(String)).size === 1) {
+      const values = [...(changes[0] as Value[]), ...holds.map(([key]) => key), ...holds.flat()]
+      const { rows } = await this.client.run(text.all(ordered.length), values)
+      if (Number(rows[0]?.done) === ordered.length) return served(ordered, Array(ordered.length).fill(1))
+    }
+    const values = changes.flatMap((change, place) => [...change, ...(holds[place] as readonly Value[])])
+    const { rows } = await this.client.run(text.each(ordered.length), values)
+    return served(
+      ordered,
+      ordered.map((_, place) => Number(rows[0]?.[`done_${place}`])),
+    )
+  }
+}
+
+/** By key: 1 for a claim that was served, 2 for one behind which others wait. */
+function served(claims: readonly Claim[], said: readonly number[]): ReadonlyMap<string, Done> {
+  const done = new Map<string, Done>()
+  for (const [place, { key }] of claims.entries())
+    if (said[place]) done.set(key, { seq: 0, contended: said[place] === 2 })
+  return done
+}
+
+async function merged(
+  parts: readonly Promise<ReadonlyMap<string, Done>>[],
+): Promise<ReadonlyMap<string, Done>> {
+  return new Map((await Promise.all(parts)).flatMap((done) => [...done]))
+}
+
+/** Rows are locked in the order of their keys, so that nobody waits in a circle. */
+function inOrder(claims: readonly Claim[]): readonly Claim[] {
+  if (claims.length === 1) return claims
+  return [...claims].sort((one, other) => Buffer.compare(bytes(one.key), bytes(other.key)))
+}

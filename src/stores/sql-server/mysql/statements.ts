@@ -1,0 +1,94 @@
+import type { TableNames } from '../tables/names.ts'
+import { FORGET_SLACK_MS, KEYS_PER_CLEANING, ROWS_PER_CLEANING, RULES } from '../tables/rules.ts'
+
+/** The server's clock when the statement began; in UTC, because a local hour may come twice. */
+export const US = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`
+export const MS = `(${US} DIV 1000)`
+/** The lock wait of the server is fifty seconds; MariaDB lets one statement have its own. */
+export const BOUNDED = 'SET STATEMENT innodb_lock_wait_timeout = 1 FOR '
+
+/** Texts are long: each is made once for every count of keys that comes up, of which there are few. */
+export function kept(make: (count: number) => string): (count: number) => string {
+  const made = new Map<number, string>()
+  return (count) => {
+    let text = made.get(count)
+    if (text === undefined) {
+      text = make(count)
+      made.set(count, text)
+    }
+    return text
+  }
+}
+
+/** Several statements that the server runs through in one go, with one answer: how many rows each of them changed. */
+export function together(statement: string, count: number): string {
+  const steps = Array.from(
+    { length: count },
+    (_, place) => `${statement}; SET @holdfast_${place} = ROW_COUNT();`,
+  )
+  const counts = Array.from({ length: count }, (_, place) => `@holdfast_${place} AS done_${place}`)
+  return inOneGo(`${steps.join(' ')} COMMIT;`, counts.join(', '))
+}
+
+/** One statement that changes so many rows, or none: then it is not known which of them it could not. */
+export function allOrNone(statement: string, count: number): string {
+  const decide = `IF @holdfast_done = ${count} THEN COMMIT; ELSE ROLLBACK; END IF;`
+  return inOneGo(`${statement}; SET @holdfast_done = ROW_COUNT(); ${decide}`, '@holdfast_done AS done')
+}
+
+function inOneGo(steps: string, answer: string): string {
+  const restore = 'SET SESSION innodb_lock_wait_timeout = @holdfast_wait;'
+  return `BEGIN NOT ATOMIC
+    DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; ${restore} RESIGNAL; END;
+    SET @holdfast_wait = @@SESSION.innodb_lock_wait_timeout; SET SESSION innodb_lock_wait_timeout = 1;
+    START TRANSACTION; ${steps} ${restore}
+    SELECT ${answer};
+    END`
+}
+
+export function recordStatements({ keys, claims, records }: TableNames, mariadb: boolean) {
+  const bounded = mariadb ? BOUNDED : ''
+  const columns = 'k.`key`, k.revision, k.version, k.value, k.expires_at'
+  const into = `INSERT INTO ${records} (\`key\`, revision, version, value, expires_at, forget_at)`
+  const set = 'k.revision = k.revision + 1, k.version = ?, k.value = ?, k.expires_at = ?, k.forget_at = ?'
+  // The key's row is changed too, or its claim's, so that it is locked whatever the isolation level.
+  const sole = `l.\`key\` = ? AND l.holder = ? AND l.expires_at > ${MS}`
+  const other = `l.\`key\` = ? AND l.id = ? AND l.state = 'held' AND l.expires_at > ${MS}`
+  return {
+    look: (count: number) => `SELECT ${US} AS us, ${columns} FROM (SELECT 1) one
+      LEFT JOIN ${records} k ON k.\`key\` IN (${Array.from({ length: count }, () => '?').join(', ')})`,
+    insert: `${bounded}${into} VALUES (?, ${US}, ?, ?, ?, ?)`,
+    update: `${bounded}UPDATE ${records} k SET ${set} WHERE k.\`key\` = ? AND k.revision = ?`,
+    /** While the claim stands in the row of its key, or in one of its own. */
+    insertHeld: {
+      sole: `${bounded}${into} SELECT ?, ${US}, ?, ?, ?, ? FROM ${keys} l WHERE ${sole} FOR UPDATE`,
+      other: `${bounded}${into} SELECT ?, ${US}, ?, ?, ?, ? FROM ${claims} l WHERE ${other} FOR UPDATE`,
+    },
+    updateHeld: {
+      sole: `${bounded}UPDATE ${records} k JOIN ${keys} l ON ${sole} SET ${set}, l.revision = l.revision + 1
+        WHERE k.\`key\` = ? AND k.revision = ?`,
+      other: `${bounded}UPDATE ${records} k JOIN ${claims} l ON ${other} SET ${set}, l.seq = l.seq
+        WHERE k.\`key\` = ? AND k.revision = ?`,
+    },
+  }
+}
+
+/** A few rows at a time, by the index: values that ended, and rows that nobody needs. A key with claims is none of them. */
+export function cleanStatements({ keys, records }: TableNames): readonly string[] {
+  const due = (also = '') => `WHERE forget_at <= ${MS} ${also} ORDER BY forget_at LIMIT ${ROWS_PER_CLEANING}`
+  const ended = 'value IS NOT NULL AND expires_at IS NOT NULL'
+  return [
+    `DELETE FROM ${keys} ${due('AND others = 0')}`,
+    `UPDATE ${records} SET value = NULL, forget_at = forget_at + ${RULES.keepSeqMs} ${due(`AND ${ended}`)}`,
+    `DELETE FROM ${records} ${due(`AND NOT (${ended})`)}`,
+  ]
+}
+
+/** Keys that are due although there are claims: they are looked at, and told of again in an hour. */
+export function staleStatements(keys: string): { find: string; postpone: (count: number) => string } {
+  return {
+    find: `SELECT \`key\` FROM ${keys} WHERE forget_at <= ${MS} AND others > 0 ORDER BY forget_at LIMIT ${KEYS_PER_CLEANING}`,
+    postpone: (count) => `UPDATE ${keys} FORCE INDEX (PRIMARY) SET forget_at = ${MS} + ${FORGET_SLACK_MS}
+      WHERE \`key\` IN (${Array.from({ length: count }, () => '?').join(', ')})`,
+  }
+}

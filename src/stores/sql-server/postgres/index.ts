@@ -1,0 +1,66 @@
+import { checkFlag, checkOptions, checkRuntime, type Known } from '../../../core/check.ts'
+import type { Runtime } from '../../../core/runtime.ts'
+import type { Store } from '../../../core/store.ts'
+import { Patience } from '../patience.ts'
+import { tableNames } from '../tables/names.ts'
+import { shareByPool } from '../tables/shared.ts'
+import { type AnyPostgresClient, adapterOf } from './clients/detect.ts'
+import { advisoryOver, storeOver } from './make.ts'
+import { schemaOf } from './schema.ts'
+
+export type { AnyPostgresClient }
+
+export interface PostgresOptions {
+  /** What the names of the tables begin with, with a schema and a dot before it if need be: `'holdfast'` by default. */
+  readonly table?: string
+  /**
+   * `'relaxed'` does not wait for the disk: a crash of the server may take back the last moments, so that a key that was just
+   * granted is granted again. A crash of this process alone takes back nothing. By default `'full'`.
+   */
+  readonly durability?: 'full' | 'relaxed'
+  /**
+   * Where to listen, if not where the statements go: behind a pooler in transaction mode, a client that goes past it. False
+   * does without: whoever waits looks again by itself.
+   */
+  readonly listen?: AnyPostgresClient | false
+  /**
+   * Locks that a session of the database holds (`pg_advisory_lock`), on one connection of their own, instead of leases in a table:
+   * nothing is written, and every lock ends with that connection. By default false.
+   */
+  readonly advisory?: boolean
+  readonly runtime?: Runtime
+}
+
+const OPTIONS: Known<PostgresOptions> = {
+  table: true,
+  durability: true,
+  listen: true,
+  advisory: true,
+  runtime: true,
+}
+
+/**
+ * A store in a PostgreSQL database, through the pool you already have: a `Pool` of `pg` or the function of `postgres`. It
+ * stays yours. The store opens one more connection like it, on which it listens, and closes that one; with `postgres` also those
+ * for its statements, at most as many as the pool may have, because the library's own may stand still after they broke. All stores over one
+ * pool with the same options share these connections, and the last of them closes them.
+ *
+ * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
+ */
+export function postgres(client: AnyPostgresClient, options: PostgresOptions = {}): Store {
+  const { listen, advisory, table, durability, runtime } = checkOptions('options', options, OPTIONS)
+  const patience = new Patience(checkRuntime(runtime))
+  const sender = () => adapterOf(client, 'client', patience)
+  if (checkFlag('advisory', advisory, false)) return advisoryOver(sender(), options, patience)
+  return shareByPool(client, [table, durability, listen, runtime], () => {
+    const statements = sender()
+    const listener =
+      listen === false ? null : listen === undefined ? statements : adapterOf(listen, 'listen', patience)
+    return storeOver(statements, listener, options, patience)
+  })
+}
+
+/** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */
+export function migration(table = 'holdfast'): string {
+  return schemaOf(tableNames(table, '"'))
+}

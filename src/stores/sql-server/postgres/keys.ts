@@ -1,0 +1,291 @@
+import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
+import { encodeLetter } from '../../shared/notifications.ts'
+import {
+  HEADS,
+  isShort,
+  type KeyWrite,
+  missingOwners,
+  permitsOf,
+  positionOfJoined,
+  seenOf,
+  writeOf,
+} from '../tables/excerpts.ts'
+import { leaveWord, type MailTable } from '../tables/mail.ts'
+import type { TableNames } from '../tables/names.ts'
+import { neededMs } from '../tables/rows.ts'
+import type {
+  Change,
+  ClaimRow,
+  Done,
+  KeyTable,
+  Look,
+  Need,
+  Places,
+  Seen,
+  Sending,
+  Who,
+} from '../tables/tables.ts'
+import { written, writtenOrNull } from '../tables/texts.ts'
+import type { PostgresClient, Row } from './clients/client.ts'
+import { CLAIM, EVERYTHING, FREE_CLAIM, GONE, HOLDER, KEY, keyStatements } from './key-statements.ts'
+import { mailTable } from './mail.ts'
+import { channelOf, UNHEARD } from './push.ts'
+import { JOINING, OWN } from './queue.ts'
+import { claimOf, clockOf, joinedFrom, placesOf, rowOf } from './rows.ts'
+import { FLUSH } from './statements.ts'
+
+export class PostgresKeys implements KeyTable {
+  private readonly client: PostgresClient
+  private readonly mail: MailTable
+  private readonly relaxed: boolean
+  private readonly text: ReturnType<typeof keyStatements>
+
+  constructor(client: PostgresClient, names: TableNames, relaxed: boolean) {
+    this.client = client
+    this.mail = mailTable(names, client)
+    this.relaxed = relaxed
+    this.text = keyStatements(names, relaxed)
+  }
+
+  readonly isShort = isShort
+
+  async look(
+    keys: readonly string[],
+    needs: readonly Need[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
+  ): Promise<Look<Seen>> {
+    const found = await this.client.run(this.text.look, [
+      needs.map(({ key }) => key),
+      needs.map(({ ids }) => arrayOf(ids.map(written))),
+      needs.map(({ owners }) => arrayOf(owners.map(written))),
+      needs.map(({ heads }) => Math.min(heads, EVERYTHING)),
+    ])
+    const clock = clockOf(found)
+    const rows = new Map<string, Seen>()
+    const again: Need[] = []
+    for (const row of found) {
+      const need = needs.find(({ key }) => key === row.key) as Need
+      if (row.row === null) continue
+      const seen = seenFrom(row, need, clock)
+      const owners = missingOwners(seen, need, clock)
+      if (owners.length === 0) rows.set(need.key, seen)
+      else again.push({ ...need, owners: [...need.owners, ...owners] })
+    }
+    if (again.length === 0) return { clock, rows }
+    const more = await this.look([], again)
+    // The clock of the later look is the one that counts: nothing that ended by then is taken for alive.
+    return { clock: more.clock, rows: new Map([...rows, ...more.rows]) }
+  }
+
+  async page(prefix: string, after: string | null, count: number) {
+    const found = await this.client.run(this.text.page(after === null), [after ?? prefix, count])
+    const clock = clockOf(found)
+    const rows = found.flatMap((row): [string, Seen][] => {
+      if (row.key === null) return []
+      const need = { key: row.key as string, ids: [], owners: [], heads: EVERYTHING }
+      return [[need.key, seenFrom(row, need, clock)]]
+    })
+    return { clock, rows }
+  }
+
+  claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, Done>> {
+    const rows = claims.map((claim) => freeClaim(claim, inbox))
+    return this.serve(this.text.claimFree, columns(FREE_CLAIM, rows))
+  }
+
+  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+    return this.serve(this.text.renewSole, [
+      claims.map(({ key }) => key),
+      claims.map(({ id }) => written(id)),
+      claims.map(({ ttlMs }) => ttlMs),
+      claims.map(({ ttlMs, lockDelayMs }) => ttlMs + lockDelayMs),
+    ])
+  }
+
+  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+    return this.serve(this.text.releaseSole, [
+      claims.map(({ key }) => key),
+      claims.map(({ id }) => written(id)),
+    ])
+  }
+
+  /**
+   * The position is on the disk before it counts. A waiter that is given the key without it (by a handoff that a crash took back, while
+   * the old holder came back and ran out) would hold what the server does not know of.
+   */
+  async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
+    const values = columns(JOINING, [freeClaim(claim, inbox)]).map(([value]) => value)
+    const found = await this.client.run(this.text.join, values)
+    const [row] = found
+    if (row === undefined) return null
+    if (!this.relaxed) await this.client.run(FLUSH, [])
+    return positionOfJoined(joinedFrom(row), clockOf(found))
+  }
+
+  async renewOwn(claim: Claim): Promise<Done | null> {
+    const values = columns(OWN, [freeClaim(claim, null)])
+    return (await this.serve(() => this.text.renewOwn, values)).get(claim.key) ?? null
+  }
+
+  async releaseOwn({ key, id }: Claim): Promise<Done | null> {
+    return (await this.serve(() => this.text.releaseOwn, [[key], [written(id)]])).get(key) ?? null
+  }
+
+  async renewWaiting(claims: readonly Claim[]): Promise<Places> {
+    const values = [
+      claims.map(({ key }) => key),
+      claims.map(({ id }) => written(id)),
+      claims.map(({ ttlMs }) => ttlMs),
+    ]
+    return placesOf(await this.client.run(this.text.renewWaiting, values))
+  }
+
+  async find(claims: readonly Who[]): Promise<Places> {
+    const values = [claims.map(({ key }) => key), claims.map(({ id }) => written(id))]
+    return placesOf(await this.client.run(this.text.find, values))
+  }
+
+  async save(
+    changes: readonly Change<Seen, KeyState>[],
+    clock: Clock,
+    { letters, whole }: Sending,
+  ): Promise<ReadonlySet<string>> {
+    const writes = changes.map((change) => writeOf(change, clock))
+    const gone = writes.flatMap(({ key, gone: all }) =>
+      all.map((one) => ({ key, ...one, id: written(one.id) })),
+    )
+    const put = writes.flatMap(({ key, put: all }) =>
+      all.map((claim) => ({ ...claimColumns(claim), key, is_new: claim.isNew })),
+    )
+    const rows = gone.length > 0 || put.length > 0
+    const heard = letters.filter(isHeard)
+    const values: unknown[] = columns(KEY, writes.map(keyColumns))
+    if (rows)
+      values.push(...columns(GONE, gone), clock.nowMs, ...columns({ ...CLAIM, is_new: 'boolean' }, put))
+    if (heard.length > 0)
+      values.push(
+        heard.map(({ key }) => key),
+        ...sent(heard),
+      )
+    const text = this.text.save(changes.length > 1, rows, heard.length > 0, whole)
+    const saved = new Set((await this.client.run(text, values)).map(({ key }) => key as string))
+    await leaveWord(
+      this.mail,
+      letters.filter(({ key }) => saved.has(key)),
+    )
+    return saved
+  }
+
+  async tell(letters: readonly KeyLetter[]): Promise<void> {
+    const heard = letters.filter(isHeard)
+    if (heard.length > 0) await this.client.run(this.text.tell, sent(heard))
+    await leaveWord(this.mail, letters)
+  }
+
+  private async serve(
+    text: (many: boolean) => string,
+    values: readonly (readonly unknown[])[],
+  ): Promise<ReadonlyMap<string, Done>> {
+    const many = (values[0] as readonly unknown[]).length > 1
+    const found = await this.client.run(text(many), many ? values : values.map(([value]) => value))
+    return new Map(
+      found.map(({ key, seq, contended }) => [
+        key as string,
+        { seq: Number(seq), contended: contended === true },
+      ]),
+    )
+  }
+}
+
+function seenFrom(row: Row, need: Need, clock: Clock): Seen {
+  const claims = row.claims === null ? [] : (JSON.parse(row.claims as string) as Row[])
+  const key = rowOf(JSON.parse(row.row as string) as Row)
+  return seenOf(need.key, key, claims.map(claimOf), need, clock)
+}
+
+function freeClaim(claim: Claim, inbox: string | null) {
+  const { key, id, ttlMs, mode, owner, actor, label, meta, lockDelayMs } = claim
+  const { limit, weight } = permitsOf(mode)
+  const texts = {
+    owner: writtenOrNull(owner),
+    actor: writtenOrNull(actor),
+    label: written(label),
+    meta: writtenOrNull(meta),
+  }
+  const needed = neededMs(claim)
+  return {
+    key,
+    id: written(id),
+    ttl: ttlMs,
+    needed,
+    mode: mode.kind,
+    permits: limit,
+    weight,
+    ...texts,
+    inbox,
+    lock_delay: lockDelayMs,
+  }
+}
+
+function keyColumns(write: KeyWrite) {
+  const { key, revision, seq, mode, holds, used, waiting, others, joined, holder } = write
+  return {
+    ...(holder === null
+      ? NO_HOLDER
+      : { ...claimColumns(holder), holder: written(holder.id), hold_seq: holder.seq }),
+    ...{
+      key,
+      revision,
+      seq,
+      mode: mode?.kind ?? null,
+      permits: permitsOf(mode).limit,
+      holds,
+      used,
+      waiting,
+      others,
+      joined,
+    },
+    closed_until: write.closedUntilMs,
+    forget_at: write.forgetAtMs,
+  }
+}
+
+const NO_HOLDER: Readonly<Record<string, unknown>> = Object.fromEntries(
+  Object.entries(HOLDER).map(([name, type]) => [name, type === 'text' ? null : 0]),
+)
+
+function claimColumns(claim: ClaimRow): Readonly<Record<string, unknown>> {
+  const { id, state, ticket, mode, seq, owner, actor, label, meta, inbox } = claim
+  const { limit, weight } = permitsOf(mode)
+  return {
+    id: written(id),
+    ...{ state, ticket, mode: mode.kind, permits: limit, weight, seq, inbox },
+    owner: writtenOrNull(owner),
+    actor: writtenOrNull(actor),
+    label: written(label),
+    meta: writtenOrNull(meta),
+    since: claim.sinceMs,
+    expires_at: claim.expiresAtMs,
+    ttl: claim.ttlMs,
+    lock_delay: claim.lockDelayMs,
+  }
+}
+
+/** A list for each column. */
+function columns(
+  of: Readonly<Record<string, string>>,
+  rows: readonly Readonly<Record<string, unknown>>[],
+): unknown[][] {
+  return Object.keys(of).map((name) => rows.map((row) => row[name]))
+}
+
+function arrayOf(texts: readonly string[]): string {
+  return `{${texts.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
+}
+
+function isHeard({ inbox }: KeyLetter): boolean {
+  return inbox?.startsWith(UNHEARD) === false
+}
+
+function sent(letters: readonly KeyLetter[]): [channels: string[], payloads: string[]] {
+  return [letters.map(({ inbox }) => channelOf(inbox as string)), letters.map(encodeLetter)]
+}

@@ -1,0 +1,150 @@
+import { StoreError } from '../../errors.ts'
+import type { Binding, Database, Statement } from './binding.ts'
+import type { BootClock } from './boot.ts'
+import { pause } from './pause.ts'
+import { isBusy, whyNotOpened } from './results.ts'
+import { requireSchema } from './schema.ts'
+import { LazyStatement } from './statement.ts'
+
+/** Opening is synchronous and rare, so it may wait inside SQLite for others who open or close the same file. */
+const OPEN_PATIENCE_MS = 5000
+const OPEN_RETRY_MS = 5
+
+/** A commit writes whole pages to the log, and rows are short. Only for a new file: it keeps what it was made with. */
+const PAGE_BYTES = 1024
+/** The length of the write-ahead log at which SQLite starts it anew if nobody did so earlier, and to which it is cut then. */
+const LONGEST_LOG_BYTES = 32 * 1024 * 1024
+
+/** An open database, with its tables. */
+export class Connection {
+  readonly file: string
+  readonly pageBytes: number
+  private readonly database: Database
+  private readonly statements: LazyStatement[] = []
+  private readonly begin: Statement
+  private readonly beginReading: Statement
+  private readonly savepoint: Statement
+  private readonly rollbackTo: Statement
+  private readonly endSavepoint: Statement
+  private readonly commit: Statement
+  private readonly rollback: Statement
+
+  constructor(binding: Binding, file: string, clock: BootClock) {
+    this.file = file
+    this.database = open(binding, file, clock)
+    this.pageBytes = pageBytesOf(this.database)
+    this.begin = this.prepare('BEGIN IMMEDIATE')
+    this.beginReading = this.prepare('BEGIN')
+    this.savepoint = this.prepare('SAVEPOINT holdfast')
+    this.rollbackTo = this.prepare('ROLLBACK TO holdfast')
+    this.endSavepoint = this.prepare('RELEASE holdfast')
+    this.commit = this.prepare('COMMIT')
+    this.rollback = this.prepare('ROLLBACK')
+  }
+
+  prepare(sql: string): Statement {
+    const statement = new LazyStatement(() => this.database.prepare(sql))
+    this.statements.push(statement)
+    return statement
+  }
+
+  /** Runs `work` with the database to itself; whatever it throws undoes it. */
+  transaction<T>(work: () => T): T {
+    return this.inside(this.begin, work)
+  }
+
+  /** Runs `work`, which only reads, on one moment of the database, and keeps nobody from writing. */
+  snapshot<T>(work: () => T): T {
+    return this.inside(this.beginReading, work)
+  }
+
+  /** A part of a transaction that is undone if `work` says so, by `false`. */
+  attempt(work: () => boolean): boolean {
+    this.savepoint.run()
+    const done = work()
+    if (!done) this.rollbackTo.run()
+    this.endSavepoint.run()
+    return done
+  }
+
+  private inside<T>(begin: Statement, work: () => T): T {
+    begin.run()
+    try {
+      const result = work()
+      this.commit.run()
+      return result
+    } catch (error) {
+      this.undo()
+      throw error
+    }
+  }
+
+  exec(sql: string): void {
+    this.database.exec(sql)
+  }
+
+  /** Lets SQLite wait for others, which blocks the event loop, while `work` runs. */
+  waitingFor(patienceMs: number, work: () => void): void {
+    this.exec(`PRAGMA busy_timeout = ${patienceMs}`)
+    try {
+      work()
+    } finally {
+      this.exec('PRAGMA busy_timeout = 0')
+    }
+  }
+
+  close(): void {
+    for (const statement of this.statements) statement.forget()
+    this.database.close()
+  }
+
+  private undo(): void {
+    try {
+      this.rollback.run()
+    } catch {
+      // SQLite has rolled back by itself, as it does when the disk is full.
+    }
+  }
+}
+
+function open(binding: Binding, file: string, clock: BootClock): Database {
+  let database: Database | null = null
+  try {
+    database = new binding.DatabaseSync(file)
+    database.exec(`PRAGMA busy_timeout = ${OPEN_PATIENCE_MS}; PRAGMA page_size = ${PAGE_BYTES}`)
+    useWriteAheadLog(database, file)
+    // A power cut may take the last commits along. That is harmless: the holds in them are of another boot, hence dead,
+    // and a token that was lost with them cannot come back, because the next one is at least the wall clock's stamp.
+    const pages = Math.floor(LONGEST_LOG_BYTES / pageBytesOf(database))
+    database.exec(
+      `PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = ${pages}; PRAGMA journal_size_limit = ${LONGEST_LOG_BYTES}`,
+    )
+    requireSchema(database, clock)
+    // From here on nobody waits inside SQLite: it would block the event loop, and it is not fair.
+    database.exec('PRAGMA busy_timeout = 0')
+    return database
+  } catch (error) {
+    database?.close()
+    throw whyNotOpened(error, file)
+  }
+}
+
+function pageBytesOf(database: Database): number {
+  return (database.prepare('PRAGMA page_size').get() as { readonly page_size: number }).page_size
+}
+
+/** The first to open a file changes its journal, and SQLite does not wait for others who are about to do the same. */
+function useWriteAheadLog(database: Database, file: string): void {
+  for (let waitedMs = 0; ; waitedMs += OPEN_RETRY_MS) {
+    try {
+      const row = database.prepare('PRAGMA journal_mode = WAL').get() as { readonly journal_mode: string }
+      if (row.journal_mode === 'wal') return
+      throw new StoreError(
+        `${JSON.stringify(file)} cannot have a write-ahead log: its journal stays ${row.journal_mode}`,
+      )
+    } catch (error) {
+      if (!isBusy(error) || waitedMs >= OPEN_PATIENCE_MS) throw error
+      pause(OPEN_RETRY_MS)
+    }
+  }
+}

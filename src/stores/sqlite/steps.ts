@@ -1,0 +1,184 @@
+import type { ClaimReply, ReleaseReply, RenewReply, Unknown } from '../../core/store.ts'
+import { unknown } from '../../core/unknown.ts'
+import { UnsupportedError } from '../../errors.ts'
+import {
+  type Answer,
+  type Batch,
+  type Claim,
+  type ClaimAnswer,
+  type Clock,
+  type Event,
+  heldBack,
+  indexedStep,
+  type KeyLetter,
+  refused,
+  releaseOf,
+  renewOf,
+} from '../../model/index.ts'
+import { Crowd } from '../shared/contended-keys.ts'
+import type { Desk } from './desk.ts'
+import type { SqliteKeyIndex } from './key-index.ts'
+import type { KeyTable } from './keys.ts'
+import { RULES } from './rules.ts'
+
+type Step = Pick<Claim, 'key' | 'id' | 'ttlMs'>
+
+/** What happens to a claim, and the one statement that does the same to a simple one: its answer is null when a step has to look. */
+interface Plan<C extends Step, E extends Event> {
+  /** Claims of one group, which stand together, are served all or none. */
+  readonly group?: (claim: C) => string | null
+  event(claim: C): E
+  quick(claim: C, clock: Clock): Answer<E> | null
+  /** The answer to a claim on a key in a newer format: only that claim goes without. */
+  newer(error: UnsupportedError): Answer<E> | Unknown
+}
+
+/** Takes claims through the steps of the model and writes what they say, in the cheapest way that comes to the same. */
+export class Steps {
+  private readonly desk: Desk
+  private readonly keys: KeyTable
+  private readonly crowd = new Crowd()
+
+  constructor(desk: Desk, keys: KeyTable) {
+    this.desk = desk
+    this.keys = keys
+  }
+
+  claim(claims: readonly Claim[], inbox: string | null): Batch<ClaimReply> {
+    const batch = this.run(claims, {
+      group: (claim: Claim) => claim.group,
+      event: (claim) => ({ kind: 'claim', claim, inbox }) as const,
+      quick: (claim, clock) => (this.crowd.has(claim.key) ? null : this.keys.tryClaim(claim, inbox, clock)),
+      newer: ({ message }) => refused('format', message),
+    })
+    for (let place = 0; place < claims.length; place++)
+      this.crowd.note((claims[place] as Claim).key, batch.answers[place] as ClaimAnswer)
+    return batch
+  }
+
+  renew(claims: readonly Step[]): Batch<RenewReply> {
+    return this.run(claims, {
+      event: renewOf,
+      quick: ({ key, id, ttlMs }, { nowMs }) =>
+        this.crowd.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
+      // Not lost: what a newer version has written may well be this hold.
+      newer: unknown,
+    })
+  }
+
+  release(claims: readonly Step[]): Batch<ReleaseReply> {
+    return this.run(claims, {
+      event: releaseOf,
+      quick: ({ key, id }, { nowMs }) => (this.crowd.has(key) ? null : this.keys.tryRelease(key, id, nowMs)),
+      newer: unknown,
+    })
+  }
+
+  /** An operator's event. It concerns one key, so a newer format fails the call. */
+  event<E extends Event>(key: string, event: E): Batch<Answer<E> | Unknown> {
+    return this.run([{ key, id: '', ttlMs: 0 }], {
+      event: () => event,
+      quick: () => null,
+      newer: (error) => {
+        throw error
+      },
+    })
+  }
+
+  private run<C extends Step, E extends Event>(
+    claims: readonly C[],
+    plan: Plan<C, E>,
+  ): Batch<Answer<E> | Unknown> {
+    const only = claims.length === 1 ? (claims[0] as C) : null
+    const answer = only === null ? null : plan.quick(only, this.desk.now())
+    if (answer !== null) return { answers: [answer], letters: [] }
+    return this.desk.transaction((clock) => {
+      const run = new Run(this.desk, this.keys, clock, plan)
+      const tryQuick = only === null
+      for (let first = 0; first < claims.length; ) first = run.next(claims, first, tryQuick)
+      return run.finish()
+    })
+  }
+}
+
+/** The steps of one transaction. */
+class Run<C extends Step, E extends Event> {
+  private readonly desk: Desk
+  private readonly keys: KeyTable
+  private readonly clock: Clock
+  private readonly plan: Plan<C, E>
+  private readonly answers: (Answer<E> | Unknown)[] = []
+  private letters: KeyLetter[] = []
+  private readonly opened = new Map<string, SqliteKeyIndex>()
+
+  constructor(desk: Desk, keys: KeyTable, clock: Clock, plan: Plan<C, E>) {
+    this.desk = desk
+    this.keys = keys
+    this.clock = clock
+    this.plan = plan
+  }
+
+  /** Serves the claim at `first`, or the group that begins there, and says where the next one is. */
+  next(claims: readonly C[], first: number, tryQuick: boolean): number {
+    const claim = claims[first] as C
+    const group = this.plan.group?.(claim) ?? null
+    if (group === null) {
+      // What a quick statement wrote would be missing in an index that was opened before.
+      const quick = tryQuick && !this.opened.has(claim.key) ? this.plan.quick(claim, this.clock) : null
+      this.answers.push(quick ?? this.step(claim))
+      return first + 1
+    }
+    let end = first + 1
+    while (end < claims.length && this.plan.group?.(claims[end] as C) === group) end++
+    this.stepTogether(claims.slice(first, end))
+    return end
+  }
+
+  finish(): Batch<Answer<E> | Unknown> {
+    this.save()
+    return { answers: this.answers, letters: this.letters }
+  }
+
+  private step(claim: C): Answer<E> | Unknown {
+    const { key } = claim
+    let index = this.opened.get(key)
+    if (index === undefined) {
+      const opened = this.keys.open(key, this.clock.nowMs)
+      if (opened instanceof UnsupportedError) return this.plan.newer(opened)
+      index = opened
+      this.opened.set(key, index)
+    }
+    const { answer, letters } = indexedStep(index, this.plan.event(claim), this.clock, RULES)
+    for (const letter of letters) this.letters.push({ ...letter, key })
+    return answer
+  }
+
+  /** All claims of a group are granted, or nothing has happened. */
+  private stepTogether(claims: readonly C[]): void {
+    this.save()
+    const { letters } = this
+    this.letters = []
+    const granted: (Answer<E> | Unknown)[] = []
+    const done = this.desk.attempt(() => {
+      for (const claim of claims) {
+        const answer = this.step(claim)
+        if ((answer as ClaimAnswer).kind !== 'granted') {
+          for (const other of claims)
+            this.answers.push(other === claim ? answer : (heldBack(this.clock) as Answer<E>))
+          return false
+        }
+        granted.push(answer)
+      }
+      this.save()
+      return true
+    })
+    this.opened.clear()
+    this.letters = done ? [...letters, ...this.letters] : letters
+    if (done) this.answers.push(...granted)
+  }
+
+  private save(): void {
+    for (const index of this.opened.values()) this.keys.save(index, this.clock.nowMs)
+    this.opened.clear()
+  }
+}

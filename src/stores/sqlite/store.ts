@@ -1,0 +1,105 @@
+import type { Runtime } from '../../core/runtime.ts'
+import type {
+  Admin,
+  ClaimReply,
+  Records,
+  ReleaseReply,
+  RenewReply,
+  Soon,
+  Store,
+  StoreNotice,
+  Traits,
+} from '../../core/store.ts'
+import type { Batch, Claim, EvictAnswer } from '../../model/index.ts'
+import { SqliteAdmin } from './admin.ts'
+import type { BootClock } from './boot.ts'
+import type { Connection } from './connection.ts'
+import { Desk } from './desk.ts'
+import { Inspection } from './inspection.ts'
+import { KeyTable } from './keys.ts'
+import { Post } from './post.ts'
+import { SqliteRecords } from './records.ts'
+import { Steps } from './steps.ts'
+
+const TRAITS: Traits = {
+  name: 'sqlite',
+  modes: ['exclusive', 'shared', 'permits'],
+  order: 'fifo',
+  fencing: 'until data loss',
+  ttlStepMs: 1,
+  adoption: true,
+  owners: true,
+  lockDelay: true,
+  groups: true,
+  records: true,
+  wakeUp: 'push',
+  immediate: false,
+  scope: 'every process of one machine that opens the same file',
+  failover:
+    'a restart of the machine ends all holds, a jump of the wall clock none; a power cut may take back the last commits, and then tokens rise as long as the wall clock did not go back',
+}
+
+/** The model over the rows of a file, and letters to those whom its steps are about. */
+export class SqliteStore implements Store {
+  readonly traits = TRAITS
+  readonly admin: Admin
+  readonly records: Records
+  private readonly desk: Desk
+  private readonly post: Post
+  private readonly steps: Steps
+  private open = true
+
+  constructor(connection: Connection, clock: BootClock, runtime: Runtime) {
+    this.desk = new Desk(connection, clock, runtime)
+    this.post = new Post(connection.file, runtime)
+    const keys = new KeyTable(connection, clock)
+    this.steps = new Steps(this.desk, keys)
+    const inspection = new Inspection(connection, clock)
+    const evict: SqliteAdmin['evict'] = (key, token, ask) => this.evict(key, token, ask)
+    this.admin = new SqliteAdmin(keys, this.desk, runtime, evict, inspection)
+    this.records = new SqliteRecords(connection, clock, keys, this.desk)
+  }
+
+  attempt(claims: readonly Claim[]): Soon<readonly ClaimReply[]> {
+    return this.run(() => {
+      this.post.keep()
+      return this.steps.claim(claims, this.post.address)
+    }, claims.length)
+  }
+
+  renew(claims: readonly Claim[]): Soon<readonly RenewReply[]> {
+    return this.run(() => this.steps.renew(claims))
+  }
+
+  release(claims: readonly Claim[]): Soon<readonly ReleaseReply[]> {
+    return this.run(() => this.steps.release(claims))
+  }
+
+  notices(listener: (notice: StoreNotice) => void): () => void {
+    return this.post.listen(listener)
+  }
+
+  close(): void {
+    if (!this.open) return
+    this.open = false
+    this.post.close()
+    this.desk.close()
+  }
+
+  private evict(key: string, token: bigint | null, ask: boolean): Soon<EvictAnswer> {
+    const event = { kind: ask ? 'revoke' : 'evict', token } as const
+    const answers = this.run(() => this.steps.event(key, event))
+    return answers instanceof Promise
+      ? answers.then(([answer]) => answer as EvictAnswer)
+      : (answers[0] as EvictAnswer)
+  }
+
+  private run<A>(work: () => Batch<A>, keys = 1): Soon<readonly A[]> {
+    return this.desk.run(() => {
+      const { answers, letters } = work()
+      // Only what is committed may be told.
+      this.post.send(letters)
+      return answers
+    }, keys)
+  }
+}
