@@ -11,6 +11,7 @@ const CONTRACT = [
   'src/core/store.ts',
   'src/core/facts.ts',
   'src/core/runtime.ts',
+  'src/core/sleep.ts',
   'src/core/unknown.ts',
   'src/core/answered-within.ts',
   // Options of stores, too, may be durations or misspelt, and must be refused in the same words.
