@@ -11,7 +11,8 @@ const shared = {
   outDir: 'dist',
   fixedExtension: false,
   clean: false,
-  sourcemap: true,
+  // Readable as it is: the maps would be two thirds of the package.
+  sourcemap: false,
   dts: { sourcemap: false, compilerOptions: { stripInternal: true } },
   // `AsyncDisposable` is in no library of TypeScript that a user has by default.
   banner: { dts: '/// <reference lib="esnext.disposable" />' },
@@ -22,6 +23,8 @@ const shared = {
 // Every entry point uses the errors and the checks of options. In one file, a program that needs errors alone would load both.
 // What is loaded only when it is asked for must import nothing of the core, or bundlers take the core for needed everywhere.
 const outputOptions = {
+  // The declarations keep theirs.
+  comments: { legal: true, annotation: true, jsdoc: false },
   codeSplitting: {
     groups: [
       { name: 'errors', test: /src\/errors\.ts$/ },
