@@ -1,11 +1,15 @@
 // The whole of `npm test`: every step in turn, those that leave a core idle side by side, one line each, the output of a failed step in full,
-// and the counts in the last line. `--only build,vitest` runs some of the steps, `--list` names them.
+// and the counts in the last line. `--only build,vitest` runs some of the steps, `--list` names them, `--quick` is for the daily loop: what
+// needs neither a server nor a package.
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { coreSuites, nodeBinary, versions } from './nodes.mjs'
 
 const reports = '.cache/reports'
+/** Conformance cases that proved nothing because the process stood still. More than a handful, and the run proves too little. */
+const MOST_INCONCLUSIVE = 5
+const QUICK = ['types', 'biome', 'quick']
 
 const steps = [
   command('entries', 'scripts/entries.mjs', '--check'),
@@ -24,6 +28,7 @@ const steps = [
     command('runtimes', 'scripts/runtimes.mjs'),
   ],
   vitest('vitest', () => process.execPath, '--coverage', '--exclude', 'test/process/**'),
+  vitest('quick', () => process.execPath, ...coreSuites),
   // Dozens of processes in one test: nothing else runs beside them.
   vitest('processes', () => process.execPath, 'test/process/', '--maxWorkers', '1'),
   Object.keys(versions).map((major) =>
@@ -38,14 +43,17 @@ const steps = [
 ].map((step) => [step].flat())
 
 const names = steps.flat().map((step) => step.name)
-const { values } = parseArgs({ options: { only: { type: 'string' }, list: { type: 'boolean' } } })
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, list: { type: 'boolean' }, quick: { type: 'boolean' } },
+})
 if (values.list) {
   console.log(names.join('\n'))
   process.exit()
 }
 
-const wanted = values.only?.split(',')
-const unknown = wanted?.filter((name) => !names.includes(name)) ?? []
+// The whole run has the suites of the quick one anyway.
+const wanted = values.only?.split(',') ?? (values.quick ? QUICK : names.filter((name) => name !== 'quick'))
+const unknown = wanted.filter((name) => !names.includes(name))
 if (unknown.length > 0) {
   console.error(`Unknown step: ${unknown.join(', ')}. Steps: ${names.join(', ')}`)
   process.exit(2)
@@ -54,8 +62,9 @@ if (unknown.length > 0) {
 mkdirSync(reports, { recursive: true })
 let passed = 0
 let failed = 0
+const skipped = {}
 for (const together of steps) {
-  const chosen = together.filter(({ name }) => !wanted || wanted.includes(name))
+  const chosen = together.filter(({ name }) => wanted.includes(name))
   for (const result of await Promise.all(chosen.map(timed))) {
     const verdict = result.failed > 0 ? 'FAILED' : 'ok'
     const seconds = result.seconds.toFixed(1).padStart(6)
@@ -63,10 +72,28 @@ for (const together of steps) {
     if (result.failed > 0) console.log(result.output.trimEnd())
     passed += result.passed
     failed += result.failed
+    for (const [reason, count] of Object.entries(result.skipped ?? {}))
+      skipped[reason] = (skipped[reason] ?? 0) + count
   }
 }
-console.log(`${passed} passed, ${failed} failed`)
+const inconclusive = total(reasonsOf(skipped).filter(([reason]) => reason.startsWith('inconclusive')))
+if (inconclusive > MOST_INCONCLUSIVE) {
+  failed++
+  console.log(`FAILED: ${inconclusive} inconclusive cases, where at most ${MOST_INCONCLUSIVE} may be`)
+}
+for (const [reason, count] of reasonsOf(skipped))
+  console.log(`${String(count).padStart(5)} skipped: ${reason}`)
+console.log(`${passed} passed, ${failed} failed, ${total(reasonsOf(skipped))} skipped`)
 process.exitCode = failed > 0 ? 1 : 0
+
+/** The reasons, the commonest first. */
+function reasonsOf(reasons) {
+  return Object.entries(reasons).sort(([, one], [, other]) => other - one)
+}
+
+function total(reasons) {
+  return reasons.reduce((sum, [, count]) => sum + count, 0)
+}
 
 async function timed({ name, run }) {
   const startedAt = performance.now()
@@ -88,21 +115,27 @@ function command(name, ...args) {
 /** A step that counts its tests. A run that fails outside of any test counts as one failure. */
 function vitest(name, binary, ...args) {
   const report = `${reports}/${name}.json`
+  const skips = `${reports}/${name}.skips.json`
   return {
     name,
     async run() {
-      rmSync(report, { force: true })
-      const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`]
-      const { code, output } = await execute(binary(), [
-        'node_modules/vitest/vitest.mjs',
-        'run',
-        ...reporters,
-        ...args,
-      ])
+      for (const file of [report, skips]) rmSync(file, { force: true })
+      const reporters = ['default', 'json', './scripts/skips.mjs'].map((reporter) => `--reporter=${reporter}`)
+      const { code, output } = await execute(
+        binary(),
+        ['node_modules/vitest/vitest.mjs', 'run', ...reporters, `--outputFile.json=${report}`, ...args],
+        { HOLDFAST_SKIPS: skips },
+      )
       const { numPassedTests = 0, numFailedTests = 0 } = readJson(report) ?? {}
       const failures = Math.max(numFailedTests, code === 0 ? 0 : 1)
-      const notes = [`${numPassedTests} passed`, args.includes('--coverage') ? coverage() : undefined]
-      return { passed: numPassedTests, failed: failures, output, note: notes.filter(Boolean).join('  ') }
+      const skipped = readJson(skips) ?? {}
+      const notes = [
+        `${numPassedTests} passed`,
+        `${total(Object.entries(skipped))} skipped`,
+        args.includes('--coverage') ? coverage() : undefined,
+      ]
+      const note = notes.filter(Boolean).join('  ')
+      return { passed: numPassedTests, failed: failures, skipped, output, note }
     },
   }
 }
@@ -120,10 +153,10 @@ function readJson(file) {
   }
 }
 
-function execute(binary, args) {
+function execute(binary, args, more = {}) {
   return new Promise((resolve, reject) => {
     // Without the switch, packing for publint and attw would build everything again.
-    const env = { ...process.env, npm_config_ignore_scripts: 'true' }
+    const env = { ...process.env, ...more, npm_config_ignore_scripts: 'true' }
     if (!process.stdout.isTTY) {
       delete env.FORCE_COLOR
       env.NO_COLOR = '1'
