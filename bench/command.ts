@@ -19,6 +19,7 @@ import { REDIS, REDIS_PARTS, REDIS_PROGRAMS } from './redis.ts'
 import { describeMachine, describeResult } from './report.ts'
 import type { Result, Size } from './result.ts'
 import { benchSqlite, CONTENDER, PAIR } from './sqlite.ts'
+import { STARTUP } from './startup.ts'
 import { STORE_PROGRAM, STORES_BENCH } from './stores.ts'
 import { ZOOKEEPER } from './zookeeper.ts'
 
@@ -40,10 +41,20 @@ const BENCHES: Record<string, Bench> = {
   etcd: ETCD,
   zookeeper: ZOOKEEPER,
   growth: GROWTH,
+  startup: STARTUP,
 }
 
 /** Those that other libraries are installed for. */
-const BESIDE_PEERS = new Set(['postgres', 'mysql', 'advisory', 'redis', 'quorum', 'etcd', 'zookeeper'])
+const BESIDE_PEERS = new Set([
+  'postgres',
+  'mysql',
+  'advisory',
+  'redis',
+  'quorum',
+  'etcd',
+  'zookeeper',
+  'startup',
+])
 
 const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny] [--only PART,…] [--against REF] [--profile FOLDER]
 npm run bench -- --stores [--only STORE,…]    all stores side by side
