@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 
-/** What the command line says. */
+/** The command line, read. */
 export interface Args {
   readonly names: readonly string[]
   readonly json: boolean

@@ -44,7 +44,7 @@ const BENCHES: Record<string, Bench> = {
   startup: STARTUP,
 }
 
-/** Those that other libraries are installed for. */
+/** Benchmarks that compare with other libraries. */
 const BESIDE_PEERS = new Set([
   'postgres',
   'mysql',

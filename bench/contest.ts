@@ -44,7 +44,7 @@ export function outcomeOf(contenders: readonly Contender[], { startNs, endNs }: 
   return {
     perSecond: (inTime.length / ((endNs - startNs) / NANOSECONDS_PER_MS)) * 1000,
     handOffsMs,
-    // Those who were still waiting when the time was up count too: leaving them out would flatter who starves them.
+    // Waiters left at the end count too: without them a starving lock would look good.
     waitsMs: sorted.map(({ askNs, enterNs }) => (enterNs - askNs) / NANOSECONDS_PER_MS),
     crossing: handOffsMs.length / inTime.length,
     fairness: fairness(contenders.map(({ visits }) => visits.length)),

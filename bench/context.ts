@@ -6,13 +6,13 @@ export interface Bench {
   run(context: Context): Result | Promise<Result>
   /** Judges rows that were measured at different times; only a benchmark that has parts has it. */
   judge?(rows: readonly Row[]): Target[]
-  /** Whether subjects, too, can be measured at different times. */
+  /** True if subjects, too, can be measured at different times. */
   readonly bySubject?: true
   /** The rows as SVG. */
   draw?(result: Result, machine: Machine): string
 }
 
-/** What a benchmark is given. */
+/** The input of a benchmark. */
 export interface Context {
   readonly bundle: Bundle
   readonly size: Size
@@ -20,7 +20,7 @@ export interface Context {
   readonly only?: readonly string[]
   /** The stores that are wanted, where a benchmark has several; all when left out. */
   readonly stores?: readonly string[]
-  /** Whether a benchmark that goes far goes only as far as a few minutes take it. */
+  /** True for a run of a few minutes, where a benchmark can be long. */
   readonly quick?: boolean
   /** A folder for CPU profiles of every subject. */
   readonly profile?: string

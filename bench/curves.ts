@@ -8,7 +8,7 @@ export interface Curve {
 
 export interface CurvePanel {
   readonly title: string
-  /** What the axes measure; both are logarithmic. */
+  /** The names of the axes; both are logarithmic. */
   readonly x: string
   readonly y: string
   readonly curves: readonly Curve[]

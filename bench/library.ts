@@ -11,7 +11,7 @@ import { sqlite } from 'holdfast/sqlite'
 import { zookeeper } from 'holdfast/zookeeper'
 import { OLDER } from './older.ts'
 
-/** What the benchmarks use of the package, so that another build of it can stand in its place. */
+/** The part of the package that the benchmarks use; another build can take its place. */
 export interface Library {
   readonly connect: typeof connect
   readonly createLocks: typeof createLocks

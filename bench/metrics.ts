@@ -20,7 +20,7 @@ const NOTES: readonly string[] = [
 
 type Rounds = Map<string, number[]>
 
-/** What metrics cost: the same locks with nobody listening, with the figures for Prometheus, and with OpenTelemetry's no-op. */
+/** The cost of metrics: the same locks without a listener, with the figures for Prometheus, and with OpenTelemetry's no-op. */
 async function run({ bundle, size, profile, progress }: Context): Promise<Result> {
   const { processes, ...plan } = size === 'tiny' ? TINY : FULL
   const execArgv = profile === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${profile}`]

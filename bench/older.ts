@@ -46,7 +46,7 @@ export function timesOlder<T>(
   return { [name]: median(own.map((round, index) => figureOf(round) / figureOf(theirs[index] as T))) }
 }
 
-/** What was gained stays: at least nine tenths of what the older build does in the same run. */
+/** Gains stay: at least nine tenths of the older build in the same run. */
 export function olderTargets(
   rows: readonly { workload: string; subject: string; figures: Readonly<Record<string, number>> }[],
   ours: string,

@@ -6,7 +6,7 @@ export interface Bar {
 
 export interface Panel {
   readonly title: string
-  /** What the bars measure, and which way is better. */
+  /** The figure of the bars, and which way is better. */
   readonly unit: string
   readonly bars: readonly Bar[]
 }

@@ -129,7 +129,7 @@ async function measure(
   return { latenciesMs, perSecond: (together / tookMs) * 1000, cpuMicroseconds }
 }
 
-/** What all servers have used so far, in microseconds. */
+/** The CPU time of all servers so far, in microseconds. */
 async function cpuOf(cluster: RedisCluster): Promise<number> {
   const infos = await Promise.all(cluster.nodes.map(({ operator }) => operator.info('cpu')))
   return infos

@@ -6,7 +6,7 @@ export interface Row {
   readonly figures: Readonly<Record<string, number>>
 }
 
-/** What was to be shown, and what came out. */
+/** A target, and the value that was measured. */
 export interface Target {
   readonly what: string
   readonly value: number
@@ -18,7 +18,7 @@ export interface Result {
   readonly targets: readonly Target[]
   /** How often two were inside at once; anything but 0 makes every figure worthless. */
   readonly overlaps: number
-  /** What a reader of the figures has to know: what was done, and with which settings. */
+  /** Notes that a reader of the figures needs: the workload and its settings. */
   readonly notes?: readonly string[]
   /** Of what only this benchmark needs: servers and other libraries. */
   readonly versions?: Readonly<Record<string, string>>

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 
 const END_MS = 2_000
 
-/** What a process can be told to do, and what it answers to that. */
+/** Orders to a process, and its answers. */
 type Exchange<Orders> = {
   readonly [K in keyof Orders]: { readonly order: unknown; readonly answer: unknown }
 }

@@ -30,7 +30,7 @@ export function generated(store) {
   return { file: resolve(folder, '../scripts.generated.ts'), text }
 }
 
-/** What a script asks of the server; Redis 7 reads that in its first line. */
+/** The flags of a script; Redis 7 reads them in its first line. */
 function flagsOf(file) {
   const flags = /^-- @flags (\S+)$/m.exec(readFileSync(file, 'utf8'))
   if (flags === null) return []

@@ -12,7 +12,7 @@ import { FIGURES, processes, uncontended, waiters } from './workloads.ts'
 
 export const CONSENSUS = new URL('../programs/consensus.ts', import.meta.url)
 
-/** What is compared with, and what is to be shown. */
+/** The contenders, and the targets. */
 export interface Contest {
   readonly store: StoreName
   readonly title: string

@@ -1,6 +1,6 @@
 import type { Laps, LapsDone, Line, LineDone } from '../redis/orders.ts'
 
-/** What a worker process is told to do with a subject, and what it answers. */
+/** Orders to a worker process about a subject, and its answers. */
 export interface Orders {
   /** Opens the subject, so that nothing of it is in a measurement. */
   open: { order: { subject: string }; answer: null }
@@ -17,7 +17,7 @@ export interface Message<K extends Kind = Kind> {
   readonly order: Orders[K]['order']
 }
 
-/** What a worker process is started with. */
+/** The arguments of a worker process. */
 export interface Assignment {
   readonly store: StoreName
   readonly endpoint: string

@@ -1,4 +1,4 @@
-// What is used of the other libraries; they are loaded by a name that no compiler sees.
+// The part of other libraries that is used; they are loaded by a name that no compiler sees.
 
 interface Etcd3Lock {
   ttl(seconds: number): Etcd3Lock

@@ -57,7 +57,7 @@ export class Session {
     return this.options.size === 'tiny'
   }
 
-  /** Who takes part, in the order of the tables. To see that everything runs, what is ours is enough. */
+  /** The contenders, in the order of the tables. A tiny run has ours alone. */
   subjects(...roles: Role[]): string[] {
     return Object.entries(CATALOGUES[this.options.store])
       .filter(([, { role }]) => roles.includes(role) && (role !== 'peer' || !this.tiny))

@@ -7,7 +7,7 @@ const NANOSECONDS_PER_MS = 1e6
 /** So seldom that the probe is no load of its own. */
 const PAUSE_MS = 10
 
-/** What a majority takes to agree on one write, while others do what they do. */
+/** The time a majority takes to agree on one write while others work. */
 export async function runTrips(subject: Subject, { endNs }: Orders['trips']['order']): Promise<Float64Array> {
   const tookMs: number[] = []
   while (nowNs() < endNs) {

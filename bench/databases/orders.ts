@@ -1,6 +1,6 @@
 import type { DatabaseName, Seat } from './subjects.ts'
 
-/** What the program of this benchmark is told to measure, in a process of its own. */
+/** The order to the program of this benchmark, which runs in its own process. */
 export interface Order {
   readonly database: DatabaseName
   readonly url: string

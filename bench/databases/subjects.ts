@@ -24,7 +24,7 @@ export const RING = 'a ring of NOTIFY'
 export const LEASES: readonly string[] = [LEASE, ...OLDER_NAMES]
 export const VERROU = ['verrou (Knex)', 'verrou (Kysely)'] as const
 
-/** Who waits looks again about that often, where a library lets one say so. */
+/** The polling interval of a waiter, where a library has such an option. */
 const POLL_MS = 5
 const TTL_MS = 10_000
 /** Formats differ between builds. */
@@ -146,7 +146,7 @@ async function ring(url: string, { place, places }: Seat): Promise<Subject> {
     SELECT pg_notify($2, turns::text) FROM done`
   return {
     async run(key, work) {
-      // What one does alone, to warm up, is not passed on.
+      // A warm-up is done alone and not passed on.
       if (key.startsWith(WARM_UP)) {
         await work()
         await sender.query({ name: 'pass', text, values: [place, 'nobody'] })

@@ -57,7 +57,7 @@ export class Cells {
     const child = this.started(order)
     let found: Figures = {}
     child.on('message', (figures: Figures) => {
-      // What is not known yet comes as null.
+      // An unknown figure comes as null.
       found = Object.fromEntries(Object.entries(figures).map(([name, value]) => [name, value ?? Number.NaN]))
     })
     const over = once(child, 'exit')
@@ -95,7 +95,7 @@ export class Cells {
   private started(order: object): ChildProcess {
     return fork(this.program, [JSON.stringify(order)], {
       execArgv: [],
-      // What clients warn about would break the lines of progress.
+      // Warnings of clients would break the lines of progress.
       stdio: [
         'ignore',
         'ignore',
@@ -105,7 +105,7 @@ export class Cells {
     })
   }
 
-  /** What the neighbour met with since it was asked last. */
+  /** The figures of the innocent key since the last question. */
   private async innocentMs(): Promise<readonly number[]> {
     if (this.neighbour === null || !this.neighbour.connected) return []
     const heard = once(this.neighbour, 'message') as Promise<[number[]]>

@@ -4,7 +4,7 @@ import type { Figures } from './part.ts'
 
 const TOLD_EVERY_MS = 1000
 
-/** What many who want the same thing meet with: when they came in, who failed, and whether too many were inside. */
+/** The outcome of a crowd: when each came in, which ones failed, and how often too many were inside. */
 export class Crowd {
   served = 0
   errors = 0

@@ -35,12 +35,12 @@ export interface Order {
 
 export type Figures = Readonly<Record<string, number>>
 
-/** What a measurement can use while it runs. */
+/** The tools of a running measurement. */
 export interface Run {
   readonly order: Order
   /** Milliseconds until the deadline. */
   leftMs(): number
-  /** What it resolves with, or null when the deadline is earlier. */
+  /** Resolves with the promise's value, or with null when the deadline is earlier. */
   within<T>(promise: Promise<T>): Promise<T | null>
   /** Tells how far it is: also what is known of it should it have to be ended. */
   tell(figures: Figures): void
@@ -52,13 +52,13 @@ export interface Run {
 export interface Part {
   readonly name: string
   readonly title: string
-  /** What there are more and more of. */
+  /** The unit of the growing number. */
   readonly unit: string
   /** The figure that the plot shows. */
   readonly plotted: string
   /** How many of it, by store; empty for a store that it is not measured on. */
   sizes(store: StoreName, extent: Extent): readonly number[]
-  /** Whether much has to be done before anything can be measured, so that the deadline is three times as late. */
+  /** True if the preparation is long: the deadline is three times as late. */
   readonly startsSlowly?: true
   /** Which other libraries take part, with that many. */
   peers?(store: StoreName, n: number, extent: Extent): readonly string[]

@@ -46,7 +46,7 @@ async function processes(run: Run): Promise<Figures> {
     for (const child of children) child.send('begin')
     await sleep(Math.min(JOINING_MS, run.leftMs()))
     startedAtNs = nowNs()
-    // Those that are not done in time tell what they have.
+    // A process that is late tells what it has.
     const listening = children.map(async (child) => told.push(await heard<Told>(child)))
     await lease.release()
     if ((await run.within(Promise.all(listening))) === null) {

@@ -16,7 +16,7 @@ export function subjectOf(subject: string, n: number): string {
   return `${subject}, ${n.toLocaleString('en')}`
 }
 
-/** What is to be shown (issue 18), as far as the rows tell about it. */
+/** The targets that these rows can judge. */
 export function growthTargets(rows: readonly Row[]): Target[] {
   const value = (
     store: StoreName,

@@ -8,7 +8,7 @@ const WORK_MS = 1
 const JOINING = 0.4
 const BESIDE_PEERS: readonly number[] = [10, 1000]
 
-/** What lets one after another in, and says when all of them wait. */
+/** The turnstile of a crowd: lets one after another in, and tells when all wait. */
 interface Door {
   hold(key: string): Promise<() => Promise<unknown>>
   enter(index: number, key: string, work: () => Promise<void>): Promise<unknown>

@@ -1,4 +1,4 @@
-/** What a program of this benchmark is told. */
+/** The order to a program of this benchmark. */
 export interface Order {
   readonly url: string
   readonly workload: string
@@ -13,9 +13,9 @@ export const SUBJECTS = [OFF, PROMETHEUS, OPEN_TELEMETRY] as const
 
 interface Workload {
   readonly store: 'redis' | 'memory'
-  /** Whether every lock is on a key that was never seen before, so that its pattern has to be found. */
+  /** True if every lock is on a key that was never seen before, so that its pattern has to be found. */
   readonly fresh: boolean
-  /** Whether the bound on the cost holds here. */
+  /** True if the bound on the cost holds here. */
   readonly judged: boolean
 }
 

@@ -32,7 +32,7 @@ const askedNs = new Map<number, number>()
 while (nowNs() < startNs) await sleep(1)
 const cpu = process.cpuUsage()
 const all = Promise.all(Array.from({ length: tasks }, (_, index) => task(index)))
-// Who polls with long pauses would not notice the end for a while.
+// A library that polls with long pauses would notice the end late.
 await Promise.race([all, sleep((endNs - nowNs()) / 1e6)])
 const { user, system } = process.cpuUsage(cpu)
 const account: Account = {

@@ -45,5 +45,5 @@ else {
   await partOf(order.part).run(run)
 }
 process.disconnect?.()
-// What still waits, waits in vain.
+// The remaining waiters wait in vain.
 setTimeout(() => process.exit(), 100)

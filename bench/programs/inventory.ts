@@ -26,7 +26,7 @@ const OURS = 'holdfast'
 const client = new Redis(url)
 const locks = createLocks({ store: redis(client as unknown as AnyRedisClient) })
 
-/** What one writes by hand: a counter that does not fall below zero, or a set of units; no limit, no request, no return. */
+/** The hand-written version: a counter that does not fall below zero, or a set of units; no limit, no request, no return. */
 const COUNT = `local left = tonumber(redis.call('GET', KEYS[1]) or 0)
 if left < 1 then return 0 end
 redis.call('DECR', KEYS[1])

@@ -23,7 +23,7 @@ const leases: Lease[] = []
 const acquireStartedAtMs = performance.now()
 for (let index = 0; index < LEASES; index++) {
   leases.push(await locks.acquire(`lease:${index}`))
-  // What acquires this many at once gives way now and then, as any program would.
+  // Yields now and then, as any program does that acquires so many at once.
   if (index % 1000 === 999) await sleep(0)
 }
 const acquireMs = performance.now() - acquireStartedAtMs

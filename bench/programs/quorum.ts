@@ -14,7 +14,7 @@ interface Order {
   /** The parts that are wanted. */
   readonly parts: readonly string[]
   readonly well: Servers
-  /** Those of which one will fail. */
+  /** The servers of which one will fail. */
   readonly ill: Servers
 }
 
@@ -23,7 +23,7 @@ interface Round {
   readonly tookMs: readonly number[]
 }
 
-/** What one round of a subject is. */
+/** One round of a subject. */
 interface Shape {
   readonly tasks: number
   readonly rounds: number

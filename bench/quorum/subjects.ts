@@ -33,7 +33,7 @@ interface UniversalModule {
 }
 
 export const OURS = 'holdfast'
-/** What counting votes takes at least. */
+/** The least that counting votes takes. */
 export const BARE = 'bare votes'
 /** Ours over servers of which none is away. */
 export const ALL_WELL = 'holdfast, all five well'

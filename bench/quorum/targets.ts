@@ -2,7 +2,7 @@ import { OLDER_NAMES, olderTargets } from '../older.ts'
 import type { Row, Target } from '../result.ts'
 import { ALL_WELL, BARE, OURS } from './subjects.ts'
 
-/** What is measured, by the name of its part. */
+/** The workloads, by the name of their part. */
 export const WORKLOADS = {
   sequential: 'five servers, one lock after the other',
   keys: 'five servers, 100 keys at once',
@@ -10,7 +10,7 @@ export const WORKLOADS = {
   killed: 'one of five servers killed, one lock after the other',
 } as const
 
-/** What must hold: faster than the best of the others, and nearly as fast when one server is away. */
+/** The targets: faster than the best of the others, and nearly as fast without one server. */
 export function targetsOf(rows: readonly Row[]): Target[] {
   const rowOf = (workload: string, subject: string): Row['figures'] | undefined =>
     rows.find((row) => row.workload === workload && row.subject === subject)?.figures

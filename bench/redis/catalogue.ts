@@ -14,7 +14,7 @@ import {
 import { rawIoredis, rawNodeRedis } from './raw.ts'
 import type { Addresses, Entry, RedisSubject } from './subject.ts'
 
-/** What every ratio is to. */
+/** The subject that every ratio refers to. */
 export const BASE = 'raw ioredis'
 export const OURS = 'holdfast'
 const OURS_NODE_REDIS = 'holdfast (node-redis)'

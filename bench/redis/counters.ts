@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 
-/** What the server did since it was asked to begin counting. */
+/** The work of the server since counting began. */
 export interface Counted {
   readonly calls: Readonly<Record<string, number>>
   readonly serverMicroseconds: number

@@ -9,7 +9,7 @@ const CPU = 'CPU ms/s above idle'
 /** Keys that a rival asks for before they are let go: it must not get one earlier. */
 const RIVALS = 20
 const RIVAL_MS = 100
-/** Who renews by itself, without a fork that does it like its origin. The others leave it to their users. */
+/** The libraries that renew by themselves, forks that equal their origin left out. Others leave renewal to their users. */
 const RENEWING = [
   'holdfast',
   ...OLDER_NAMES,

@@ -24,7 +24,7 @@ const CLAIM: Claim = {
   replaces: null,
 }
 
-/** What the server can do with our scripts, one lock per call, when nothing but it counts. */
+/** The server's own limit with our scripts, one lock per call. */
 export async function serverLimit(session: Session, workload: string): Promise<Measured> {
   const calls = session.size === 'tiny' ? 2_000 : 100_000
   // Four times as many keys as calls, so that nearly every call finds its key as it expects it.

@@ -1,4 +1,4 @@
-/** What a worker process is told to do with a subject, and what it answers. */
+/** Orders to a worker process about a subject, and its answers. */
 export interface Orders {
   /** Opens the subject, so that nothing of it is in a measurement. */
   open: { order: { subject: string }; answer: null }

@@ -5,7 +5,7 @@ import { NAMES } from './workloads.ts'
 
 const RATIO = 'rate, times the raw ioredis client: longer is better'
 
-/** What a reader should see first. */
+/** The most important panels come first. */
 const WANTED: readonly { workload: string; title: string; unit: string; figure: string }[] = [
   { workload: NAMES.sequential, title: 'One lock after the other', unit: RATIO, figure: 'times raw' },
   { workload: NAMES.hundred, title: '100 keys at once', unit: RATIO, figure: 'times raw' },

@@ -46,7 +46,7 @@ export async function sesamecare({ redis }: Addresses, settings: Settings): Prom
 
 function overRedlock5(Redlock: Redlock5Constructor, client: Redis, settings: Settings): RedisSubject {
   const redlock: Redlock5 = new Redlock([client], settings === 'tuned' ? REDLOCK_TUNED : {})
-  // Whoever does not listen is ended by the first waiter that finds the key taken.
+  // Without a listener, the first waiter that finds the key taken ends the process.
   redlock.on('error', () => {})
   return {
     async run(key, work) {

@@ -4,7 +4,7 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { type Addresses, POLL_MS, type RedisSubject, TTL_MS } from './subject.ts'
 
-/** What everybody writes by hand: the least that a lock in Redis can cost. */
+/** The hand-written lock: the least that a lock in Redis can cost. */
 const RELEASE = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
 const RELEASE_HASH = createHash('sha1').update(RELEASE).digest('hex')
 

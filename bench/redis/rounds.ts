@@ -2,7 +2,7 @@ import type { Row } from '../result.ts'
 import { median } from '../statistics.ts'
 import { BASE } from './catalogue.ts'
 
-/** What a workload found. */
+/** The findings of a workload. */
 export interface Measured {
   readonly rows: readonly Row[]
   readonly overlaps: number

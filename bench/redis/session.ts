@@ -17,7 +17,7 @@ export interface SessionOptions {
   readonly execArgv: readonly string[]
 }
 
-/** What stands beside those that take part in one thing alone. */
+/** The companions of contenders that take part in one workload alone. */
 const REFERENCES = [BASE, OURS]
 
 /** One server, and a process for every subject: they take turns, so that none runs beside another. */
@@ -58,7 +58,7 @@ export class Session {
     return this.server.port
   }
 
-  /** Who takes part, in the order of the tables. */
+  /** The contenders, in the order of the tables. */
   subjects(part: Part): string[] {
     return Object.entries(CATALOGUE)
       .filter(([, { role }]) => role !== 'peer' || this.broker !== null)

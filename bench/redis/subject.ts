@@ -14,7 +14,7 @@ export interface RedisSubject {
 }
 
 export interface Held {
-  /** Whether the library still believes that it holds the key. */
+  /** True if the library still believes that it holds the key. */
   isHeld(): boolean
   release(): Promise<unknown>
 }

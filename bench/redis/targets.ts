@@ -8,7 +8,7 @@ type Bound = Target['bound']
 
 const MANY_KEYS: ReadonlySet<string> = new Set([NAMES.hundred, NAMES.thousand])
 
-/** What is to be shown, as far as the rows tell about it. */
+/** The targets that these rows can judge. */
 export function targetsOf(rows: readonly Row[]): Target[] {
   const ours = (workload: string, figure: string, bound: Bound, subject = OURS): Target[] =>
     judged(

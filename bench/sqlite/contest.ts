@@ -8,13 +8,13 @@ import { nowNs } from '../now.ts'
 import { type Account, type Outcome, outcomeOf } from './outcome.ts'
 import type { Seat, SubjectName } from './subjects.ts'
 
-/** What every subject is given alike. */
+/** The settings that all subjects share. */
 export interface Contest {
   readonly subject: SubjectName
   readonly processes: number
   /** How many in each process ask, come in and go out, again and again, without a pause. */
   readonly tasks: number
-  /** Whether all of them want the same key, or each its own. */
+  /** True if all of them want the same key; otherwise each has its own. */
   readonly keys: 'one' | 'own'
   /** How long each stays inside. */
   readonly workMs: number
@@ -22,7 +22,7 @@ export interface Contest {
   readonly lastsMs: number
 }
 
-/** What one process is told. */
+/** The order to one process. */
 export type Order = Contest & { readonly folder: string; readonly seat: Seat }
 
 const NANOSECONDS_PER_MS = 1e6

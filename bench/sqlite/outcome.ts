@@ -1,7 +1,7 @@
 import type { Start, Visit } from '../contest.ts'
 import { fairness } from '../statistics.ts'
 
-/** What one process has to tell when the time is up. */
+/** The report of one process when the time is up. */
 export interface Account {
   readonly visits: readonly Visit[]
   /** When those asked who still wait. */
@@ -14,7 +14,7 @@ export interface Outcome {
   readonly cpuMicroseconds: number
   /** From somebody leaving to the entry of one who was waiting then; whoever asks later and gets in first is passed over. */
   readonly handOffsMs: readonly number[]
-  /** Those of them from one process to another. */
+  /** The handoffs among them: from one process to another. */
   readonly crossingsMs: readonly number[]
   readonly waitsMs: readonly number[]
   readonly fairness: number
@@ -38,7 +38,7 @@ export function outcomeOf(accounts: readonly Account[], { startNs, endNs }: Star
     )
     .toSorted((one, other) => one.enter - other.enter)
   const waiting = accounts.flatMap(({ waitingSinceNs }) => waitingSinceNs)
-  // Those who still wait count too, with the time until then: leaving them out would flatter who starves them.
+  // Waiters left at the end count too, with their time until then: without them a starving lock would look good.
   const waitsNs = [
     ...visits.map(({ ask, enter }) => enter - ask),
     ...waiting.map((sinceNs) => Math.max(0, endNs - sinceNs)),

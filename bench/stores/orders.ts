@@ -1,4 +1,4 @@
-/** What the program of this benchmark is told. */
+/** The order to the program of this benchmark. */
 export type Order =
   | { readonly part: 'alone'; readonly url: string; readonly rounds: number; readonly roundMs: number }
   | { readonly part: 'some'; readonly url: string; readonly count: number }

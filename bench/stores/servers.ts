@@ -18,7 +18,7 @@ export interface Servers {
 
 const hosts = (ports: readonly number[]): string => ports.map((port) => `127.0.0.1:${port}`).join(',')
 
-/** What is measured, by the name of its traits, in the order of the documentation. */
+/** The stores, by the name of their traits, in the order of the documentation. */
 export const STORES: Readonly<Record<string, () => Promise<Servers>>> = {
   memory: async () => ({ ports: [], url: () => 'memory:', shared: false, stop: async () => {} }),
   sqlite: async () => {

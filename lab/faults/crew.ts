@@ -91,7 +91,7 @@ export class Crew {
       stdio: ['pipe', 'ignore', 'pipe'],
       env: { ...process.env, ...environment, NODE_NO_WARNINGS: '1' },
     })
-    // Whoever is killed does not hear any more what it is told.
+    // A killed worker hears no more orders.
     child.stdin.on('error', () => {})
     const worker: Worker = { name, child, ended: once(child, 'close'), complaint: '' }
     child.stderr.on('data', (chunk) => {

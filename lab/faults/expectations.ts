@@ -1,12 +1,12 @@
 import { LONGEST_FAILOVER_MS } from './settings.ts'
 
-/** What a store must live up to under faults. */
+/** The expectations of a store under faults. */
 export interface Expectations {
   /** Kinds of faults after which a second holder may come in while the first lease is valid, each with the reason. */
   readonly weaknesses: Readonly<Record<string, string>>
   /** How long the servers need to agree on a new leader or master, beyond what a lease needs to run out. */
   readonly failoverMs: number
-  /** Whether the line is served in its order. */
+  /** True if the line is served in its order. */
   readonly fifo: boolean
 }
 

@@ -4,7 +4,7 @@ import { clockMs } from './clock.ts'
 
 export type Mode = 'exclusive' | 'shared' | 'permits'
 
-/** What is said of an operation: `fail` certainly did not happen, `unknown` may have. */
+/** The outcome of an operation: `fail` certainly did not happen, `unknown` may have. */
 export type Entry =
   | {
       readonly f: 'asked'
@@ -13,7 +13,7 @@ export type Entry =
       readonly mode: Mode
       readonly weight: number
       readonly waitMs: number
-      /** Whether claims of one process may pass each other's line on this key. */
+      /** True if claims of one process may pass each other's line on this key. */
       readonly handover: boolean
     }
   | { readonly f: 'waiting'; readonly op: string }
@@ -76,7 +76,7 @@ export function readHistory(folder: string): Event[] {
   const events: Event[] = []
   for (const name of readdirSync(folder).filter((each) => each.endsWith('.jsonl'))) {
     const lines = readFileSync(join(folder, name), 'utf8').split('\n')
-    // Who was killed in the middle of a line has not said it.
+    // A worker killed in the middle of a line has not written it.
     lines.pop()
     for (const line of lines) events.push(JSON.parse(line) as Event)
   }

@@ -57,7 +57,7 @@ async function main(): Promise<void> {
   if (values.control !== undefined || flagged === null) return
   const bundle = await Bundle.of(WORKER)
   try {
-    // Those that need longest come last in the list; begun first, they leave no core idle at the end.
+    // The slowest stores are last in the list; they start first, so that no core is idle at the end.
     const waiting = [...chosenStores()].reverse()
     const next = async (): Promise<void> => {
       for (let store = waiting.shift(); store !== undefined && !stop.signal.aborted; store = waiting.shift())

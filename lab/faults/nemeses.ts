@@ -3,7 +3,7 @@ import type { HistoryWriter } from './history.ts'
 
 /** A fault that is under way. */
 export interface Strike {
-  /** Who suffers: a worker's place, a server, or everybody. */
+  /** The target: a worker's number, a server, or everybody. */
   readonly target: string
   heal(): Promise<void> | void
 }

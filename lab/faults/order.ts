@@ -1,4 +1,4 @@
-/** What a worker is told when it is started. */
+/** The order to a worker at its start. */
 export interface WorkerOrder {
   readonly name: string
   readonly url: string

@@ -60,7 +60,7 @@ export async function run(options: RunOptions): Promise<Run> {
   return judge(store, seed, folder)
 }
 
-/** What the checks say of a history. */
+/** The verdict of the checks on a history. */
 export function judge(store: StoreName, seed: number, folder: string): Run {
   const story = storyOf(readHistory(folder))
   const minutes = (story.toMs - story.fromMs) / 60_000

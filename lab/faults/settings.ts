@@ -1,4 +1,4 @@
-/** What every run has in common. Short leases make a short run see many of their ends. */
+/** Settings of every run. Short leases make a short run see many of their ends. */
 export const TTL_MS = 2000
 /** Longer than the bound on recovery: a queue that times out first lets others in, and hides what closed the key. */
 export const WAIT_MS = 10_000

@@ -2,11 +2,11 @@ import type { Lease, Locks } from 'holdfast'
 import { clockMs } from './clock.ts'
 import type { HistoryWriter, Mode } from './history.ts'
 
-/** What a fault may do to a caller; anything else is a complaint. */
+/** Errors that a fault may cause for a caller; any other is a complaint. */
 const EXPECTED = new Set(['STORE_UNAVAILABLE', 'LEASE_LOST', 'LOCK_TIMEOUT'])
 const SAMPLE_MS = 150
 
-/** What the histories need of a lease: Holdfast's, or that of a lock which is broken on purpose. */
+/** The part of a lease that histories need: Holdfast's, or that of a lock broken on purpose. */
 export type Held = Pick<Lease, 'token' | 'held' | 'remainingMs' | 'release'> & {
   readonly signal?: AbortSignal
 }
@@ -23,7 +23,7 @@ export interface Claim {
 export class Visitor {
   private readonly name: string
   private readonly history: HistoryWriter
-  /** Who waits for a key outside of all hand-overs: there is at most one. */
+  /** The waiter for a key outside of all handovers: at most one. */
   private readonly asking = new Map<string, string>()
   private visits = 0
 

@@ -28,7 +28,7 @@ export class Wires {
     return (this.proxies[place] ?? []).map(({ port }) => port)
   }
 
-  /** What a server calls itself, and where that worker finds it. */
+  /** The address a server announces, and the one where that worker finds it. */
   addressesOf(place: number): Addresses {
     const found = this.portsOf(place).map((port, server) => {
       return [`127.0.0.1:${this.ports[server]}`, { host: '127.0.0.1', port }] as const

@@ -3,13 +3,13 @@ import { eachLine } from '../../test/process/support/lines.ts'
 import type { HistoryWriter } from './history.ts'
 import { STOCK } from './settings.ts'
 
-/** What a worker asks of the resource; every request shows the token of the lease that it comes with. */
+/** A worker's request to the resource; it shows the token of its lease. */
 export interface Access {
   readonly number: number
   readonly op: string
   readonly key: string
   readonly token: string
-  /** What to write; left out by a reader. */
+  /** The value to write; absent for a read. */
   readonly value?: number
 }
 

@@ -43,7 +43,7 @@ await locks?.close()
 await handing?.close()
 history.close()
 
-/** Whoever comes while the servers are gone tries again; null when the run is over first. */
+/** Tries again while the servers are gone; null when the run is over first. */
 async function enter(handover: boolean): Promise<Locks | null> {
   while (!over.signal.aborted) {
     try {

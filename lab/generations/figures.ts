@@ -1,6 +1,6 @@
 import type { Span } from './cast/history.ts'
 
-/** What can be drawn, on a terminal and as a picture. Times in milliseconds from the beginning. */
+/** Figures for a terminal and as pictures. Times in milliseconds from the beginning. */
 export type Figure = Timeline | Plot | Bars | Table
 
 export type BarKind = 'waits' | 'inside' | 'paused' | 'stray' | 'key' | 'overlap'
@@ -31,7 +31,7 @@ export interface Timeline {
   readonly lengthMs: number
   readonly ttlMs: number
   readonly lanes: readonly Lane[]
-  /** What the stock became, and whether that is what was sold. */
+  /** The final stock, and if it matches the sales. */
   readonly footer: string
   readonly exact: boolean
 }

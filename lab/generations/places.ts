@@ -34,7 +34,7 @@ export interface Place {
   readonly address: Address
   /** A key of this run, and of nobody else. */
   keyFor(name: string): string
-  /** Whether the servers that are broken are real ones. */
+  /** True if the servers that are broken are real ones. */
   readonly realServers: boolean
   /** A primary and a replica to break. */
   pair(): Promise<Pair>
@@ -109,7 +109,7 @@ async function onModel(folder: string): Promise<Place> {
   }
 }
 
-/** What runs on a real server, except for its end. `about` is only what is special about it. */
+/** A scenario on a real server, except for its end. `about` has only its particulars. */
 async function redisPlace(
   url: string,
   folder: string,
@@ -155,7 +155,7 @@ function fileUrl(folder: string, name: string): string {
   return pathToFileURL(join(folder, `${name}.db`)).href
 }
 
-/** Whether Holdfast finds a client library for Redis. */
+/** True if Holdfast finds a client library for Redis. */
 async function hasClient(url: string): Promise<boolean> {
   try {
     await (await connect(url)).close()

@@ -10,7 +10,7 @@ export interface Claim {
 export interface Outcome {
   readonly figures: readonly Figure[]
   readonly claims: readonly Claim[]
-  /** What it means, in a sentence or two. */
+  /** The meaning, in a sentence or two. */
   readonly verdict: string
   /** The raw figures, for `--json`. */
   readonly data: object
@@ -21,11 +21,11 @@ export interface Scenario {
   /** Scenarios of one group can be asked for together. */
   readonly group: string
   readonly title: string
-  /** What happens, in a sentence or two. */
+  /** The plot, in a sentence or two. */
   readonly about: string
-  /** Whether it breaks servers, and not only processes. */
+  /** True if it breaks servers, and not only processes. */
   readonly breaksServers?: boolean
-  /** Whether no model can stand for the servers that it needs. */
+  /** True if no model can stand for the servers that it needs. */
   readonly onlyReal?: boolean
   run(stage: Stage): Promise<Outcome>
 }

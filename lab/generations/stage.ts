@@ -1,7 +1,7 @@
 import type { Screen } from '../../src/cli/demo/screen.ts'
 import type { Place } from './places.ts'
 
-/** What a scenario is given: where it runs, where it is shown, and when to stop. */
+/** The input of a scenario: where it runs, where it is shown, and when to stop. */
 export interface Stage {
   readonly place: Place
   /** A database for comparison; without it SQLite is used. */

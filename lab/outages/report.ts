@@ -3,7 +3,7 @@ import type { Cell, Row } from './run.ts'
 
 const RESULTS = new URL('../../docs/results/outages/', import.meta.url)
 
-/** What every call did under every fault of one store. */
+/** The result of every call under every fault of one store. */
 export interface Result {
   readonly store: string
   readonly rows: readonly Row[]

@@ -7,7 +7,7 @@ import type { Fault, World } from './world.ts'
 
 type Verdict = 'ok' | 'late' | 'no end' | 'raw error'
 
-/** What one call did under one fault. */
+/** The result of one call under one fault. */
 export interface Cell {
   readonly call: string
   /** How it ended, or the code of its error. */
@@ -153,7 +153,7 @@ async function settled(play: () => Promise<string>): Promise<End> {
   }
 }
 
-/** What hangs is left behind. */
+/** A call that hangs is left behind. */
 async function closed(locks: Locks): Promise<void> {
   await Promise.race([locks.close().catch(() => {}), sleep(GRACE_MS, undefined, { ref: false })])
 }

@@ -11,7 +11,7 @@ export interface ClientStore extends Store {
   readonly isClosed: boolean
 }
 
-/** What the clients of a world share: one server, or several that vote. */
+/** The backend of a world: one server, or several that vote. */
 export interface Backend {
   open(client: string, inbox: string, host: Host, runtime: Runtime, manners: Manners): ClientStore
   /** The network's links of a client, to one node or to all. */
@@ -26,6 +26,6 @@ export interface Backend {
   /** The wall clock that stamps tokens jumps. */
   jump(byMs: number, node: number | undefined): void
   heal(): void
-  /** What is held or waited for right now. */
+  /** The holds and waits of this moment. */
   inUse(): KeyView[]
 }

@@ -149,7 +149,7 @@ export class Client {
   }
 }
 
-/** What the core tells about itself, for the timeline. */
+/** Events of the core, for the timeline. */
 function tell({ world }: Simulation, { name }: Host, locks: Locks): void {
   for (const event of [
     'waiting',

@@ -88,7 +88,7 @@ export function faultsOf(
         }
       case 'crash': {
         const loss = losesMemory && random.chance(600) && leftMs > longestLifeMs + 200
-        // What was granted before the loss must have run out before anything is granted again.
+        // Grants from before the loss must have run out before anything is granted again.
         return { atMs, kind, loss, forMs: loss ? longestLifeMs + 200 : forMs }
       }
       case 'freeze':

@@ -137,7 +137,7 @@ function takeOf(style: Style, client: number, thinkMs: number): Take {
     holdMs,
     renew: !random.chance(250),
     maxHoldMs: random.chance(50) ? random.whole(1, ttlMs * 2) : null,
-    // Who spins stands in no line, so readers may overtake a spinning writer for ever.
+    // A spinning claim has no position, so readers may overtake a spinning writer for ever.
     spinMs: ask.kind !== 'write' && random.chance(50) ? random.whole(20, 200) : null,
     background: random.chance(100),
     owner,

@@ -31,7 +31,7 @@ export class Host {
     this.clock = new SkewedClock(world, skewPpm, offsetUs)
   }
 
-  /** What comes in during a pause waits for its end, as in a kernel's buffers; the clock goes on. */
+  /** Input during a pause waits for its end, as in a kernel's buffers; the clock goes on. */
   pause(untilUs: number): void {
     this.pauses++
     this.pausedUntilUs = Math.max(this.pausedUntilUs, untilUs)

@@ -3,7 +3,7 @@ import type { Claim } from '../../src/model/index.ts'
 import type { Call } from './plan.ts'
 import type { Fail } from './violation.ts'
 
-/** What one `Locks` object says to its store, claim by claim: a released claim is over, a doubtful one is cleaned up. */
+/** Checks the calls of one `Locks` object, claim by claim: a released claim is over, a doubtful one is cleaned up. */
 export class Manners {
   private readonly fail: Fail
   private readonly released = new Set<string>()

@@ -1,7 +1,7 @@
-/** What travels over a link; targeted faults name one of these. */
+/** The messages of a link; targeted faults name one of these. */
 export type Parcel = 'attempt' | 'renew' | 'release' | 'admin' | 'reply' | 'notice' | 'write'
 export type Direction = 'up' | 'down' | 'both'
-/** What a client says to the store about claims. */
+/** The calls of a client about claims. */
 export type Call = 'attempt' | 'renew' | 'release'
 
 /** How the network behaves by itself. Rates are per mille of the messages. */
@@ -15,7 +15,7 @@ export interface Weather {
 
 export const CALM: Weather = { lossPerMille: 0, twicePerMille: 0, tailPerMille: 0, tailMs: 0 }
 
-/** What goes wrong at `atMs`. `client` is an index into the plan's clients, `node` one into its nodes: all when left out. */
+/** A fault at `atMs`. `client` is an index into the plan's clients, `node` one into its nodes: all when left out. */
 export type Fault = { readonly atMs: number; readonly node?: number } & (
   | { readonly kind: 'pause'; readonly client: number; readonly forMs: number }
   /** The machine of a client is suspended: its monotonic clock stands still, its wall clock goes on. */
@@ -51,7 +51,7 @@ export type Ask =
   | { readonly kind: 'write' }
   | { readonly kind: 'permits'; readonly limit: number; readonly weight: number }
 
-/** What user code does with a lease besides holding it. */
+/** Deeds of user code with a lease besides holding it. */
 export type Twist =
   | { readonly kind: 'none' }
   /** Asks for a new ttl after some time. */
@@ -136,7 +136,7 @@ export interface Plan {
 
 export interface ServerPlan {
   readonly skewPpm: number
-  /** Whether the store notices an expiry by itself, or only when somebody asks about the key. */
+  /** True if the store notices an expiry by itself; otherwise when somebody asks about the key. */
   readonly ticks: boolean
   readonly offerMs: number
   readonly keepSeqMs: number

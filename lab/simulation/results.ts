@@ -3,7 +3,7 @@ import type { Sweep } from './sweep.ts'
 
 const RESULTS = new URL('../../docs/results/', import.meta.url)
 
-/** What is simulated: the core and the model over one store, or over several servers that vote. */
+/** The subject: the core and the model over one store, or over several servers that vote. */
 export type Subject = 'simulation' | 'quorum-simulation'
 
 /** One run that was kept: the seeds from `from` on. */

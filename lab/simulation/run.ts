@@ -8,7 +8,7 @@ import { RunawayError, type TraceLine } from './world.ts'
 /** A message may be this late; a claim that comes that late lives for its ttl once more. */
 const LATEST_MESSAGE_MS = 8000
 const CLOSE_MS = 15_000
-/** What began within the bound may end shortly after it. */
+/** A fault that began within the bound may end shortly after it. */
 const LAST_CALLS_MS = 1000
 
 export interface Report {

@@ -112,7 +112,7 @@ export class Server {
     this.tickAll()
   }
 
-  /** What is held or waited for right now. */
+  /** The holds and waits of this moment. */
   inUse(): KeyView[] {
     this.doing = 'tick'
     return [...this.states.keys()].map((key) => this.view(key)).filter(isInUse)

@@ -20,7 +20,7 @@ export async function shrink(plan: Plan, invariant: Invariant): Promise<Plan> {
   }
   const { violation } = await run(plan)
   if (violation?.invariant !== invariant) return plan
-  // What would have happened after the violation cannot have caused it.
+  // Events after the violation cannot have caused it.
   const endMs = Math.ceil(violation.atUs / 1000)
   await fails({ ...best, faults: best.faults.filter((fault) => fault.atMs <= endMs) })
   await fails({ ...best, weather: CALM })

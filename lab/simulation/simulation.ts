@@ -14,7 +14,7 @@ import { World } from './world.ts'
 
 const SHORT_HOLD_MS = 20
 
-/** What the clients of one run share. */
+/** The world that the clients of one run share. */
 export class Simulation {
   readonly plan: Plan
   readonly world: World
@@ -28,7 +28,7 @@ export class Simulation {
   healed = false
   /** After the healing nobody holds a lock for long, so that every waiter's turn comes. */
   longestHoldMs = Number.POSITIVE_INFINITY
-  /** Who comes as a writer among readers after the healing, and whether it was served. */
+  /** The writer that comes among readers after the healing, and if it was served. */
   writer: Client | null = null
   writerServed = false
   private readonly awaitingHealing: (() => void)[] = []

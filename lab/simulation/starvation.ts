@@ -17,7 +17,7 @@ const LONGEST_MS = 10_000
 
 interface Scenario {
   readonly key: string
-  /** What the fibers of the busy process ask for, and what the waiter of the other process does. */
+  /** The claims of the busy process' fibers, and the behaviour of the other process' waiter. */
   readonly busy: Ask
   readonly waiter: Ask
   readonly holdMs: number

@@ -12,9 +12,9 @@ export interface Sighting {
   readonly host: Host
   readonly lease: Pick<Lease, 'id' | 'token' | 'held' | 'signal'>
   ask: Ask
-  /** Those of one party share the hold, because its owner or its async context asked again. */
+  /** Users of one party share the hold, because its owner or its async context asked again. */
   readonly party: string
-  /** Whether user code listens to the signal. */
+  /** True if user code listens to the signal. */
   readonly listens: boolean
   readonly askedUs: number
   readonly beganUs: number

@@ -18,7 +18,7 @@ export interface Job {
   readonly step?: Take
 }
 
-/** What user code does between getting a lease and giving it back, under the eyes of the witness. */
+/** User code between grant and release, watched by the witness. */
 export async function work(fiber: Fiber, lease: Lease, job: Job): Promise<void> {
   const { simulation, host } = fiber
   const { witness, calls } = simulation

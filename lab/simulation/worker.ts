@@ -9,7 +9,7 @@ import type { Invariant } from './violation.ts'
 /** A plan is given whole, or by its seed: over one server, or over several that vote. */
 export type PlanOrSeed = Plan | number | { readonly quorumSeed: number }
 
-/** What a worker can be asked for. */
+/** Orders to a worker. */
 export type Task =
   | { readonly kind: 'run'; readonly plan: PlanOrSeed; readonly tracing: boolean }
   | { readonly kind: 'shrink'; readonly plan: PlanOrSeed; readonly invariant: Invariant }

@@ -33,7 +33,7 @@ export function results(): string {
   return `${table(columns, rows)}\n\nFaults by kind:\n\n${kinds.join('\n')}`
 }
 
-/** What must hold on each store under faults, and what the kept runs showed. */
+/** The expectations of each store under faults, and the findings of the kept runs. */
 export function expectations(): string {
   const columns = [
     'store',

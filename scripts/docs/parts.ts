@@ -12,7 +12,7 @@ import { simulation } from './simulation.ts'
 import { table } from './table.ts'
 import { allTraits } from './traits.ts'
 
-/** What stands between the markers of a part: `traits`, `errors`, `interface NAME FILE`, `example NAME`, … */
+/** The text between the markers of a part: `traits`, `errors`, `interface NAME FILE`, `example NAME`, … */
 export async function partOf(part: string): Promise<string> {
   const [kind = '', ...rest] = part.split(' ')
   const make = PARTS[kind]

@@ -41,7 +41,7 @@ const STORES: readonly ((folder: string) => Store)[] = [
   () => etcd({ endpoints: ['localhost:2379'] }),
 ]
 
-/** What the stores say of themselves. */
+/** The traits of all stores. */
 export async function allTraits(): Promise<Traits[]> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-docs-'))
   try {

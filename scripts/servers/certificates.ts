@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { join } from 'node:path'
 
 export interface Certificates {
-  /** Who vouches for the server. */
+  /** The authority that signs for the server. */
   readonly authority: string
   readonly certificate: string
   readonly key: string

@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { type Guarded, hasEnded } from './guarded.ts'
 
 export interface DatabaseServerOptions {
-  /** Whether a commit waits for the disk. What a killed server has written survives it without; default false. */
+  /** True if a commit waits for the disk. What a killed server has written survives it without; default false. */
   readonly durable?: boolean
   /** Further settings, as the server takes them. */
   readonly settings?: readonly string[]
@@ -67,7 +67,7 @@ export abstract class DatabaseServer {
   }
 }
 
-/** Whether the first that a server says, to a greeting if it needs one, shows that it lets clients in. */
+/** True if the first that a server says, to a greeting if it needs one, shows that it lets clients in. */
 export function answers(
   port: number,
   greeting: Buffer,

@@ -9,9 +9,9 @@ import { startProxy, type TcpProxy } from './proxy.ts'
 export interface EtcdOptions {
   /** How many members: default 3. */
   readonly members?: number
-  /** Whether members speak to each other through proxies, so that they can be parted; default false. */
+  /** True if members speak to each other through proxies, so that they can be parted; default false. */
   readonly parted?: boolean
-  /** Whether the data is written through to a disk; else it is kept in memory where the system has a folder for that. */
+  /** True if the data is written through to a disk; else it is kept in memory where the system has a folder for that. */
   readonly durable?: boolean
   /** Further arguments of every member. */
   readonly args?: readonly string[]

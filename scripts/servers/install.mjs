@@ -18,7 +18,7 @@ const PACKAGES = {
   promtool: 'prometheus',
 }
 const MACHINE = process.arch === 'arm64' ? 'aarch64' : 'x86_64'
-/** What is in no folder of programs: ZooKeeper is a library that Java starts, and PostgreSQL keeps its servers by version. */
+/** Servers outside of the program folders: ZooKeeper is a library that Java starts, and PostgreSQL keeps its servers by version. */
 const FILES = {
   [`/usr/lib/${MACHINE}-linux-gnu/faketime/libfaketimeMT.so.1`]: 'libfaketime',
   '/usr/share/java/zookeeper.jar': 'libzookeeper-java',

@@ -10,7 +10,7 @@ import { as, give } from './unprivileged.ts'
 const PROGRAMS = '/usr/lib/postgresql/15/bin'
 const USER = 'postgres'
 const START_MS = 20_000
-/** What a client says first: the version of the protocol, and who it is. */
+/** A client's first message: the version of the protocol, and its identity. */
 const HELLO = greeting('user', USER, 'database', 'postgres')
 /** A server that is starting up, or recovers from a crash, answers with an error. */
 const LETS_IN = 'R'.charCodeAt(0)

@@ -2,12 +2,12 @@ import type { Socket } from 'node:net'
 
 export type Direction = 'requests' | 'replies'
 
-/** What is on its way through one connection: the sockets of both ends, and the bytes that were held back. */
+/** One connection through the proxy: the sockets of both ends, and the bytes that were held back. */
 export interface Link {
   readonly client: Socket
   readonly server: Socket
   readonly waiting: Record<Direction, Buffer[]>
-  /** What the client said first: who it is, if its protocol tells. */
+  /** The client's first message: its identity, if its protocol tells. */
   opening: Buffer | null
   /** How late its chunks are, beyond those of all. */
   lagMs: number
@@ -22,7 +22,7 @@ export interface Link {
   doomed: (() => void) | null
 }
 
-/** What becomes of the connection whose next request has `part` in it: it is cut with its reply, or falls silent before it. */
+/** The fate of the connection whose next request has `part` in it: it is cut with its reply, or falls silent before it. */
 export interface Trap {
   readonly part: Buffer
   readonly silences: boolean

@@ -241,7 +241,7 @@ export class TcpProxy {
     this.delayed.set(timer, arrive)
   }
 
-  /** What is late arrives now: what comes after it must not overtake it on the same connection. */
+  /** Late bytes arrive now: later ones must not overtake them on the same connection. */
   private hurry(): void {
     for (const [timer, arrive] of this.delayed) {
       clearTimeout(timer)

@@ -7,7 +7,7 @@ import { Guarded, withVariables } from './guarded.ts'
 import { freePort } from './ports.ts'
 
 export interface RedisServerOptions {
-  /** Whether the append-only file is kept and written through at every command; default false. */
+  /** True if the append-only file is kept and written through at every command; default false. */
   readonly persistent?: boolean
   /** Further lines of the configuration, each as the arguments of the program: `['--requirepass', 'secret']`. */
   readonly args?: readonly string[]

@@ -12,11 +12,11 @@ export interface EnsembleOptions {
   /** How many servers; default 3. */
   readonly size?: number
   readonly tickMs?: number
-  /** Whether members reach who leads them through proxies, so that they can be parted; default false. */
+  /** True if members reach who leads them through proxies, so that they can be parted; default false. */
   readonly parted?: boolean
   /** The servers take TLS at ports of their own, from clients with or without a certificate. */
   readonly tls?: Certificates & { readonly clients: 'need' | 'none' }
-  /** Who may log in by SASL, with which password. */
+  /** The users of SASL with their passwords. */
   readonly users?: Readonly<Record<string, string>>
   /** Further lines of the configuration. */
   readonly settings?: readonly string[]
@@ -36,7 +36,7 @@ const JAVA = ['-Xms32m', '-Xmx128m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=
 const PROPERTIES = [
   // Empty containers go after a second instead of a minute, so that a test can see it.
   '-Dznode.container.checkIntervalMs=1000',
-  // What a process has written survives its end without reaching the disk.
+  // Written data survives the end of its process without reaching the disk.
   '-Dzookeeper.forceSync=no',
 ]
 const MAIN = 'org.apache.zookeeper.server.quorum.QuorumPeerMain'
@@ -159,7 +159,7 @@ export class Ensemble {
   }
 }
 
-/** What makes servers take TLS and logins by SASL. */
+/** The configuration for TLS and for logins by SASL. */
 function securityOf(folder: string, { tls, users, settings = [] }: EnsembleOptions): string[] {
   const lines = [...settings]
   if (tls !== undefined) {
@@ -241,7 +241,7 @@ export class Member {
     this.paused = false
   }
 
-  /** What the server says of itself; null while it does not serve. */
+  /** The server's own report; null while it does not serve. */
   async mode(): Promise<string | null> {
     if (this.paused) return null
     return /^Mode: (\w+)$/m.exec(await this.ask('srvr'))?.[1] ?? null

@@ -24,7 +24,7 @@ export async function runLine(subject: RedisSubject, order: Line): Promise<LineD
         await subject.run(key, work)
       } catch {
         failures++
-        // Who is turned away and still wants the key asks again: all of that is one wait.
+        // A refused client asks again: all of its tries are one wait.
         if (visits.length === before && nowNs() < endNs) continue
       }
       askNs = nowNs()

@@ -15,7 +15,7 @@ export function cutOff(story: Story, weather: Weather, boundMs: number): Violati
 }
 
 interface Silence {
-  /** What was asked first. */
+  /** The first request. */
   readonly op: string
   readonly key: string
   readonly fromMs: number

@@ -44,7 +44,7 @@ export function linearizable<S>(steps: readonly Step<S>[], first: S): LinearVerd
   for (let visited = 0; ; ) {
     const top = stack.at(-1)
     if (top === undefined) break
-    // What is left may as well not have happened.
+    // The remaining operations may as well not have happened.
     if (top.candidates.every((place) => (ordered[place] as Step<S>).toMs === Number.POSITIVE_INFINITY))
       return { kind: 'yes' }
     const place = top.candidates[top.next++]

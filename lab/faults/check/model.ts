@@ -12,7 +12,7 @@ interface State {
 }
 
 /**
- * Whether the history of each key is one of a lock: grants and ends in some order in which no two holders exclude each other and
+ * Checks that the history of each key is one of a lock: grants and ends in some order in which no two holders exclude each other and
  * every token is above the ones before; a sharer, which may use an older grant of its process, is above the exclusive ones. Claims that were refused, or whose outcome nobody knows, may always have done nothing, so
  * that they explain nothing and are left out, and so are hand-overs of what the store had forgotten.
  */
@@ -64,7 +64,7 @@ function grantOf(visit: Granted, permits: number): Step<State> {
 }
 
 function endOf(visit: Granted, toMs: number, story: Story, rules: OverlapRules): Step<State> {
-  // What a documented weakness made the store forget may have ended with that fault, even before its holder heard of the grant.
+  // A hold that the store forgot by a documented weakness may have ended with that fault, even before its holder heard of the grant.
   const forgotten = story.faults
     .filter(({ fromMs }) => fromMs <= visit.validUntilMs)
     .find((fault) => explains(fault, Math.max(visit.settledMs, fault.fromMs), rules))

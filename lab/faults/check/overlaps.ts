@@ -37,7 +37,7 @@ export function overlaps(story: Story, rules: OverlapRules): Overlap[] {
   return found
 }
 
-/** What a fault made the store forget was granted before it, and is valid for a ttl at most. */
+/** A hold that the store forgot in a fault was granted before it, and is valid for a ttl at most. */
 export function explains(fault: Fault, atMs: number, rules: OverlapRules): boolean {
   return rules.weaknesses.includes(fault.kind) && fault.fromMs <= atMs && atMs <= fault.toMs + rules.ttlMs
 }

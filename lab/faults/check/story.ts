@@ -66,7 +66,7 @@ export interface Story {
   readonly complaints: readonly string[]
 }
 
-/** What happened, out of what was written. */
+/** The story of a run, read from its history. */
 export function storyOf(events: readonly Event[]): Story {
   const visits = new Map<string, Visit>()
   const faults = new Map<number, Fault>()
@@ -215,7 +215,7 @@ function add(visit: Visit, event: Event): void {
 
 function end(visit: Visit, crashedMs: number | undefined): void {
   if (crashedMs === undefined) return
-  // Who is dead waits for nothing any more.
+  // A dead process waits for nothing.
   if (visit.outcome === 'open') visit.settledMs = crashedMs
   if (visit.validUntilMs <= crashedMs) return
   visit.validUntilMs = crashedMs

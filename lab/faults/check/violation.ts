@@ -18,7 +18,7 @@ export interface Violation {
   readonly atMs: number
   readonly key: string
   readonly what: string
-  /** Who was part of it. */
+  /** The processes involved. */
   readonly ops: readonly string[]
 }
 

@@ -10,7 +10,7 @@ export class Weather {
     this.stalls = stalls
   }
 
-  /** Whether no fault touches this time, nor has ended less than `clearMs` before it. */
+  /** True if no fault touches this time, nor has ended less than `clearMs` before it. */
   calm(fromMs: number, toMs: number, clearMs: number): boolean {
     return !this.faults.some((fault) => fault.fromMs <= toMs && fault.toMs + clearMs >= fromMs)
   }

@@ -4,7 +4,7 @@ import type { Stage } from './stage.ts'
 /** A lock that is broken on purpose, and the scene that breaks it. A harness that does not see it proves nothing. */
 export interface Control {
   readonly name: string
-  /** What it lacks. */
+  /** The property that it lacks. */
   readonly lacks: string
   /** The check that has to notice. */
   readonly flaggedBy: Promised

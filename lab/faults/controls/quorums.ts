@@ -24,7 +24,7 @@ function votes(client: Redis, key: string, ttlMs: number) {
   }
 }
 
-/** What goes wrong when several servers vote. */
+/** Locks that break when several servers vote. */
 export const QUORUMS: readonly Control[] = [
   {
     name: 'no rollback',

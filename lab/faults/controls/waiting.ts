@@ -17,7 +17,7 @@ export const WAITING: readonly Control[] = [
         names.map(async (name, place) => {
           const actor = stage.actor(name)
           const onBlocked = () => actor.waits()
-          // Whoever asks more often is served more often.
+          // Served by frequency of asking: the more often a client asks, the sooner.
           const parts = { ...sound(await stage.redis(), stage.key), onBlocked, pollMs: () => 5 + 40 * place }
           while (clockMs() < endMs)
             await actor.visit(

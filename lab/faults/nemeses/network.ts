@@ -9,7 +9,7 @@ import type { Wires } from '../wires.ts'
 const LONGEST_LAG_MS = CALL_TIMEOUT_MS * 1.2
 const LASTS_MS = [TTL_MS * 0.2, TTL_MS * 1.6] as const
 
-/** What happens on the way between workers and servers. */
+/** Faults between workers and servers. */
 export function networkNemeses(wires: Wires, crew: Crew): Nemesis[] {
   if (wires.servers === 0) return []
   return [
@@ -20,7 +20,7 @@ export function networkNemeses(wires: Wires, crew: Crew): Nemesis[] {
       if (random.chance(500)) proxy.hold()
       else proxy.hold(random.pick(['requests', 'replies'] as const))
     }),
-    // What one side says is lost: a partition in one direction.
+    // One direction is lost: a partition in one direction.
     faulty(wires, crew, 'network drop', (proxy, random) => proxy.drop(random.pick(['requests', 'replies']))),
     // The connections that are open swallow everything, new ones work: an address that moved, a pooler that hangs.
     faulty(wires, crew, 'network silent', (proxy) => proxy.silence()),

@@ -3,7 +3,7 @@ import type { Crew } from '../crew.ts'
 import type { Nemesis } from '../nemeses.ts'
 import { TTL_MS } from '../settings.ts'
 
-/** What happens to the processes that hold and want keys. */
+/** Faults of the processes that hold and want keys. */
 export function workerNemeses(crew: Crew): Nemesis[] {
   const pick = (random: Random): number => random.whole(0, crew.size - 1)
   return [

@@ -11,7 +11,7 @@ const MOST_PICTURES = 12
 export function writeReport(folder: string, run: Run, summary: Summary): string {
   mkdirSync(folder, { recursive: true })
   const { story, verdict } = run
-  // What a weakness did is shown too: it is announced, and it is not nothing.
+  // The effects of a documented weakness are shown too.
   const shown = [...verdict.violations, ...verdict.classC].slice(0, MOST_PICTURES)
   const pictures = shown.map((violation, index) => ({
     file: `${verdict.violations.includes(violation) ? 'violation' : 'weakness'}-${index + 1}.svg`,

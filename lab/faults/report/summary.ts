@@ -2,7 +2,7 @@ import { grantedOf } from '../check/story.ts'
 import type { StoreName } from '../expectations.ts'
 import type { Run } from '../run.ts'
 
-/** What is kept of a run: enough to add runs up, and to play one again. */
+/** The summary of a run: enough to add runs up, and to play one again. */
 export interface Summary {
   readonly store: StoreName
   readonly seed: number

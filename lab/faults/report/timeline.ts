@@ -40,7 +40,7 @@ export function overview(story: Story): string {
   return picture.toString()
 }
 
-/** What every process held and waited for on one key around a violation, and the faults at that time. */
+/** Holds and waits of every process on one key around a violation, and the faults at that time. */
 export function closeUp(story: Story, violation: Violation): string {
   const fromMs = violation.atMs - AROUND_MS
   const toMs = violation.atMs + AROUND_MS

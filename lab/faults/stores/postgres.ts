@@ -47,7 +47,7 @@ export const postgres: StartWorld = async (seed) => {
   }
 }
 
-/** Those who serve the connections. */
+/** The processes that serve the connections. */
 function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
   return text === '' ? [] : text.split(' ').map(Number)

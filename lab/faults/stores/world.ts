@@ -4,7 +4,7 @@ import type { Nemesis } from '../nemeses.ts'
 export interface World {
   /** Where clients connect, each by a proxy of every worker; empty where there is no network. */
   readonly ports: readonly number[]
-  /** Whether servers tell their clients where others are, by addresses of their own. */
+  /** True if servers tell their clients where others are, by addresses of their own. */
   readonly tells?: boolean
   /** The URL of a client whose way to the servers is by these ports. */
   urlBy(ports: readonly number[]): string

@@ -3,7 +3,7 @@ import type { Random } from '../../simulation/random.ts'
 import type { Resource } from '../resource.ts'
 import { sleep, type Visitor } from '../visitor.ts'
 
-/** What a workload works with. */
+/** The tools of a workload. */
 export interface Kit {
   /** Every claim goes to the store by itself. */
   readonly locks: Locks

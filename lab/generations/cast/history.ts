@@ -1,4 +1,4 @@
-/** What happened, in the order in which the organiser learnt of it. */
+/** The events, in the order in which the organiser learnt of them. */
 export type Kind =
   | 'asked'
   | 'took'
@@ -25,7 +25,7 @@ export interface Event {
   readonly id?: string | null
   /** When the lease had ended, which the process may have learnt later; on `lost`. */
   readonly sinceMs?: number
-  /** What the server answered; on `took` and `released`. */
+  /** The server's answer; on `took` and `released`. */
   readonly command?: string
   readonly reply?: string
 }

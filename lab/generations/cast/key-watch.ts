@@ -4,7 +4,7 @@ import { nowMs } from '../clock.ts'
 import type { Generation } from '../generations/index.ts'
 import { Connection } from '../wire/connection.ts'
 
-/** What the server said about the key at one moment: its value or its holder, or null when it was free. */
+/** The server's view of the key at one moment: its value or its holder, or null when it was free. */
 export interface Sample {
   readonly atMs: number
   readonly value: string | null

@@ -1,6 +1,6 @@
 import type { Generation } from '../generations/index.ts'
 
-/** What one process is told when it is started: sell one unit of the stock under this lock. */
+/** The order to one process at its start: sell one unit of the stock under this lock. */
 export interface Order {
   readonly name: string
   readonly generation: Generation

@@ -1,7 +1,7 @@
 import type { Event } from './history.ts'
 import type { FromActor } from './messages.ts'
 
-/** What a process said of itself, as an event; null for what is between it and the stock. */
+/** A process' message as an event; null for one that is between it and the stock. */
 export function eventOf(actor: string, message: FromActor): Event | null {
   switch (message.kind) {
     case 'asked':

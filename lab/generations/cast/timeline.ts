@@ -22,7 +22,7 @@ const MARKS: Partial<Record<Kind, MarkKind>> = {
   gaveUp: 'gaveUp',
 }
 
-/** Who held the key when: a row for each process, one for the key in each server, one for what must not be. */
+/** The holder of the key over time: a row for each process, one for the key in each server, one for violations. */
 export function timelineOf(seen: Seen): Timeline {
   const { title, ttlMs, startMs, endMs, history, footer, exact } = seen
   const lanes = [

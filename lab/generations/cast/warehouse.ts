@@ -1,7 +1,7 @@
 import { StaleTokenError } from '../../../src/index.ts'
 import { type Guard, memoryGuard } from '../../../src/recipes/guard/index.ts'
 
-/** What is sold: a number that everybody reads, works on, and writes back. It checks tokens where there are any. */
+/** The stock: a number that everybody reads, works on, and writes back. It checks tokens where there are any. */
 export class Warehouse {
   readonly begunWith: number
   /** Writes that were accepted: units that buyers were promised. */
@@ -25,7 +25,7 @@ export class Warehouse {
     return this.units
   }
 
-  /** Whether the write was accepted. */
+  /** True if the write was accepted. */
   write(left: number, token: string | null): boolean {
     try {
       if (token !== null) this.guard.check('stock', BigInt(token))

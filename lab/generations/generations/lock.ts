@@ -3,9 +3,9 @@ export interface Redis {
   call(...words: readonly (string | number)[]): Promise<unknown>
 }
 
-/** What a holder has in its hands. */
+/** The proof that a holder has. */
 export interface Held {
-  /** What the key's value says about the holder; null where it says nothing. */
+  /** The holder by the key's value; null where it does not tell. */
   readonly id: string | null
   /** Null where the lock has none. */
   readonly token: bigint | null

@@ -3,7 +3,7 @@ import type { Answer, Grant, Held, Lock, Redis, Seam } from './lock.ts'
 
 const LOOK_AGAIN_MS = 10
 
-/** What the four hand-made generations have in common: who does not get the key asks again until it does. */
+/** Common to the four hand-made generations: a client without the key asks again until it has it. */
 export abstract class PollingLock implements Lock {
   protected readonly redis: Redis
   protected readonly seam: Seam

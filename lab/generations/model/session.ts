@@ -2,7 +2,7 @@ import { RedisError, type Reply } from '../wire/protocol.ts'
 import { faultOf, runCommand } from './commands.ts'
 import type { Keys } from './keys.ts'
 
-/** What the server remembers of one connection: its queued commands, and the keys that it watches. */
+/** The server's state of one connection: its queued commands, and the keys that it watches. */
 export class Session {
   private readonly keys: Keys
   private queue: (readonly string[])[] | null = null

@@ -12,7 +12,7 @@ export interface Measured {
   readonly perSecond: number
   /** Tries that came to nothing, for each that did not; null where nobody counts them. */
   readonly wasted: number | null
-  /** Whether the number in the server is the number of successes. */
+  /** True if the number in the server is the number of successes. */
   readonly exact: boolean
 }
 

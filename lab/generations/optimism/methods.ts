@@ -12,7 +12,7 @@ export interface Worker {
 /** A way to add one to a number that others change as well. */
 export interface Method {
   readonly name: string
-  /** Whether it needs the locks of this package. */
+  /** True if it needs the locks of this package. */
   readonly locks: boolean
   /** How many scripts a success takes that never has to wait; what is sent beyond that is wasted. Null where tries are counted. */
   readonly scripts: number | null

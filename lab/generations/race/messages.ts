@@ -1,6 +1,6 @@
 export type Protection = 'none' | 'local' | 'lock'
 
-/** What one process of the race is told: sell units of the stock in this key until there are none. */
+/** The order to one process of the race: sell units of the stock in this key until there are none. */
 export interface RaceOrder {
   readonly protection: Protection
   readonly url: string

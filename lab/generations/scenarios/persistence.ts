@@ -32,7 +32,7 @@ const SNAPSHOT_AFTER_MS = 500
 const WRITERS = 8
 const SYNC_MS = 1_000
 
-/** What a server forgets that it has acknowledged, when it is killed. */
+/** Acknowledged writes that a killed server forgets. */
 export const PERSISTENCE: Scenario = {
   name: 'persistence',
   group: 'persistence',
@@ -123,7 +123,7 @@ async function writeUntilKilled(server: Server, snapshot: boolean): Promise<Ackn
   return { times, last, startedAtMs, snapshotAtMs, killedAtMs }
 }
 
-/** What the server has forgotten of it, now that it runs again. */
+/** The part that the server has forgotten, now that it runs again. */
 async function lookInto(
   server: Server,
   { last }: Acknowledged,

@@ -10,7 +10,7 @@ import { textOf } from '../wire/text.ts'
 const COLUMNS = ['', 'command', 'answer'] as const
 const TRANSFER = 30
 
-/** What an error in the middle does to a transaction of Redis, and to one of SQL. */
+/** The effect of an error in the middle of a transaction of Redis, and of one of SQL. */
 export const TRANSACTIONS: Scenario = {
   name: 'transactions',
   group: 'transactions',

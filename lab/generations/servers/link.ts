@@ -11,7 +11,7 @@ export class Link {
     this.server = createServer((near) => {
       const far = connect(target, '127.0.0.1')
       near.on('data', (chunk) => far.write(chunk))
-      // What the primary says is read and thrown away, so that it learns of nothing.
+      // Reads the primary's words and drops them, so that the replica learns of nothing.
       far.on('data', (chunk) => this.stalled || near.write(chunk))
       for (const [one, other] of [
         [near, far],

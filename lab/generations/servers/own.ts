@@ -18,7 +18,7 @@ const START_MS = 10_000
  */
 const GUARD = '"$@" >/dev/null 2>&1 & server=$!; echo $server; cat >/dev/null; kill -9 $server 2>/dev/null'
 
-/** Whether a server can be started here. */
+/** True if a server can be started here. */
 export function canStartServers(): boolean {
   return spawnSync(PROGRAM, ['--version']).status === 0
 }
@@ -105,7 +105,7 @@ export class OwnServer {
   }
 }
 
-/** Whether a server is there and is not still loading its data. */
+/** True if a server is there and is not still loading its data. */
 export async function answers(url: string): Promise<boolean> {
   try {
     const connection = await Connection.open(url)

@@ -3,7 +3,7 @@ import { OwnServer } from './own.ts'
 
 /** Three servers that know nothing of each other. */
 export interface Trio {
-  /** Those of all three together. */
+  /** The figures of all three together. */
   readonly address: Address
   crashOne(): Promise<void>
   close(): Promise<void>

@@ -2,7 +2,7 @@ import { overlapsOf, robbedBy } from '../cast/evidence.ts'
 import type { Event, Kind, Overlap } from '../cast/history.ts'
 import type { Scene } from '../cast/scene.ts'
 
-/** What a story came to, for the claims about it. */
+/** The outcome of a story, for the claims about it. */
 export class Facts {
   readonly overlaps: readonly Overlap[]
   /** How long the key would have lived on at the end, as `PTTL` says: -1 for ever, -2 not at all. */
@@ -27,7 +27,7 @@ export class Facts {
     return this.scene.history.find(actor, kind)
   }
 
-  /** Whether both were at work inside at the same time. */
+  /** True if both were at work inside at the same time. */
   together(one: string, other: string): boolean {
     return this.overlaps.some(({ actors }) => actors.includes(one) && actors.includes(other))
   }

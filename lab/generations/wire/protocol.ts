@@ -1,4 +1,4 @@
-/** What a Redis server answers; an error inside an array, as `EXEC` may have one, is an element of it. */
+/** An answer of a Redis server; an error inside an array, as `EXEC` may have one, is an element of it. */
 export type Reply = string | number | null | RedisError | readonly Reply[]
 
 /** The server's own words. */

@@ -1,6 +1,6 @@
 import type { Locks } from 'holdfast'
 
-/** What one call has for itself; made before the fault. */
+/** The environment of one call; made before the fault. */
 export interface Stage {
   readonly url: string | null
   readonly key: string

@@ -94,7 +94,7 @@ const beginMysql: Begin = async (url, over) => {
   return connection
 }
 
-/** Those that serve the connections of PostgreSQL. */
+/** The processes that serve the connections of PostgreSQL. */
 function childrenOf(pid: number): number[] {
   const text = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
   return text === '' ? [] : text.split(' ').map(Number)

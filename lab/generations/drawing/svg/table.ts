@@ -32,7 +32,7 @@ export function tableSvg({ title, columns, rows }: Table): string {
   ])
 }
 
-/** What is too much is taken from the widest columns. */
+/** The excess is taken from the widest columns. */
 function shared(letters: readonly number[], room: number): number[] {
   const widths = [...letters]
   while (widths.reduce((sum, width) => sum + width, 0) > room) {

@@ -10,7 +10,7 @@ const LANE = 34
 const BAR = 20
 const TICK_MS = 250
 
-/** Who held the key when, as a picture. */
+/** The holder of the key over time, as a picture. */
 export function timelineSvg(timeline: Timeline): string {
   const { title, lengthMs, lanes, footer, exact } = timeline
   const span = WIDTH - LEFT - RIGHT
