@@ -37,7 +37,7 @@ export type Entry =
   | { readonly f: 'begun' | 'crashed'; readonly worker: string }
   /** This machine stood still: nobody is blamed for being late in that time. */
   | { readonly f: 'stalled'; readonly forMs: number }
-  /** The store named this holder when it was asked in calm weather. */
+  /** The store named this holder when it was asked . */
   | {
       readonly f: 'holder'
       readonly key: string

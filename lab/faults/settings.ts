@@ -9,7 +9,7 @@ export const RECOVERY_SLACK_MS = 2000
 export const LONGEST_FAILOVER_MS = 2000
 /** A waiter that missed its wake-up looks again after a second; whoever is served later than this was forgotten. */
 export const WAKE_UP_MS = 2000
-/** A process that has not got a single answer in so much calm weather has lost its way to the store. */
+/** A process that has not got a single answer in so long a calm has lost its way to the store. */
 export const CUT_OFF_MS = 10_000
 /** A call may last for its wait, and for one call to the store that is not answered, and for what a busy machine adds. */
 export const SETTLE_SLACK_MS = 2500

@@ -4,18 +4,18 @@ import { createInterface } from 'node:readline'
 import type { Locks } from 'holdfast'
 import { Random } from '../simulation/random.ts'
 import { HistoryWriter } from './history.ts'
+import { LockClient, sleep } from './lock-client.ts'
 import type { WorkerOrder } from './order.ts'
 import { Resource } from './resource.ts'
 import { open } from './roads.ts'
 import { CALL_TIMEOUT_MS, TTL_MS } from './settings.ts'
-import { sleep, Visitor } from './visitor.ts'
 import type { Kit } from './workloads/kit.ts'
 import { exclusive, handOver, permits, shared } from './workloads/locks.ts'
 import { register, stock } from './workloads/resources.ts'
 
 const { name, url, addresses, folder, socket, seed } = JSON.parse(process.argv[2] as string) as WorkerOrder
 const history = new HistoryWriter(folder, name)
-const visitor = new Visitor(name, history)
+const client = new LockClient(name, history)
 const over = new AbortController()
 const orders = createInterface({ input: process.stdin })
 orders.on('close', () => over.abort())
@@ -27,11 +27,11 @@ orders.on('line', (line) => {
 const locks = await enter(false)
 const handing = await enter(true)
 if (locks !== null && handing !== null) {
-  visitor.listen(locks)
+  client.listen(locks)
   history.write({ f: 'begun', worker: name })
   const resource = new Resource(socket)
   const workloads = { exclusive, shared, permits, register, stock, handOver }
-  const kit = { locks, handing, visitor, resource, over: over.signal }
+  const kit = { locks, handing, client, resource, over: over.signal }
   await Promise.all(
     Object.entries(workloads).map(([label, workload]) =>
       workload({ ...kit, random: new Random(seed, `${name} ${label}`) } satisfies Kit),

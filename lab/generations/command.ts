@@ -7,12 +7,12 @@ import { codeOfSignal } from '../../src/cli/run/signals.ts'
 import { jsonText } from '../../src/cli/text.ts'
 import { nearest } from '../../src/core/nearest.ts'
 import { UnsupportedError } from '../../src/index.ts'
+import type { Stage } from './context.ts'
 import { prepareFolder, type Told, writePage } from './drawing/page.ts'
 import { findPlace } from './places.ts'
 import type { Scenario } from './scenario.ts'
 import { SCENARIOS } from './scenarios.ts'
 import { allShown, announce, canRun, conclude, introduce, show } from './show.ts'
-import type { Stage } from './stage.ts'
 
 const LONGEST_MS = 170_000
 const NAME_COLUMNS = 23

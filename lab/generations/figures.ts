@@ -1,4 +1,4 @@
-import type { Span } from './cast/history.ts'
+import type { Span } from './processes/history.ts'
 
 /** Figures for a terminal and as pictures. Times in milliseconds from the beginning. */
 export type Figure = Timeline | Plot | Bars | Table

@@ -1,5 +1,5 @@
+import type { Stage } from './context.ts'
 import type { Figure } from './figures.ts'
-import type { Stage } from './stage.ts'
 
 /** Something that the run had to show. */
 export interface Claim {

@@ -1,11 +1,11 @@
 import { fitted, type Screen } from '../../src/cli/demo/screen.ts'
 import { plural, widthOf } from '../../src/cli/text.ts'
+import type { Stage } from './context.ts'
 import type { Told } from './drawing/page.ts'
 import type { Paint } from './drawing/terminal/paint.ts'
 import { rowsOf } from './drawing/terminal/rows.ts'
 import type { Place } from './places.ts'
 import type { Outcome, Scenario } from './scenario.ts'
-import type { Stage } from './stage.ts'
 
 const MOST_COLUMNS = 110
 const LEGEND =

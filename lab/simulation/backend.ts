@@ -2,8 +2,8 @@ import type { Runtime } from '../../src/core/runtime.ts'
 import type { Store } from '../../src/core/store.ts'
 import type { KeyView } from '../../src/model/index.ts'
 import type { Host } from './host.ts'
-import type { Manners } from './manners.ts'
 import type { Call } from './plan.ts'
+import type { ProtocolChecker } from './protocol-checker.ts'
 
 /** A client's side of the store. */
 export interface ClientStore extends Store {
@@ -13,7 +13,7 @@ export interface ClientStore extends Store {
 
 /** The backend of a world: one server, or several that vote. */
 export interface Backend {
-  open(client: string, inbox: string, host: Host, runtime: Runtime, manners: Manners): ClientStore
+  open(client: string, inbox: string, host: Host, runtime: Runtime, checker: ProtocolChecker): ClientStore
   /** The network's links of a client, to one node or to all. */
   links(client: string, node: number | undefined): readonly string[]
   /** Gone for a while, with its memory or without. */

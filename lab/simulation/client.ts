@@ -3,8 +3,8 @@ import { StoreLocks } from '../../src/core/locks.ts'
 import type { ClientStore } from './backend.ts'
 import { Fiber } from './fiber.ts'
 import { Host, HostRuntime } from './host.ts'
-import { Manners } from './manners.ts'
 import type { ClientPlan } from './plan.ts'
+import { ProtocolChecker } from './protocol-checker.ts'
 import { Random } from './random.ts'
 import type { Simulation } from './simulation.ts'
 
@@ -16,7 +16,7 @@ interface Session {
   readonly locks: Locks
   readonly runtime: HostRuntime
   readonly store: ClientStore
-  readonly manners: Manners
+  readonly checker: ProtocolChecker
 }
 
 /** A user of the library: a process with its fibers, which may die and come back as another process. */
@@ -46,7 +46,7 @@ export class Client {
 
   /** User code of this client got a lease. */
   had(id: string): void {
-    this.session.manners.had(id)
+    this.session.checker.had(id)
   }
 
   start(): void {
@@ -93,13 +93,13 @@ export class Client {
     return this.closeSession(this.session)
   }
 
-  private async closeSession({ locks, runtime, store, manners }: Session): Promise<void> {
+  private async closeSession({ locks, runtime, store, checker }: Session): Promise<void> {
     const { host, simulation } = this
     const settled = simulation.calls.begin(host, 'close', simulation.plan.callTimeoutMs * 2 + CLOSE_MS)
     simulation.world.note(host.name, 'closes its locks')
     await locks.close()
     settled()
-    manners.closed()
+    checker.closed()
     const { held, waiting } = locks.local()
     const left = { timers: runtime.pending.size, held, waiting, connection: store.isClosed ? 0 : 1 }
     if (Object.values(left).some((count) => count > 0)) {
@@ -134,8 +134,8 @@ export class Client {
     const { world, backend, plan, fail } = simulation
     const inbox = `${host.name}@${++this.sessions}`
     const runtime = new HostRuntime(host)
-    const manners = new Manners(fail)
-    const store = backend.open(this.plan.name, inbox, host, runtime, manners)
+    const checker = new ProtocolChecker(fail)
+    const store = backend.open(this.plan.name, inbox, host, runtime, checker)
     const locks = new StoreLocks(store, {
       runtime,
       ttl: this.plan.ttlMs,
@@ -145,7 +145,7 @@ export class Client {
       label: host.name,
     })
     if (world.trace !== null) tell(simulation, host, locks)
-    return { locks, runtime, store, manners }
+    return { locks, runtime, store, checker }
   }
 }
 

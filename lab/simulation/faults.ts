@@ -84,7 +84,7 @@ export function faultsOf(
           atMs,
           kind,
           forMs,
-          weather: { lossPerMille: 250, twicePerMille: 250, tailPerMille: 300, tailMs: 400 },
+          linkFaults: { lossPerMille: 250, twicePerMille: 250, tailPerMille: 300, tailMs: 400 },
         }
       case 'crash': {
         const loss = losesMemory && random.chance(600) && leftMs > longestLifeMs + 200

@@ -66,7 +66,7 @@ export function generate(seed: number): Plan {
       // A clock that goes back is harmless only while the last token is remembered.
       keepSeqMs: goesBack ? DAY_MS : random.pick([DAY_MS, 2000]),
     },
-    weather: {
+    linkFaults: {
       lossPerMille: network,
       twicePerMille: network,
       tailPerMille: random.pick([10, 50, 100]),

@@ -1,4 +1,4 @@
-import { CALM, type Direction, type Parcel, type Weather } from './plan.ts'
+import { CALM, type Direction, type LinkFaults, type Parcel } from './plan.ts'
 import { Random } from './random.ts'
 import type { World } from './world.ts'
 
@@ -37,15 +37,15 @@ export class Network {
   private readonly world: World
   private readonly seed: number
   private readonly links = new Map<string, Link>()
-  private weather: Weather
-  private readonly fairWeather: Weather
+  private linkFaults: LinkFaults
+  private readonly calmFaults: LinkFaults
   private stormUntilUs = 0
 
-  constructor(world: World, seed: number, weather: Weather) {
+  constructor(world: World, seed: number, linkFaults: LinkFaults) {
     this.world = world
     this.seed = seed
-    this.weather = weather
-    this.fairWeather = weather
+    this.linkFaults = linkFaults
+    this.calmFaults = linkFaults
   }
 
   /** `quiet` says that delivery runs no client's code. `onReset` hears of a connection that breaks behind the parcel. */
@@ -59,12 +59,12 @@ export class Network {
   ): void {
     const { nowUs } = this.world
     const link = this.link(client, direction)
-    const weather = nowUs < this.stormUntilUs ? this.weather : this.fairWeather
+    const linkFaults = nowUs < this.stormUntilUs ? this.linkFaults : this.calmFaults
     const act = this.takeTargeted(link, parcel)
     // Drawn in every case, so that a fault taken out of a plan leaves the chance of later messages as it was.
-    const lost = link.random.chance(weather.lossPerMille)
-    const twice = link.random.chance(weather.twicePerMille)
-    const delayUs = this.delayUs(link, weather)
+    const lost = link.random.chance(linkFaults.lossPerMille)
+    const twice = link.random.chance(linkFaults.twicePerMille)
+    const delayUs = this.delayUs(link, linkFaults)
     const secondDelayUs = twice ? delayUs + link.random.whole(0, 2_500_000) : 0
     this.world.mix(nowUs)
     this.world.mix(CODES[parcel])
@@ -94,8 +94,8 @@ export class Network {
     this.link(client, direction).targeted.push({ parcel, act, forMs })
   }
 
-  storm(weather: Weather, untilUs: number): void {
-    this.weather = weather
+  storm(linkFaults: LinkFaults, untilUs: number): void {
+    this.linkFaults = linkFaults
     this.stormUntilUs = untilUs
   }
 
@@ -114,8 +114,8 @@ export class Network {
     this.world.schedule(atUs, deliver, quiet)
   }
 
-  private delayUs({ random }: Link, weather: Weather): number {
-    if (random.chance(weather.tailPerMille)) return random.whole(6_000, weather.tailMs * 1000)
+  private delayUs({ random }: Link, linkFaults: LinkFaults): number {
+    if (random.chance(linkFaults.tailPerMille)) return random.whole(6_000, linkFaults.tailMs * 1000)
     return random.whole(300, random.chance(300) ? 6_000 : 1_500)
   }
 

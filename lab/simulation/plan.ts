@@ -5,7 +5,7 @@ export type Direction = 'up' | 'down' | 'both'
 export type Call = 'attempt' | 'renew' | 'release'
 
 /** How the network behaves by itself. Rates are per mille of the messages. */
-export interface Weather {
+export interface LinkFaults {
   readonly lossPerMille: number
   readonly twicePerMille: number
   readonly tailPerMille: number
@@ -13,7 +13,7 @@ export interface Weather {
   readonly tailMs: number
 }
 
-export const CALM: Weather = { lossPerMille: 0, twicePerMille: 0, tailPerMille: 0, tailMs: 0 }
+export const CALM: LinkFaults = { lossPerMille: 0, twicePerMille: 0, tailPerMille: 0, tailMs: 0 }
 
 /** A fault at `atMs`. `client` is an index into the plan's clients, `node` one into its nodes: all when left out. */
 export type Fault = { readonly atMs: number; readonly node?: number } & (
@@ -29,7 +29,7 @@ export type Fault = { readonly atMs: number; readonly node?: number } & (
   | { readonly kind: 'again'; readonly client: number; readonly parcel: Parcel; readonly afterMs: number }
   /** The next call of that kind fails at once, as when a connection is reset, and takes effect later all the same. */
   | { readonly kind: 'reset'; readonly client: number; readonly parcel: Call; readonly forMs: number }
-  | { readonly kind: 'storm'; readonly weather: Weather; readonly forMs: number }
+  | { readonly kind: 'storm'; readonly linkFaults: LinkFaults; readonly forMs: number }
   /** The store is gone for a while; with `loss` it comes back empty. */
   | { readonly kind: 'crash'; readonly forMs: number; readonly loss: boolean }
   /** The store stands still; requests wait. */
@@ -129,7 +129,7 @@ export interface Plan {
   readonly server: ServerPlan
   /** The servers of a quorum; without them one server is the store. */
   readonly nodes?: readonly NodePlan[]
-  readonly weather: Weather
+  readonly linkFaults: LinkFaults
   readonly clients: readonly ClientPlan[]
   readonly faults: readonly Fault[]
 }

@@ -146,7 +146,7 @@ function strike(
       for (const link of links) network.target(link, fault.parcel, 'reset', fault.forMs)
       break
     case 'storm':
-      network.storm(fault.weather, untilUs)
+      network.storm(fault.linkFaults, untilUs)
       break
     case 'crash':
       backend.crash(untilUs, fault.loss, node)

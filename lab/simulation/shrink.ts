@@ -23,7 +23,7 @@ export async function shrink(plan: Plan, invariant: Invariant): Promise<Plan> {
   // Events after the violation cannot have caused it.
   const endMs = Math.ceil(violation.atUs / 1000)
   await fails({ ...best, faults: best.faults.filter((fault) => fault.atMs <= endMs) })
-  await fails({ ...best, weather: CALM })
+  await fails({ ...best, linkFaults: CALM })
   for (let before = -1; before !== runs && runs <= MOST_RUNS; ) {
     before = runs
     const sizeBefore = sizeOf(best)

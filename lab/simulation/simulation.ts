@@ -7,7 +7,7 @@ import { Network } from './network.ts'
 import type { Plan } from './plan.ts'
 import { QuorumServers } from './quorum/servers.ts'
 import { Register } from './register.ts'
-import { SoleServer } from './sole.ts'
+import { SoleServer } from './single-server.ts'
 import type { Fail, Violation } from './violation.ts'
 import { Witness } from './witness.ts'
 import { World } from './world.ts'
@@ -37,7 +37,7 @@ export class Simulation {
   constructor(plan: Plan, tracing: boolean) {
     this.plan = plan
     this.world = new World(tracing)
-    this.network = new Network(this.world, plan.seed, plan.weather)
+    this.network = new Network(this.world, plan.seed, plan.linkFaults)
     this.witness = new Witness(this.world, this.fail)
     this.backend = plan.nodes === undefined ? new SoleServer(this) : new QuorumServers(this, plan.nodes)
     this.register = new Register(this.world, this.fail)

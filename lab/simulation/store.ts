@@ -9,9 +9,9 @@ import type {
 } from '../../src/core/store.ts'
 import type { Claim, EvictAnswer, KeyView } from '../../src/model/index.ts'
 import type { Host } from './host.ts'
-import type { Manners } from './manners.ts'
 import type { Network } from './network.ts'
 import type { Call, Parcel } from './plan.ts'
+import type { ProtocolChecker } from './protocol-checker.ts'
 import type { Request, Server } from './server.ts'
 import type { World } from './world.ts'
 
@@ -43,7 +43,7 @@ export class RemoteStore implements Store {
   private readonly world: World
   private readonly network: Network
   private readonly server: Server
-  private readonly manners: Manners
+  private readonly checker: ProtocolChecker
   private readonly callTimeoutMs: number
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
   private open = true
@@ -55,7 +55,7 @@ export class RemoteStore implements Store {
     world: World,
     network: Network,
     server: Server,
-    manners: Manners,
+    checker: ProtocolChecker,
     callTimeoutMs: number,
   ) {
     this.link = link
@@ -64,7 +64,7 @@ export class RemoteStore implements Store {
     this.world = world
     this.network = network
     this.server = server
-    this.manners = manners
+    this.checker = checker
     this.callTimeoutMs = callTimeoutMs
     const ask = <A>(request: Request): Promise<A> => this.call('admin', request)
     this.admin = {
@@ -96,7 +96,7 @@ export class RemoteStore implements Store {
   /** A letter from the server, which still has to cross the network. */
   receive(notice: StoreNotice): void {
     const hear = (): void => {
-      this.manners.told(notice)
+      this.checker.told(notice)
       for (const listener of this.listeners) listener(notice)
     }
     this.network.send(this.link, 'down', 'notice', () => this.host.enter(hear), false)
@@ -114,7 +114,7 @@ export class RemoteStore implements Store {
     call: Call,
     claims: readonly Claim[],
   ): Promise<readonly A[]> {
-    this.manners.sent(call, claims)
+    this.checker.sent(call, claims)
     if (this.world.trace !== null)
       this.world.note(
         this.host.name,
@@ -128,7 +128,7 @@ export class RemoteStore implements Store {
     // The core gives a call up at its own deadline; after a pause the answer and that deadline may come in any order.
     const inTime = clock.nowMs() < givenUpAtMs || this.host.pauses > pauses
     const known = claims.filter((_, place) => answers[place]?.kind !== 'unknown')
-    if (call !== 'release' && inTime) this.manners.answered(known)
+    if (call !== 'release' && inTime) this.checker.answered(known)
     return answers
   }
 

@@ -67,7 +67,7 @@ export const COMMANDS: readonly Entry[] = [
     name: 'lab-worker',
     summary: 'one process of the lab',
     hidden: true,
-    load: async () => (await import('../../lab/generations/cast/worker.ts')).labWorker,
+    load: async () => (await import('../../lab/generations/processes/worker.ts')).labWorker,
   },
   {
     name: 'lab-racer',

@@ -185,13 +185,13 @@ describe('time', () => {
     expect(found(stalled.granted(4900, 'b-1', 2).story)).toEqual([])
   })
 
-  it('who waits in calm weather and is not served has lost a wake-up', () => {
+  it('who waits in calm and is not served has lost a wake-up', () => {
     const tale = new Tale().asked(0, 'b-1').waiting(2, 'b-1').visit(1, 10, 'a-1', 1).granted(2500, 'b-1', 2)
     expect(found(tale.story)).toEqual(['wake-up'])
     expect(found(tale.fault(500, 600, 'network cut').story)).toEqual([])
   })
 
-  it('who asks and is never answered in calm weather is cut off', () => {
+  it('who asks and is never answered in calm is cut off', () => {
     const unanswered = (at: number, op: string) => (tale: Tale) =>
       tale.asked(at, op).tell(at + 1, 'b', { f: 'unknown', op, why: 'STORE_UNAVAILABLE' })
     const tale = new Tale().visit(0, 10, 'a-1', 1)

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { Calls } from '../../lab/simulation/calls.ts'
 import { Host } from '../../lab/simulation/host.ts'
 import { Ledger } from '../../lab/simulation/ledger.ts'
-import { Manners } from '../../lab/simulation/manners.ts'
 import type { Ask } from '../../lab/simulation/plan.ts'
+import { ProtocolChecker } from '../../lab/simulation/protocol-checker.ts'
 import { Random } from '../../lab/simulation/random.ts'
 import { Register } from '../../lab/simulation/register.ts'
 import type { Invariant } from '../../lab/simulation/violation.ts'
@@ -219,24 +219,24 @@ describe('what a client says to its store', () => {
 
   it('may not renew what it released', () => {
     const { broken, fail } = bench()
-    const manners = new Manners(fail)
-    manners.sent('renew', [claim])
-    manners.sent('release', [claim])
-    manners.sent('release', [claim])
+    const checker = new ProtocolChecker(fail)
+    checker.sent('renew', [claim])
+    checker.sent('release', [claim])
+    checker.sent('release', [claim])
     expect(broken).toEqual([])
-    manners.sent('renew', [claim])
+    checker.sent('renew', [claim])
     expect(broken).toEqual(['sent after release'])
   })
 
   it('must clean up an attempt whose outcome it does not know', () => {
     for (const how of ['answered', 'released', 'told', 'nothing'] as const) {
       const { broken, fail } = bench()
-      const manners = new Manners(fail)
-      manners.sent('attempt', [claim])
-      if (how === 'answered') manners.answered([claim])
-      if (how === 'released') manners.sent('release', [claim])
-      if (how === 'told') manners.told({ kind: 'lost', cause: 'evicted', id: 'x', key: 'k' })
-      manners.closed()
+      const checker = new ProtocolChecker(fail)
+      checker.sent('attempt', [claim])
+      if (how === 'answered') checker.answered([claim])
+      if (how === 'released') checker.sent('release', [claim])
+      if (how === 'told') checker.told({ kind: 'lost', cause: 'evicted', id: 'x', key: 'k' })
+      checker.closed()
       expect(broken).toEqual(how === 'nothing' ? ['unknown attempt left'] : [])
     }
   })

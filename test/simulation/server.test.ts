@@ -2,22 +2,22 @@ import { describe, expect, it } from 'vitest'
 import type { ClientStore } from '../../lab/simulation/backend.ts'
 import { generate } from '../../lab/simulation/generate.ts'
 import { Host, HostRuntime } from '../../lab/simulation/host.ts'
-import { Manners } from '../../lab/simulation/manners.ts'
 import { CALM } from '../../lab/simulation/plan.ts'
+import { ProtocolChecker } from '../../lab/simulation/protocol-checker.ts'
 import { Random } from '../../lab/simulation/random.ts'
 import { Simulation } from '../../lab/simulation/simulation.ts'
 import { claimOf } from '../stores/sqlite/claims.ts'
 
-/** A server and one client of it, in fair weather. */
+/** A server and one client of it, without faults of the link. */
 function world() {
-  const simulation = new Simulation({ ...generate(1), weather: CALM }, false)
+  const simulation = new Simulation({ ...generate(1), linkFaults: CALM }, false)
   const host = new Host(simulation.world, 'c1', 0, 0, new Random(1, 'c1'))
   const store = simulation.backend.open(
     'c1',
     'c1@1',
     host,
     new HostRuntime(host),
-    new Manners(simulation.fail),
+    new ProtocolChecker(simulation.fail),
   )
   return {
     ...simulation,

@@ -1,14 +1,14 @@
+import type { FaultWindows } from './fault-windows.ts'
 import { byWorker, type Story, type Visit } from './story.ts'
 import type { Violation } from './violation.ts'
-import type { Weather } from './weather.ts'
 
-/** Nobody stays cut off: in so much calm weather the store answers every process that asks it, whatever the answer is. */
-export function cutOff(story: Story, weather: Weather, boundMs: number): Violation[] {
+/** Nobody stays cut off: in so long a calm the store answers every process that asks it, whatever the answer is. */
+export function cutOff(story: Story, windows: FaultWindows, boundMs: number): Violation[] {
   return [...byWorker(story.visits)].flatMap(([worker, visits]) =>
     silences(visits, story.toMs).flatMap(({ op, key, fromMs, toMs }): Violation[] => {
-      const calmMs = weather.calmMs(fromMs, toMs)
+      const calmMs = windows.calmMs(fromMs, toMs)
       if (calmMs <= boundMs) return []
-      const what = `${worker} asked from ${op} on and had no answer for ${Math.round(calmMs)} ms of calm weather`
+      const what = `${worker} asked from ${op} on and had no answer for ${Math.round(calmMs)} ms of calm`
       return [{ check: 'cut off', atMs: toMs, key, what, ops: [op] }]
     }),
   )

@@ -9,6 +9,7 @@ import {
   WAKE_UP_MS,
 } from '../settings.ts'
 import { cutOff } from './cut-off.ts'
+import { FaultWindows } from './fault-windows.ts'
 import { ghosts } from './ghosts.ts'
 import { lockModel } from './model.ts'
 import { order } from './order.ts'
@@ -19,7 +20,6 @@ import type { Story } from './story.ts'
 import { tokens } from './tokens.ts'
 import type { Overlap, Violation } from './violation.ts'
 import { wakeUps } from './wake-ups.ts'
-import { Weather } from './weather.ts'
 import { writes } from './writes.ts'
 
 /** Times of one run that differ in the controls, which are in a hurry. */
@@ -53,16 +53,16 @@ export interface Verdict {
 
 /** Everything that a history is asked. */
 export function examine(story: Story, expected: Expectations, bounds: Bounds = BOUNDS): Verdict {
-  const weather = new Weather(story)
+  const windows = new FaultWindows(story)
   const { ttlMs, recoverySlackMs, wakeUpMs, cutOffMs } = bounds
   const rules = { ttlMs, permits: PERMITS, weaknesses: Object.keys(expected.weaknesses) }
   const found = overlaps(story, rules)
   const classA = found.filter((overlap) => overlap.class === 'A')
   const { late, stale } = writes(story)
   const recoveryMs = ttlMs + recoverySlackMs + expected.failoverMs
-  const recovered = recovery(story, weather, recoveryMs)
-  const lostWakeUps = wakeUps(story, weather, wakeUpMs, ttlMs + recoverySlackMs)
-  const inversions = expected.fifo ? order(story, weather, ttlMs + recoverySlackMs) : []
+  const recovered = recovery(story, windows, recoveryMs)
+  const lostWakeUps = wakeUps(story, windows, wakeUpMs, ttlMs + recoverySlackMs)
+  const inversions = expected.fifo ? order(story, windows, ttlMs + recoverySlackMs) : []
   const model = lockModel(story, rules)
   return {
     violations: [
@@ -74,9 +74,9 @@ export function examine(story: Story, expected: Expectations, bounds: Bounds = B
       ...recovered.late,
       ...ghosts(story, recoveryMs),
       ...lostWakeUps,
-      ...cutOff(story, weather, cutOffMs + expected.failoverMs),
+      ...cutOff(story, windows, cutOffMs + expected.failoverMs),
       ...inversions,
-      ...settled(story, weather, CALL_TIMEOUT_MS + SETTLE_SLACK_MS),
+      ...settled(story, windows, CALL_TIMEOUT_MS + SETTLE_SLACK_MS),
       ...story.left.map((what) => broken('leftovers', story, what)),
       ...story.complaints.map((what) => broken('manners', story, what)),
     ],

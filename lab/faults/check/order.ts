@@ -1,9 +1,9 @@
+import type { FaultWindows } from './fault-windows.ts'
 import { byKey, type Granted, grantedOf, type Story } from './story.ts'
 import type { Violation } from './violation.ts'
-import type { Weather } from './weather.ts'
 
-/** In calm weather, nobody who came after somebody was seen in the line is served before them. */
-export function order(story: Story, weather: Weather, clearMs: number): Violation[] {
+/** Without a fault, nobody who came after somebody was seen in the line is served before them. */
+export function order(story: Story, windows: FaultWindows, clearMs: number): Violation[] {
   const found: Violation[] = []
   // Inside a process a key may pass from hand to hand: that is announced. Only lines of single claims are judged.
   const lines = byKey(story.visits.filter(({ mode, handover }) => mode === 'exclusive' && !handover))
@@ -15,8 +15,8 @@ export function order(story: Story, weather: Weather, clearMs: number): Violatio
       for (const earlier of open) {
         const inLine = earlier.waitingMs !== null && earlier.waitingMs < visit.askedMs
         if (!inLine || earlier.settledMs <= visit.settledMs) continue
-        if (!weather.calm(earlier.askedMs, earlier.settledMs, clearMs)) continue
-        if (weather.stalledMs(earlier.askedMs, earlier.settledMs) > 0) continue
+        if (!windows.calm(earlier.askedMs, earlier.settledMs, clearMs)) continue
+        if (windows.stalledMs(earlier.askedMs, earlier.settledMs) > 0) continue
         const what = `${visit.op} came after ${earlier.op} was in the line, and was served before it`
         found.push({ check: 'order', atMs: visit.settledMs, key, what, ops: [earlier.op, visit.op] })
       }

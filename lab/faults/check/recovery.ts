@@ -1,9 +1,9 @@
+import type { FaultWindows } from './fault-windows.ts'
 import { byKey, type Granted, grantedOf, type Story } from './story.ts'
 import type { Violation } from './violation.ts'
-import type { Weather } from './weather.ts'
 
 export interface Recovery {
-  /** The longest that a key was wanted and held by nobody in calm weather. */
+  /** The longest that a key was wanted and held by nobody . */
   readonly worstMs: number
   readonly late: readonly Violation[]
 }
@@ -13,21 +13,21 @@ interface Span {
   readonly toMs: number
 }
 
-/** In calm weather, a key that somebody wants and nobody holds by their own account is granted in time. */
-export function recovery(story: Story, weather: Weather, boundMs: number): Recovery {
+/** Without a fault, a key that somebody wants and nobody holds by their own account is granted in time. */
+export function recovery(story: Story, windows: FaultWindows, boundMs: number): Recovery {
   let worstMs = 0
   const late: Violation[] = []
   const granted = byKey(grantedOf(story.visits))
-  const calms = weather.calms(story)
+  const calms = windows.calms(story)
   for (const [key, asked] of byKey(story.visits)) {
     for (const calm of calms) {
       for (const free of freeSpans(granted.get(key) ?? [], calm)) {
-        const tookMs = wantedMs(asked, free.fromMs, free.toMs) - weather.stalledMs(free.fromMs, free.toMs)
+        const tookMs = wantedMs(asked, free.fromMs, free.toMs) - windows.stalledMs(free.fromMs, free.toMs)
         // The next fault came first: nobody knows how long the recovery would have taken.
         if (free.toMs === calm.toMs && tookMs <= boundMs) continue
         worstMs = Math.max(worstMs, tookMs)
         if (tookMs <= boundMs) continue
-        const what = `nobody had it for ${Math.round(tookMs)} ms of calm weather, although it was wanted`
+        const what = `nobody had it for ${Math.round(tookMs)} ms of calm, although it was wanted`
         late.push({ check: 'recovery', atMs: free.toMs, key, what, ops: [] })
       }
     }

@@ -1,9 +1,9 @@
+import type { FaultWindows } from './fault-windows.ts'
 import type { Story } from './story.ts'
 import type { Violation } from './violation.ts'
-import type { Weather } from './weather.ts'
 
 /** Every call comes back: by its wait, and by the time that one call to the store may take. */
-export function settled(story: Story, weather: Weather, slackMs: number): Violation[] {
+export function settled(story: Story, windows: FaultWindows, slackMs: number): Violation[] {
   const paused = story.faults.filter(({ kind }) => kind.startsWith('worker'))
   return story.visits.flatMap((visit): Violation[] => {
     const { op, key, worker, askedMs, waitMs } = visit
@@ -15,7 +15,7 @@ export function settled(story: Story, weather: Weather, slackMs: number): Violat
         (sum, { fromMs, toMs }) => sum + Math.max(0, Math.min(toMs, endMs) - Math.max(fromMs, askedMs)),
         0,
       )
-    const tookMs = endMs - askedMs - stoodMs - weather.stalledMs(askedMs, endMs)
+    const tookMs = endMs - askedMs - stoodMs - windows.stalledMs(askedMs, endMs)
     if (tookMs <= waitMs + slackMs) return []
     const what = `${op} asked for at most ${waitMs} ms and ${visit.settledMs === null ? 'has not heard' : 'heard'} after ${Math.round(tookMs)} ms`
     return [{ check: 'settled', atMs: endMs, key, what, ops: [op] }]

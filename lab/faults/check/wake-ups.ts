@@ -1,9 +1,9 @@
+import type { FaultWindows } from './fault-windows.ts'
 import { byKey, type Granted, grantedOf, type Story } from './story.ts'
 import type { Violation } from './violation.ts'
-import type { Weather } from './weather.ts'
 
-/** In calm weather, whoever waits when an exclusive holder lets go is served soon. */
-export function wakeUps(story: Story, weather: Weather, boundMs: number, clearMs: number): Violation[] {
+/** Without a fault, a waiter is served soon after an exclusive holder lets go. */
+export function wakeUps(story: Story, windows: FaultWindows, boundMs: number, clearMs: number): Violation[] {
   const found: Violation[] = []
   for (const [key, visits] of byKey(story.visits.filter(({ mode }) => mode === 'exclusive'))) {
     const granted = grantedOf(visits).sort((one, other) => one.settledMs - other.settledMs)
@@ -11,8 +11,8 @@ export function wakeUps(story: Story, weather: Weather, boundMs: number, clearMs
       if (releasedMs === null || releaseOutcome !== 'released') continue
       const next: Granted | undefined = granted[index + 1]
       const nextMs = next?.settledMs ?? story.toMs
-      const tookMs = nextMs - releasedMs - weather.stalledMs(releasedMs, nextMs)
-      if (tookMs <= boundMs || !weather.calm(releasedMs, nextMs, clearMs)) continue
+      const tookMs = nextMs - releasedMs - windows.stalledMs(releasedMs, nextMs)
+      if (tookMs <= boundMs || !windows.calm(releasedMs, nextMs, clearMs)) continue
       const waiter = visits.find(
         (visit) =>
           (visit.waitingMs ?? Number.POSITIVE_INFINITY) < releasedMs && (visit.settledMs ?? nextMs) >= nextMs,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { clockMs } from '../clock.ts'
-import { type Held, sleep } from '../visitor.ts'
+import { type Held, sleep } from '../lock-client.ts'
 import { QUICK } from './stage.ts'
 
 /** The parts of a lock over one server, any of which may be the broken one. */

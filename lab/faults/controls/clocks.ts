@@ -1,5 +1,5 @@
 import { loadBinding } from '../../../src/stores/sqlite/binding.ts'
-import { sleep } from '../visitor.ts'
+import { sleep } from '../lock-client.ts'
 import { acquire, type Parts, sound } from './broken-lock.ts'
 import type { Control } from './control.ts'
 import { QUICK } from './stage.ts'

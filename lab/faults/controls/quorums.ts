@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis'
-import { sleep } from '../visitor.ts'
+import { sleep } from '../lock-client.ts'
 import { acquire, type Parts } from './broken-lock.ts'
 import type { Control } from './control.ts'
 import { QUICK } from './stage.ts'

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis'
 import { startProxy, type TcpProxy } from '../../../scripts/servers/proxy.ts'
 import type { Bounds } from '../check/index.ts'
 import { HistoryWriter, type Mode } from '../history.ts'
-import { type Held, Visitor } from '../visitor.ts'
+import { type Held, LockClient } from '../lock-client.ts'
 import { Witness } from '../witness.ts'
 
 /** Everything is short here, because the scenes are known. */
@@ -82,13 +82,13 @@ export class Stage {
 /** Somebody who takes the key of a scene, by whatever lock. */
 export class Actor {
   readonly name: string
-  readonly visitor: Visitor
+  readonly client: LockClient
   private readonly stage: Stage
 
   constructor(name: string, stage: Stage) {
     this.name = name
     this.stage = stage
-    this.visitor = new Visitor(name, stage.bookOf(name))
+    this.client = new LockClient(name, stage.bookOf(name))
   }
 
   visit(
@@ -97,7 +97,7 @@ export class Actor {
     { mode = 'exclusive', waitMs = 2000 }: { mode?: Mode; waitMs?: number } = {},
   ): Promise<boolean> {
     const claim = { key: this.stage.key, mode, waitMs, handover: false }
-    return this.visitor.visit(claim, acquire, async (stay) => {
+    return this.client.visit(claim, acquire, async (stay) => {
       // Asked now and then, as somebody does who watches over its lease.
       const watch = setInterval(() => void stay.forMs(0), 20).unref()
       await work(stay.op, stay.token)
@@ -122,6 +122,6 @@ export class Actor {
 
   /** It is in the line now. */
   waits(): void {
-    this.visitor.waiting(this.stage.key)
+    this.client.waiting(this.stage.key)
   }
 }

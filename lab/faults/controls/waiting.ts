@@ -1,5 +1,5 @@
 import { clockMs } from '../clock.ts'
-import { sleep } from '../visitor.ts'
+import { sleep } from '../lock-client.ts'
 import { acquire, sound } from './broken-lock.ts'
 import type { Control } from './control.ts'
 import { QUICK } from './stage.ts'

@@ -1,7 +1,7 @@
 import type { Locks } from 'holdfast'
 import type { Random } from '../../simulation/random.ts'
+import { type LockClient, sleep } from '../lock-client.ts'
 import type { Resource } from '../resource.ts'
-import { sleep, type Visitor } from '../visitor.ts'
 
 /** The tools of a workload. */
 export interface Kit {
@@ -9,7 +9,7 @@ export interface Kit {
   readonly locks: Locks
   /** Claims of one process are handed over inside it. */
   readonly handing: Locks
-  readonly visitor: Visitor
+  readonly client: LockClient
   readonly resource: Resource
   readonly random: Random
   readonly over: AbortSignal

@@ -5,10 +5,10 @@ const wait = WAIT_MS
 
 /** One at a time. */
 export const exclusive: Workload = (kit) => {
-  const { visitor, locks, random } = kit
+  const { client, locks, random } = kit
   const claim = { key: 'exclusive', mode: 'exclusive', waitMs: wait, handover: false } as const
   return again(kit, () =>
-    visitor.visit(
+    client.visit(
       claim,
       () => locks.acquire(claim.key, { wait }),
       async (stay) => {
@@ -20,12 +20,12 @@ export const exclusive: Workload = (kit) => {
 
 /** Readers together, a writer alone. */
 export const shared: Workload = (kit) => {
-  const { visitor, locks, random } = kit
+  const { client, locks, random } = kit
   const { read, write } = locks.rw('shared')
   return again(kit, () => {
     const writes = random.chance(300)
     const mode = writes ? 'exclusive' : 'shared'
-    return visitor.visit(
+    return client.visit(
       { key: 'shared', mode, waitMs: wait, handover: true },
       () => (writes ? write : read).acquire({ wait }),
       async (stay) => {
@@ -37,11 +37,11 @@ export const shared: Workload = (kit) => {
 
 /** So many at a time, some of them for two. */
 export const permits: Workload = (kit) => {
-  const { visitor, locks, random } = kit
+  const { client, locks, random } = kit
   const semaphore = locks.semaphore('permits', { limit: PERMITS })
   return again(kit, () => {
     const weight = random.whole(1, 2)
-    return visitor.visit(
+    return client.visit(
       { key: 'permits', mode: 'permits', weight, waitMs: wait, handover: true },
       () => semaphore.acquire({ weight, wait }),
       async (stay) => {
@@ -57,10 +57,10 @@ export const handOver: Workload = async (kit) => {
 }
 
 function handOverOnce(kit: Kit): Promise<void> {
-  const { visitor, handing, random } = kit
+  const { client, handing, random } = kit
   const claim = { key: 'hand-over', mode: 'exclusive', waitMs: wait, handover: true } as const
   return again(kit, () =>
-    visitor.visit(
+    client.visit(
       claim,
       () => handing.acquire(claim.key, { wait }),
       async (stay) => {

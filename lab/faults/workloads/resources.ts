@@ -1,17 +1,17 @@
+import { sleep } from '../lock-client.ts'
 import { TTL_MS, WAIT_MS } from '../settings.ts'
-import { sleep } from '../visitor.ts'
 import { again, type Workload } from './kit.ts'
 
 const wait = WAIT_MS
 
 /** Writes to a register without a look at the lease, as somebody does who was stopped right after it. */
 export const register: Workload = (kit) => {
-  const { visitor, locks, resource, random } = kit
+  const { client, locks, resource, random } = kit
   const claim = { key: 'register', mode: 'exclusive', waitMs: wait, handover: false } as const
   return again(kit, () => {
     // Now and then somebody lets its lease run out and writes all the same.
     const reckless = random.chance(15)
-    return visitor.visit(
+    return client.visit(
       claim,
       () => locks.acquire(claim.key, { wait, renew: !reckless }),
       async (stay) => {
@@ -27,10 +27,10 @@ export const register: Workload = (kit) => {
 
 /** Read, work, write one less: what a lock is for. Also the read shows its token, or an old write could come after it. */
 export const stock: Workload = (kit) => {
-  const { visitor, locks, resource, random } = kit
+  const { client, locks, resource, random } = kit
   const claim = { key: 'stock', mode: 'exclusive', waitMs: wait, handover: false } as const
   return again(kit, () =>
-    visitor.visit(
+    client.visit(
       claim,
       () => locks.acquire(claim.key, { wait }),
       async (stay) => {

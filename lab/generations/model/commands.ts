@@ -1,4 +1,4 @@
-import { COMPARE_AND_DELETE, COMPARE_AND_EXPIRE } from '../generations/scripts.ts'
+import { COMPARE_AND_DELETE, COMPARE_AND_EXPIRE } from '../locks/scripts.ts'
 import { ADD_ONE } from '../optimism/methods.ts'
 import { RedisError, type Reply } from '../wire/protocol.ts'
 import type { Keys } from './keys.ts'

@@ -1,5 +1,5 @@
 import { connect } from '../../../src/index.ts'
-import type { Stage } from '../stage.ts'
+import type { Stage } from '../context.ts'
 import { Connection } from '../wire/connection.ts'
 import type { Method, Worker } from './methods.ts'
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Locks } from '../../../src/index.ts'
-import { handMade } from '../generations/index.ts'
+import { handMade } from '../locks/index.ts'
 import type { Connection } from '../wire/connection.ts'
 
 export interface Worker {

@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { ChildError } from '../../../src/cli/exit.ts'
+import type { Stage } from '../context.ts'
 import type { Bars } from '../figures.ts'
 import type { FromRacer, Protection, RaceOrder } from '../race/messages.ts'
 import { claim, type Outcome, type Scenario } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
 import { Connection } from '../wire/connection.ts'
 
 const STOCK = 40

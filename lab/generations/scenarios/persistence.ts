@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nowMs } from '../clock.ts'
+import type { Stage } from '../context.ts'
 import type { Bars, Table } from '../figures.ts'
 import type { Server } from '../places.ts'
 import { claim, type Scenario } from '../scenario.ts'
-import type { Stage } from '../stage.ts'
 import { Connection } from '../wire/connection.ts'
 
 interface Mode {

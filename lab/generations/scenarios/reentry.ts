@@ -1,6 +1,6 @@
 import { connect } from '../../../src/index.ts'
 import type { Table } from '../figures.ts'
-import { handMade } from '../generations/index.ts'
+import { handMade } from '../locks/index.ts'
 import { claim, type Scenario } from '../scenario.ts'
 import { Connection } from '../wire/connection.ts'
 

@@ -1,5 +1,5 @@
-import type { Scene } from '../cast/scene.ts'
 import type { Address } from '../places.ts'
+import type { Scene } from '../processes/scene.ts'
 
 /** A dies with the key in its hands; B waits for it. */
 export async function crash(scene: Scene, address: Address): Promise<void> {

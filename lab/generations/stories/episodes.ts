@@ -1,4 +1,4 @@
-import type { Generation } from '../generations/index.ts'
+import type { Generation } from '../locks/index.ts'
 import { type Claim, claim } from '../scenario.ts'
 import type { Facts } from './facts.ts'
 

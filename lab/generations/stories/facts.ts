@@ -1,6 +1,6 @@
-import { overlapsOf, robbedBy } from '../cast/evidence.ts'
-import type { Event, Kind, Overlap } from '../cast/history.ts'
-import type { Scene } from '../cast/scene.ts'
+import { overlapsOf, robbedBy } from '../processes/evidence.ts'
+import type { Event, Kind, Overlap } from '../processes/history.ts'
+import type { Scene } from '../processes/scene.ts'
 
 /** The outcome of a story, for the claims about it. */
 export class Facts {

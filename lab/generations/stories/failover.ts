@@ -1,5 +1,5 @@
-import type { Scene } from '../cast/scene.ts'
-import { TTL_MS } from '../cast/scene.ts'
+import type { Scene } from '../processes/scene.ts'
+import { TTL_MS } from '../processes/scene.ts'
 import type { Pair } from '../servers/pair.ts'
 
 /** The primary answers A and dies before its replica has heard of it; B asks the replica, which is the primary now. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Scene, TTL_MS } from '../cast/scene.ts'
+import { type Scene, TTL_MS } from '../processes/scene.ts'
 import type { Trio } from '../servers/trio.ts'
 
 /** A has the lock of a majority of three servers when one of them is killed; B asks those that are left. */

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Scene } from '../cast/scene.ts'
-import { TTL_MS } from '../cast/scene.ts'
 import type { Address } from '../places.ts'
+import type { Scene } from '../processes/scene.ts'
+import { TTL_MS } from '../processes/scene.ts'
 
 /** A is paused in the middle of its work until its key has expired and is B's, and then goes on as if nothing had been. */
 export async function pause(scene: Scene, address: Address): Promise<void> {

@@ -1,6 +1,6 @@
-import type { Scene } from '../cast/scene.ts'
-import { TTL_MS } from '../cast/scene.ts'
 import type { Address } from '../places.ts'
+import type { Scene } from '../processes/scene.ts'
+import { TTL_MS } from '../processes/scene.ts'
 
 /** A works for longer than the ttl. B comes next, and C after B. */
 export async function slow(scene: Scene, address: Address): Promise<void> {

@@ -70,7 +70,7 @@ export function quorumFaultsOf(
           atMs,
           kind,
           forMs,
-          weather: { lossPerMille: 150, twicePerMille: 150, tailPerMille: 300, tailMs: 400 },
+          linkFaults: { lossPerMille: 150, twicePerMille: 150, tailPerMille: 300, tailMs: 400 },
         }
       case 'crash': {
         const loss = losesMemory && random.chance(500) && leftMs > longestLifeMs + 200

@@ -2,7 +2,7 @@ import type { Claim } from '../../../src/model/index.ts'
 import type { QuorumStore } from '../../../src/stores/quorum/store.ts'
 import type { ClientStore } from '../backend.ts'
 import type { Host } from '../host.ts'
-import type { Manners } from '../manners.ts'
+import type { ProtocolChecker } from '../protocol-checker.ts'
 import type { World } from '../world.ts'
 import type { RemoteNode } from './remote.ts'
 
@@ -14,7 +14,7 @@ export function observed(
   nodes: readonly RemoteNode[],
   host: Host,
   world: World,
-  manners: Manners,
+  checker: ProtocolChecker,
   callTimeoutMs: number,
 ): ClientStore {
   let listeners = 0
@@ -23,7 +23,7 @@ export function observed(
     claims: readonly Claim[],
     answer: () => Promise<readonly A[]>,
   ): Promise<readonly A[]> => {
-    manners.sent(call, claims)
+    checker.sent(call, claims)
     const { pauses, clock } = host
     const givenUpAtMs = clock.nowMs() + callTimeoutMs
     const answers = await answer()
@@ -33,7 +33,7 @@ export function observed(
     }
     // The core gives a call up at its own deadline; after a pause the answer and that deadline may come in any order.
     const inTime = clock.nowMs() < givenUpAtMs || host.pauses > pauses
-    if (call !== 'release' && inTime) manners.answered(claims)
+    if (call !== 'release' && inTime) checker.answered(claims)
     return answers
   }
   return {
@@ -46,7 +46,7 @@ export function observed(
     notices: (listener) => {
       listeners++
       const stop = store.notices((notice) => {
-        manners.told(notice)
+        checker.told(notice)
         listener(notice)
       })
       return () => {

@@ -6,8 +6,8 @@ import { QuorumStore } from '../../../src/stores/quorum/store.ts'
 import type { Backend, ClientStore } from '../backend.ts'
 import type { Host } from '../host.ts'
 import { Ledger } from '../ledger.ts'
-import type { Manners } from '../manners.ts'
 import type { NodePlan } from '../plan.ts'
+import type { ProtocolChecker } from '../protocol-checker.ts'
 import type { Simulation } from '../simulation.ts'
 import { observed } from './observed.ts'
 import { RemoteNode } from './remote.ts'
@@ -30,7 +30,7 @@ export class QuorumServers implements Backend {
     )
   }
 
-  open(client: string, _inbox: string, host: Host, runtime: Runtime, manners: Manners): ClientStore {
+  open(client: string, _inbox: string, host: Host, runtime: Runtime, checker: ProtocolChecker): ClientStore {
     const { network, world, plan, fail } = this.simulation
     const stray = new StrayVotes(this.servers.length, fail, () => host.clock.nowMs())
     const nodes = this.servers.map(
@@ -38,7 +38,7 @@ export class QuorumServers implements Backend {
     )
     const store = new QuorumStore(nodes, runtime, timeoutMs)
     this.inboxes.set(store.inbox, nodes)
-    return observed(store, nodes, host, world, manners, plan.callTimeoutMs)
+    return observed(store, nodes, host, world, checker, plan.callTimeoutMs)
   }
 
   links(client: string, node: number | undefined): readonly string[] {

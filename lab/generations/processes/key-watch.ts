@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../../src/index.ts'
 import { nowMs } from '../clock.ts'
-import type { Generation } from '../generations/index.ts'
+import type { Generation } from '../locks/index.ts'
 import { Connection } from '../wire/connection.ts'
 
 /** The server's view of the key at one moment: its value or its holder, or null when it was free. */

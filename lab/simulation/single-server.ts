@@ -3,8 +3,8 @@ import type { KeyLetter, KeyView } from '../../src/model/index.ts'
 import type { Backend, ClientStore } from './backend.ts'
 import type { Host } from './host.ts'
 import { Ledger } from './ledger.ts'
-import type { Manners } from './manners.ts'
 import type { Call } from './plan.ts'
+import type { ProtocolChecker } from './protocol-checker.ts'
 import { Server } from './server.ts'
 import type { Simulation } from './simulation.ts'
 import { RemoteStore } from './store.ts'
@@ -22,7 +22,7 @@ export class SoleServer implements Backend {
     this.server = new Server(world, plan.server, new Ledger(fail), (letter) => this.deliver(letter))
   }
 
-  open(client: string, inbox: string, host: Host, _runtime: Runtime, manners: Manners): ClientStore {
+  open(client: string, inbox: string, host: Host, _runtime: Runtime, checker: ProtocolChecker): ClientStore {
     const { world, network, plan } = this.simulation
     const store = new RemoteStore(
       client,
@@ -31,7 +31,7 @@ export class SoleServer implements Backend {
       world,
       network,
       this.server,
-      manners,
+      checker,
       plan.callTimeoutMs,
     )
     this.inboxes.set(inbox, store)

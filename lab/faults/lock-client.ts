@@ -20,7 +20,7 @@ export interface Claim {
 }
 
 /** Takes leases and writes down all that is known of them, at the moment at which it is known. */
-export class Visitor {
+export class LockClient {
   private readonly name: string
   private readonly history: HistoryWriter
   /** The waiter for a key outside of all handovers: at most one. */

@@ -1,7 +1,7 @@
 import type { Fault, Story } from './story.ts'
 
 /** When the faults were, and when this machine stood still: whether somebody can be blamed for being late. */
-export class Weather {
+export class FaultWindows {
   private readonly faults: readonly Fault[]
   private readonly stalls: Story['stalls']
 

@@ -1,4 +1,4 @@
-import type { Generation } from '../generations/index.ts'
+import type { Generation } from '../locks/index.ts'
 
 /** The order to one process at its start: sell one unit of the stock under this lock. */
 export interface Order {

@@ -4,7 +4,7 @@ import type { Call } from './plan.ts'
 import type { Fail } from './violation.ts'
 
 /** Checks the calls of one `Locks` object, claim by claim: a released claim is over, a doubtful one is cleaned up. */
-export class Manners {
+export class ProtocolChecker {
   private readonly fail: Fail
   private readonly released = new Set<string>()
   private readonly leased = new Set<string>()
