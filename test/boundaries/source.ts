@@ -33,7 +33,7 @@ const GLOBALS = new Set([
   'queueMicrotask',
 ])
 
-/** What is built into the package: `src`, and the generations of locks that `holdfast lab` plays. */
+/** The folders that are built into the package: `src`, and the generations of locks that `holdfast lab` plays. */
 const FOLDERS = ['src/', 'lab/generations/']
 
 export function sources(): Source[] {
@@ -110,7 +110,7 @@ function useOf(node: ts.Node): string | null {
   return ts.isIdentifier(node) && GLOBALS.has(node.text) && isReference(node) ? node.text : null
 }
 
-/** Whether an identifier stands for a global, not for a member, a key or a declaration of the same name. */
+/** True if an identifier stands for a global, not for a member, a key or a declaration of the same name. */
 function isReference(node: ts.Identifier): boolean {
   const { parent } = node
   if (ts.isPropertyAccessExpression(parent) && parent.name === node) return false

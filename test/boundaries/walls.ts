@@ -1,6 +1,6 @@
 import entries from '../../entries.json' with { type: 'json' }
 
-/** What a room may import besides itself: paths of files, or of folders with a slash at the end. */
+/** The imports that a room may have besides its own files: paths of files, or of folders with a slash at the end. */
 export interface Room {
   /** The folder, or the file, that the wall stands around. */
   readonly inside: string
@@ -33,7 +33,7 @@ const DATABASE = [
   'src/stores/sql-server/advisory/',
 ]
 
-/** What `holdfast` and its subpaths export: the only way in for those who could as well be outside. */
+/** The exports of `holdfast` and its subpaths: the only way in for rooms that could as well be outside. */
 const PUBLIC = Object.values(entries)
 
 /** In this order: the first room that a file is in counts. */
@@ -65,7 +65,7 @@ export const ROOMS: readonly Room[] = [
   { inside: 'src/stores/zookeeper/', may: [...CONTRACT, 'src/core/calls/timer-heap.ts', 'node:'] },
   { inside: 'src/stores/shared/', may: CONTRACT },
   { inside: 'src/stores/*/', may: [...CONTRACT, 'src/stores/shared/', 'node:'] },
-  // What speaks to resources and frameworks, on real time: nothing of it runs under a simulated clock.
+  // Rooms that speak to resources and frameworks live in real time: nothing of them runs under a simulated clock.
   {
     inside: 'src/recipes/guard/',
     // A fence must lie in the slot of its key.
@@ -185,7 +185,7 @@ export const LOADERS: Readonly<Record<string, readonly string[]>> = {
   'src/observe/opentelemetry/index.ts': ['@opentelemetry/api'],
 }
 
-/** What is asked for by those who use the framework, who have it; its types do not reach ours. */
+/** Frameworks that the users of an entry point have anyway; their types do not reach ours. */
 export const FRAMEWORKS: Readonly<Record<string, readonly string[]>> = {
   'src/recipes/nestjs/decorators.ts': ['@nestjs/common'],
 }

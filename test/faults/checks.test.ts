@@ -185,13 +185,13 @@ describe('time', () => {
     expect(found(stalled.granted(4900, 'b-1', 2).story)).toEqual([])
   })
 
-  it('who waits in calm and is not served has lost a wake-up', () => {
+  it('a waiter that is not served in a calm has lost a wake-up', () => {
     const tale = new Tale().asked(0, 'b-1').waiting(2, 'b-1').visit(1, 10, 'a-1', 1).granted(2500, 'b-1', 2)
     expect(found(tale.story)).toEqual(['wake-up'])
     expect(found(tale.fault(500, 600, 'network cut').story)).toEqual([])
   })
 
-  it('who asks and is never answered in calm is cut off', () => {
+  it('a process that is never answered in a calm is cut off', () => {
     const unanswered = (at: number, op: string) => (tale: Tale) =>
       tale.asked(at, op).tell(at + 1, 'b', { f: 'unknown', op, why: 'STORE_UNAVAILABLE' })
     const tale = new Tale().visit(0, 10, 'a-1', 1)
@@ -210,7 +210,7 @@ describe('time', () => {
     expect(found(idle.story), 'who does not ask misses nothing').toEqual([])
   })
 
-  it('who died in the line waits for nothing any more', () => {
+  it('a process that died in the queue waits for nothing', () => {
     const tale = new Tale().asked(0, 'b-1').waiting(2, 'b-1').visit(1, 100, 'a-1', 1)
     tale.tell(50, 'runner', { f: 'crashed', worker: 'b' }).until(5000)
     expect(found(tale.story)).toEqual([])
@@ -237,7 +237,7 @@ describe('order', () => {
       .released(40, 'c-1')
       .granted(45, 'b-1', 3)
 
-  it('who came later and was served before somebody in the line is found', () => {
+  it('a process that overtook one in the queue is found', () => {
     expect(found(overtaken(false).story)).toEqual(['order'])
   })
 
@@ -314,7 +314,7 @@ describe('a history that is too hard', () => {
   })
 })
 
-it('what is left behind and what is complained of breaks a promise', () => {
+it('leftovers and complaints break a promise', () => {
   const tale = new Tale().visit(0, 10, 'a-1', 1)
   tale.tell(20, 'runner', { f: 'left', what: 'k: 1 holder' })
   tale.tell(21, 'runner', { f: 'complaint', text: 'a process ended with 1' })

@@ -7,7 +7,7 @@ import entries from '../../entries.json' with { type: 'json' }
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-/** What a build makes for each entry point. */
+/** The files of each entry point. */
 export const BUILT = Object.keys(entries).flatMap((subpath) => {
   const name = subpath === '.' ? 'index' : subpath.slice(2)
   return ['.js', '.cjs', '.d.ts', '.d.cts'].map((ending) => `dist/${name}${ending}`)
@@ -22,7 +22,7 @@ export interface Finished {
 /** A project that has installed what would be published, and nothing else: no optional peer, no registry. */
 export class Consumer {
   readonly folder = mkdtempSync(join(tmpdir(), 'holdfast-package-'))
-  /** What the package holds, as npm lists it. */
+  /** The files of the package, as npm lists them. */
   files: readonly string[] = []
 
   async install(): Promise<void> {

@@ -83,7 +83,7 @@ describe('the package, installed without the network and without any optional pe
   })
 })
 
-/** What a declaration file imports, by any of the ways there are. */
+/** The imports of a declaration file, written in any way. */
 function modulesOf(text: string): string[] {
   const ways = [
     /\bfrom\s*["']([^"']+)["']/g,

@@ -27,7 +27,7 @@ async function turns(locks) {
 main()
 `
 
-/** What the program says of a store in which two turns excluded each other. */
+/** The answer of the program for a store in which two turns excluded each other. */
 export const LOCKED = 'bigint,bigint'
 
 export const PROGRAMS = { import: 'import.mjs', require: 'require.cjs' } as const

@@ -1,6 +1,6 @@
 import { build, type Metafile } from 'esbuild'
 
-/** What users bring themselves with the entry points that speak of it. */
+/** Packages that users bring themselves, with the entry points that need them. */
 const FRAMEWORKS = ['@nestjs/common', '@opentelemetry/api', 'prom-client']
 
 /** Bytes that a program with this one line loads when it starts: minified, without what is loaded only when it is used. */

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { sever, startProxy, type TcpProxy } from '../../scripts/servers/proxy.ts'
 
-/** What the server has received; it answers with the same. */
+/** The bytes that the server has received; it answers with the same. */
 let received = ''
 const sockets = new Set<Socket>()
 const echo = createServer((socket) => {
@@ -77,7 +77,7 @@ test('a cut ends connections and refuses new ones until it heals', async () => {
   await expect.poll(() => again.heard).toBe('again')
 })
 
-test('what is dropped is lost, and the connection with it', async () => {
+test('dropped bytes are lost, and the connection with them', async () => {
   const client = await dial()
   proxy.drop('replies')
   client.socket.write('lost')
@@ -158,7 +158,7 @@ test('one client is banned by what it says first, the others are served', async 
   expect(again.heard).toBe('')
 })
 
-test('what is late is not overtaken when it heals', async () => {
+test('late bytes are not overtaken after it heals', async () => {
   const client = await dial()
   proxy.delay(5000)
   client.socket.write('first ')

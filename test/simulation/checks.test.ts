@@ -214,7 +214,7 @@ describe('calls', () => {
   })
 })
 
-describe('what a client says to its store', () => {
+describe('the calls of a client to its store', () => {
   const claim = { key: 'k', id: 'x' } as Claim
 
   it('may not renew what it released', () => {
