@@ -1,9 +1,9 @@
 import type { Screen } from '../../src/cli/demo/screen.ts'
-import type { Place } from './places.ts'
+import type { Environment } from './places.ts'
 
 /** The input of a scenario: where it runs, where it is shown, and when to stop. */
 export interface Stage {
-  readonly place: Place
+  readonly place: Environment
   /** A database for comparison; without it SQLite is used. */
   readonly sql: string | undefined
   readonly screen: Screen

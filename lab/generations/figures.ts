@@ -1,4 +1,4 @@
-import type { Span } from './processes/history.ts'
+import type { TimeSpan } from './processes/history.ts'
 
 /** Figures for a terminal and as pictures. Times in milliseconds from the beginning. */
 export type Figure = Timeline | Plot | Bars | Table
@@ -6,7 +6,7 @@ export type Figure = Timeline | Plot | Bars | Table
 export type BarKind = 'waits' | 'inside' | 'paused' | 'stray' | 'key' | 'overlap'
 export type MarkKind = 'killed' | 'sold' | 'refused' | 'gaveUp'
 
-export interface Bar extends Span {
+export interface Bar extends TimeSpan {
   readonly kind: BarKind
   /** Whose the key was. */
   readonly owner?: string
@@ -17,7 +17,7 @@ export interface Mark {
   readonly atMs: number
 }
 
-export interface Lane {
+export interface TimelineRow {
   readonly name: string
   readonly bars: readonly Bar[]
   readonly marks: readonly Mark[]
@@ -30,7 +30,7 @@ export interface Timeline {
   readonly title: string
   readonly lengthMs: number
   readonly ttlMs: number
-  readonly lanes: readonly Lane[]
+  readonly lanes: readonly TimelineRow[]
   /** The final stock, and if it matches the sales. */
   readonly footer: string
   readonly exact: boolean

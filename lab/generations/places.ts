@@ -14,13 +14,13 @@ import { sweep } from './servers/sweep.ts'
 import { startTrio, type Trio } from './servers/trio.ts'
 
 /** Where the locks of a story are: for commands written by hand, and for Holdfast. */
-export interface Address {
+export interface ServerAddress {
   readonly url: string
   readonly fencedUrl: string
 }
 
 /** A server that may be killed and started again on what it left. */
-export interface Server {
+export interface LabServer {
   readonly url: string
   crash(): Promise<void>
   begin(): Promise<void>
@@ -28,10 +28,10 @@ export interface Server {
 }
 
 /** Where the lab runs. */
-export interface Place {
+export interface Environment {
   /** Said before anything is shown. */
   readonly about: string
-  readonly address: Address
+  readonly address: ServerAddress
   /** A key of this run, and of nobody else. */
   keyFor(name: string): string
   /** True if the servers that are broken are real ones. */
@@ -40,14 +40,14 @@ export interface Place {
   pair(): Promise<Pair>
   /** Three independent servers, of which one is broken; only where servers are real. */
   trio(): Promise<Trio>
-  crashable(settings: readonly string[]): Promise<Server>
+  crashable(settings: readonly string[]): Promise<LabServer>
   close(): Promise<void>
 }
 
 const DEFAULT_URL = 'redis://127.0.0.1:6379'
 
 /** The server that was named, else one of the lab's own, else the one on the usual port, else a model of one. */
-export async function findPlace(store: string | undefined): Promise<Place> {
+export async function findPlace(store: string | undefined): Promise<Environment> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-lab-'))
   try {
     if (store !== undefined) return await onServer(checked(store), folder, canStartServers())
@@ -60,7 +60,7 @@ export async function findPlace(store: string | undefined): Promise<Place> {
   }
 }
 
-async function onOwnServer(folder: string): Promise<Place> {
+async function onOwnServer(folder: string): Promise<Environment> {
   const server = await OwnServer.start()
   try {
     const { prefix: _, ...place } = await redisPlace(server.url, folder, true)
@@ -79,7 +79,7 @@ async function onOwnServer(folder: string): Promise<Place> {
   }
 }
 
-async function onServer(url: string, folder: string, startable: boolean): Promise<Place> {
+async function onServer(url: string, folder: string, startable: boolean): Promise<Environment> {
   const { prefix, ...place } = await redisPlace(url, folder, startable)
   const close = async (): Promise<void> => {
     rmSync(folder, { recursive: true, force: true })
@@ -94,7 +94,7 @@ async function onServer(url: string, folder: string, startable: boolean): Promis
   return { ...place, about: `${where}${place.about}${missing}`, close }
 }
 
-async function onModel(folder: string): Promise<Place> {
+async function onModel(folder: string): Promise<Environment> {
   const server = await ModelServer.start()
   return {
     ...keys(),
@@ -114,9 +114,9 @@ async function redisPlace(
   url: string,
   folder: string,
   startable: boolean,
-): Promise<Omit<Place, 'close'> & { prefix: string }> {
+): Promise<Omit<Environment, 'close'> & { prefix: string }> {
   const client = await hasClient(fencedUrlOf(url))
-  const addressOf = (each: string): Address => ({ url: each, fencedUrl: fencedUrlOf(each) })
+  const addressOf = (each: string): ServerAddress => ({ url: each, fencedUrl: fencedUrlOf(each) })
   return {
     ...keys(),
     about: client ? '' : '; Holdfast runs over a SQLite file, as neither ioredis nor redis is installed',
@@ -132,7 +132,7 @@ async function redisPlace(
   }
 }
 
-function modelServers(folder: string): Pick<Place, 'realServers' | 'pair' | 'trio' | 'crashable'> {
+function modelServers(folder: string): Pick<Environment, 'realServers' | 'pair' | 'trio' | 'crashable'> {
   return {
     realServers: false,
     trio: () => Promise.reject(new UnsupportedError('the model has no quorum: install redis-server')),

@@ -2,14 +2,14 @@ import type { Stage } from './context.ts'
 import type { Figure } from './figures.ts'
 
 /** Something that the run had to show. */
-export interface Claim {
+export interface Assertion {
   readonly text: string
   readonly shown: boolean
 }
 
-export interface Outcome {
+export interface ScenarioOutcome {
   readonly figures: readonly Figure[]
-  readonly claims: readonly Claim[]
+  readonly claims: readonly Assertion[]
   /** The meaning, in a sentence or two. */
   readonly verdict: string
   /** The raw figures, for `--json`. */
@@ -27,9 +27,9 @@ export interface Scenario {
   readonly breaksServers?: boolean
   /** True if no model can stand for the servers that it needs. */
   readonly onlyReal?: boolean
-  run(stage: Stage): Promise<Outcome>
+  run(stage: Stage): Promise<ScenarioOutcome>
 }
 
-export function claim(shown: boolean, text: string): Claim {
+export function claim(shown: boolean, text: string): Assertion {
   return { shown, text }
 }

@@ -4,14 +4,14 @@ import type { Stage } from './context.ts'
 import type { Told } from './drawing/page.ts'
 import type { Paint } from './drawing/terminal/paint.ts'
 import { rowsOf } from './drawing/terminal/rows.ts'
-import type { Place } from './places.ts'
-import type { Outcome, Scenario } from './scenario.ts'
+import type { Environment } from './places.ts'
+import type { Scenario, ScenarioOutcome } from './scenario.ts'
 
 const MOST_COLUMNS = 110
 const LEGEND =
   '░ waits  █ inside  ┄ paused  ▒ goes on without the lock  $ sells one  ✖ killed  ⊘ refused  ━A━ whose the key is'
 
-export function introduce(screen: Screen, { about }: Place): void {
+export function introduce(screen: Screen, { about }: Environment): void {
   for (const row of wrapped(`This lab uses ${about}.`)) screen.line(row)
   screen.line(screen.paint('dim', fitted(LEGEND)))
 }
@@ -36,7 +36,7 @@ export function announce({ screen, place }: Stage, scenario: Scenario, number: s
 }
 
 /** The figures, what was to be shown and was or was not, and what it means. */
-export function show(screen: Screen, { figures, claims, verdict }: Outcome): void {
+export function show(screen: Screen, { figures, claims, verdict }: ScenarioOutcome): void {
   const paint = screen.paint as Paint
   for (const figure of figures)
     for (const row of rowsOf(figure, paint, process.stdout.columns)) screen.line(row)
@@ -45,7 +45,7 @@ export function show(screen: Screen, { figures, claims, verdict }: Outcome): voi
   for (const row of wrapped(verdict)) screen.line(`  ${row}`)
 }
 
-export function allShown({ claims }: Outcome): boolean {
+export function allShown({ claims }: ScenarioOutcome): boolean {
   return claims.every(({ shown }) => shown)
 }
 

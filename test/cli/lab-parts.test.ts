@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest'
-import { overlapsOf, robbedBy } from '../../lab/generations/processes/evidence.ts'
-import { type Event, History } from '../../lab/generations/processes/history.ts'
-import { timelineOf } from '../../lab/generations/processes/timeline.ts'
-import { Warehouse } from '../../lab/generations/processes/warehouse.ts'
 import { svgOf } from '../../lab/generations/drawing/svg/draw.ts'
 import { rowsOf } from '../../lab/generations/drawing/terminal/rows.ts'
 import type { Figure } from '../../lab/generations/figures.ts'
+import { overlapsOf, robbedBy } from '../../lab/generations/processes/evidence.ts'
+import { type ActorEvent, History } from '../../lab/generations/processes/history.ts'
+import { timelineOf } from '../../lab/generations/processes/timeline.ts'
+import { Warehouse } from '../../lab/generations/processes/warehouse.ts'
 import { Decoder, encodeReply, encodeRequest, RedisError } from '../../lab/generations/wire/protocol.ts'
 
 const plain = (_style: unknown, text: string): string => text
 
 function historyOf(
-  ...events: readonly (readonly [Event['kind'], string, number, Partial<Event>?])[]
+  ...events: readonly (readonly [ActorEvent['kind'], string, number, Partial<ActorEvent>?])[]
 ): History {
   const history = new History(() => {})
   for (const [kind, actor, atMs, more] of events) history.add({ kind, actor, atMs, text: '', ...more })

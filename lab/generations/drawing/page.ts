@@ -2,14 +2,14 @@ import { accessSync, constants, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { UsageError } from '../../../src/cli/exit.ts'
 import { messageOf } from '../../../src/cli/output.ts'
-import type { Outcome, Scenario } from '../scenario.ts'
+import type { Scenario, ScenarioOutcome } from '../scenario.ts'
 import { svgOf } from './svg/draw.ts'
 import { element, escaped } from './svg/markup.ts'
 import { STYLE } from './svg/style.ts'
 
 export interface Told {
   readonly scenario: Scenario
-  readonly outcome: Outcome
+  readonly outcome: ScenarioOutcome
 }
 
 const PAGE_STYLE = `${STYLE}

@@ -1,5 +1,5 @@
 import { connect, type Locks, LockTimeoutError } from '../../../src/index.ts'
-import type { Grant, Lock } from './lock.ts'
+import type { HandMadeGrant, Lock } from './lock.ts'
 import { told } from './polling.ts'
 
 /** The lock of this package: a lease that ends by its own clock, and a token that the resource can check. */
@@ -14,7 +14,7 @@ export class FencedLock implements Lock {
     return new FencedLock(await connect(url, { label }))
   }
 
-  async acquire(key: string, ttlMs: number, waitMs: number): Promise<Grant | null> {
+  async acquire(key: string, ttlMs: number, waitMs: number): Promise<HandMadeGrant | null> {
     try {
       const lease = await this.locks.acquire(key, { ttl: ttlMs, wait: waitMs })
       const held = {

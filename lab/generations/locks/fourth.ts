@@ -1,10 +1,10 @@
-import type { Grant, Held } from './lock.ts'
+import type { HandMadeGrant, Held } from './lock.ts'
 import { COMPARE_AND_EXPIRE } from './scripts.ts'
 import { ThirdLock } from './third.ts'
 
 /** Generation 4: a timer in the holder's process puts the expiry off, for as long as that process runs. */
 export class FourthLock extends ThirdLock {
-  protected override async attempt(key: string, ttlMs: number): Promise<Grant | null> {
+  protected override async attempt(key: string, ttlMs: number): Promise<HandMadeGrant | null> {
     const grant = await super.attempt(key, ttlMs)
     if (grant === null) return null
     const { held, answer } = grant

@@ -12,24 +12,24 @@ export interface Held {
   /** How long it is still valid by the holder's own clock, 0 when it is not; null where a holder cannot know. */
   validForMs(): number | null
   /** Gives the key back, and says what the server made of it. */
-  release(): Promise<Answer>
+  release(): Promise<CommandReply>
 }
 
 /** The command that was sent last for something, and what came back. */
-export interface Answer {
+export interface CommandReply {
   readonly command: string
   readonly reply: string
 }
 
-export interface Grant {
+export interface HandMadeGrant {
   readonly held: Held
-  readonly answer: Answer
+  readonly answer: CommandReply
 }
 
 /** One generation of the lock. */
 export interface Lock {
   /** Null when another has the key for longer than `waitMs`. */
-  acquire(key: string, ttlMs: number, waitMs: number): Promise<Grant | null>
+  acquire(key: string, ttlMs: number, waitMs: number): Promise<HandMadeGrant | null>
   close(): Promise<void>
 }
 

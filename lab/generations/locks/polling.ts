@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Answer, Grant, Held, Lock, Redis, Seam } from './lock.ts'
+import type { CommandReply, HandMadeGrant, Held, Lock, Redis, Seam } from './lock.ts'
 
 const LOOK_AGAIN_MS = 10
 
@@ -13,7 +13,7 @@ export abstract class PollingLock implements Lock {
     this.seam = seam
   }
 
-  async acquire(key: string, ttlMs: number, waitMs: number): Promise<Grant | null> {
+  async acquire(key: string, ttlMs: number, waitMs: number): Promise<HandMadeGrant | null> {
     const giveUpAtMs = performance.now() + waitMs
     for (;;) {
       const grant = await this.attempt(key, ttlMs)
@@ -25,14 +25,14 @@ export abstract class PollingLock implements Lock {
 
   async close(): Promise<void> {}
 
-  protected abstract attempt(key: string, ttlMs: number): Promise<Grant | null>
+  protected abstract attempt(key: string, ttlMs: number): Promise<HandMadeGrant | null>
 }
 
 /** A holder that knows nothing but what it was told when it took the key. */
-export function holding(id: string | null, release: () => Promise<Answer>): Held {
+export function holding(id: string | null, release: () => Promise<CommandReply>): Held {
   return { id, token: null, validForMs: () => null, release }
 }
 
-export function told(command: string, reply: unknown): Answer {
+export function told(command: string, reply: unknown): CommandReply {
   return { command, reply: reply === null ? '(nil)' : String(reply) }
 }

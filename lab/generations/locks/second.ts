@@ -1,9 +1,9 @@
-import type { Grant } from './lock.ts'
+import type { HandMadeGrant } from './lock.ts'
 import { holding, PollingLock, told } from './polling.ts'
 
 /** Generation 2: key and expiry in one command. The value says nothing about the holder, so anyone can delete it. */
 export class SecondLock extends PollingLock {
-  protected async attempt(key: string, ttlMs: number): Promise<Grant | null> {
+  protected async attempt(key: string, ttlMs: number): Promise<HandMadeGrant | null> {
     const reply = await this.redis.call('SET', key, '1', 'NX', 'PX', ttlMs)
     if (reply !== 'OK') return null
     const held = holding(null, async () => told('DEL lock', await this.redis.call('DEL', key)))

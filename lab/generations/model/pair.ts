@@ -1,4 +1,4 @@
-import type { Address } from '../places.ts'
+import type { ServerAddress } from '../places.ts'
 import type { Pair } from '../servers/pair.ts'
 import { ModelServer } from './server.ts'
 
@@ -10,7 +10,7 @@ export async function modelPair(fencedUrlOf: (name: string) => string): Promise<
     if (!stalled) replica.keys.put(key, entry)
   }
   // Holdfast over SQLite has no replicas: a second file that has never heard of the first lock stands for one.
-  const addressOf = (server: ModelServer, name: string): Address => ({
+  const addressOf = (server: ModelServer, name: string): ServerAddress => ({
     url: server.url,
     fencedUrl: fencedUrlOf(name),
   })

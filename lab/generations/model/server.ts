@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net'
-import type { Server } from '../places.ts'
+import type { LabServer } from '../places.ts'
 import { Decoder, encodeReply } from '../wire/protocol.ts'
 import { Keys } from './keys.ts'
 import { Session } from './session.ts'
@@ -11,7 +11,7 @@ type Disk = ReturnType<Keys['snapshot']>
  * A model of Redis inside this process that speaks its protocol, so that the processes of a story meet it as they would
  * meet the real one. What it keeps over a crash is what the real one would have handed to the kernel.
  */
-export class ModelServer implements Server {
+export class ModelServer implements LabServer {
   readonly keys = new Keys()
   private readonly appendOnly: boolean
   private readonly sockets = new Set<Socket>()

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { ChildError } from '../../../src/cli/exit.ts'
-import type { FromActor, Order, ToActor } from './messages.ts'
+import type { ActorOrder, FromActor, ToActor } from './messages.ts'
 
 /** One process of a story, seen from outside. */
 export class Actor {
@@ -12,7 +12,7 @@ export class Actor {
   private readonly watchers = new Set<() => void>()
   private killed = false
 
-  constructor(order: Order, listener: (actor: Actor, message: FromActor) => void) {
+  constructor(order: ActorOrder, listener: (actor: Actor, message: FromActor) => void) {
     this.name = order.name
     // The command itself, again: it is one file, wherever and however it was installed.
     this.child = fork(process.argv[1]!, ['lab-worker', JSON.stringify(order)], {

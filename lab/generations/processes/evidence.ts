@@ -1,7 +1,7 @@
-import type { History, Overlap, Span } from './history.ts'
+import type { History, Overlap, TimeSpan } from './history.ts'
 
 /** When a process believed to hold the key, whatever the server thought. */
-export function insideOf(history: History, actor: string, endMs: number): Span | null {
+export function insideOf(history: History, actor: string, endMs: number): TimeSpan | null {
   const fromMs = history.when(actor, 'took')
   if (fromMs === null) return null
   const since = history.find(actor, 'lost')?.sinceMs
@@ -9,13 +9,13 @@ export function insideOf(history: History, actor: string, endMs: number): Span |
   return { fromMs, toMs }
 }
 
-export function pausedOf(history: History, actor: string, endMs: number): Span | null {
+export function pausedOf(history: History, actor: string, endMs: number): TimeSpan | null {
   const fromMs = history.when(actor, 'paused')
   return fromMs === null ? null : { fromMs, toMs: history.when(actor, 'woken') ?? endMs }
 }
 
 /** When a process was at work inside: the time in which it stood paused does no harm. */
-export function activeOf(history: History, actor: string, endMs: number): Span[] {
+export function activeOf(history: History, actor: string, endMs: number): TimeSpan[] {
   const inside = insideOf(history, actor, endMs)
   const paused = pausedOf(history, actor, endMs)
   if (inside === null) return []

@@ -1,8 +1,8 @@
-import type { Event } from './history.ts'
+import type { ActorEvent } from './history.ts'
 import type { FromActor } from './messages.ts'
 
 /** A process' message as an event; null for one that is between it and the stock. */
-export function eventOf(actor: string, message: FromActor): Event | null {
+export function eventOf(actor: string, message: FromActor): ActorEvent | null {
   switch (message.kind) {
     case 'asked':
       return { kind: 'asked', actor, atMs: message.atMs, text: 'asks for the key' }

@@ -15,7 +15,7 @@ export type Kind =
   | 'serverDied'
   | 'promoted'
 
-export interface Event {
+export interface ActorEvent {
   readonly kind: Kind
   /** The process that it happened to; empty for a server. */
   readonly actor: string
@@ -31,25 +31,25 @@ export interface Event {
 }
 
 /** Part of a row of the timeline. */
-export interface Span {
+export interface TimeSpan {
   readonly fromMs: number
   readonly toMs: number
 }
 
-export interface Overlap extends Span {
+export interface Overlap extends TimeSpan {
   readonly actors: readonly [string, string]
 }
 
 /** Everything that happened in one story. */
 export class History {
-  readonly events: Event[] = []
-  private readonly onEvent: (event: Event) => void
+  readonly events: ActorEvent[] = []
+  private readonly onEvent: (event: ActorEvent) => void
 
-  constructor(onEvent: (event: Event) => void) {
+  constructor(onEvent: (event: ActorEvent) => void) {
     this.onEvent = onEvent
   }
 
-  add(event: Event): void {
+  add(event: ActorEvent): void {
     this.events.push(event)
     this.onEvent(event)
   }
@@ -62,7 +62,7 @@ export class History {
     return this.find(actor, ...kinds)?.atMs ?? null
   }
 
-  find(actor: string, ...kinds: readonly Kind[]): Event | undefined {
+  find(actor: string, ...kinds: readonly Kind[]): ActorEvent | undefined {
     return this.events.find((event) => event.actor === actor && kinds.includes(event.kind))
   }
 }

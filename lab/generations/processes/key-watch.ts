@@ -5,7 +5,7 @@ import type { Generation } from '../locks/index.ts'
 import { Connection } from '../wire/connection.ts'
 
 /** The server's view of the key at one moment: its value or its holder, or null when it was free. */
-export interface Sample {
+export interface KeySample {
   readonly atMs: number
   readonly value: string | null
 }
@@ -14,7 +14,7 @@ const LOOK_MS = 8
 
 /** Looks at the key all the time, on a connection of its own: what the server thinks, not what the processes believe. */
 export class KeyWatch {
-  readonly samples: Sample[] = []
+  readonly samples: KeySample[] = []
   private readonly read: () => Promise<string | null>
   private readonly end: () => Promise<void>
   private stopped = false

@@ -1,7 +1,7 @@
 import type { Generation } from '../locks/index.ts'
 
 /** The order to one process at its start: sell one unit of the stock under this lock. */
-export interface Order {
+export interface ActorOrder {
   readonly name: string
   readonly generation: Generation
   readonly url: string

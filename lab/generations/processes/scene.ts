@@ -4,19 +4,19 @@ import { nowMs } from '../clock.ts'
 import type { Stage } from '../context.ts'
 import type { Timeline } from '../figures.ts'
 import type { Generation } from '../locks/index.ts'
-import type { Address } from '../places.ts'
+import type { ServerAddress } from '../places.ts'
 import { Actor } from './actor.ts'
 import { eventOf } from './format.ts'
 import { History, type Kind } from './history.ts'
 import { KeyWatch } from './key-watch.ts'
-import type { FromActor, Order } from './messages.ts'
+import type { ActorOrder, FromActor } from './messages.ts'
 import { timelineOf } from './timeline.ts'
 import { Warehouse } from './warehouse.ts'
 
 export const TTL_MS = 600
 const UNITS = 10
 
-export type Part = Partial<Pick<Order, 'waitMs' | 'workMs' | 'standAt' | 'afterMs'>>
+export type Part = Partial<Pick<ActorOrder, 'waitMs' | 'workMs' | 'standAt' | 'afterMs'>>
 
 /** The stage of one story: its processes, its stock, the key, and everything that was seen of them. */
 export class Scene {
@@ -44,11 +44,11 @@ export class Scene {
   }
 
   /** A process that is ready to begin. */
-  async cast(name: string, address: Address, part: Part): Promise<Actor> {
+  async cast(name: string, address: ServerAddress, part: Part): Promise<Actor> {
     const { generation, key } = this
     const url = generation === 'fenced' ? address.fencedUrl : address.url
     const plan = { waitMs: TTL_MS * 3, workMs: 0, standAt: null, afterMs: 0, ...part }
-    const order: Order = { name, generation, url, key, ttlMs: TTL_MS, ...plan }
+    const order: ActorOrder = { name, generation, url, key, ttlMs: TTL_MS, ...plan }
     const actor = new Actor(order, (from, message) => this.receive(from, message))
     this.actors.push(actor)
     await actor.said('ready')
@@ -56,7 +56,7 @@ export class Scene {
   }
 
   /** Looks at the key in this server from now on. */
-  async watch(address: Address, name = 'key'): Promise<void> {
+  async watch(address: ServerAddress, name = 'key'): Promise<void> {
     const url = this.generation === 'fenced' ? address.fencedUrl : address.url
     this.watches.push({ name, watch: await KeyWatch.over(this.generation, url, this.key) })
   }

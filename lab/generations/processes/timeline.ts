@@ -1,16 +1,16 @@
-import type { Bar, Lane, Mark, MarkKind, Timeline } from '../figures.ts'
+import type { Bar, Mark, MarkKind, Timeline, TimelineRow } from '../figures.ts'
 import { insideOf, overlapsOf, pausedOf } from './evidence.ts'
-import type { History, Kind, Span } from './history.ts'
-import type { Sample } from './key-watch.ts'
+import type { History, Kind, TimeSpan } from './history.ts'
+import type { KeySample } from './key-watch.ts'
 
-export interface Seen {
+export interface Sightings {
   readonly title: string
   readonly ttlMs: number
   readonly startMs: number
   readonly endMs: number
   readonly history: History
   /** For each server, what was seen of the key. */
-  readonly keys: readonly { readonly name: string; readonly samples: readonly Sample[] }[]
+  readonly keys: readonly { readonly name: string; readonly samples: readonly KeySample[] }[]
   readonly footer: string
   readonly exact: boolean
 }
@@ -23,7 +23,7 @@ const MARKS: Partial<Record<Kind, MarkKind>> = {
 }
 
 /** The holder of the key over time: a row for each process, one for the key in each server, one for violations. */
-export function timelineOf(seen: Seen): Timeline {
+export function timelineOf(seen: Sightings): Timeline {
   const { title, ttlMs, startMs, endMs, history, footer, exact } = seen
   const lanes = [
     ...history.actors.map((actor) => actorLane(seen, actor)),
@@ -41,7 +41,7 @@ export function timelineOf(seen: Seen): Timeline {
   }
 }
 
-function actorLane({ history, endMs }: Seen, actor: string): Lane {
+function actorLane({ history, endMs }: Sightings, actor: string): TimelineRow {
   const asked = history.when(actor, 'asked')
   const inside = insideOf(history, actor, endMs)
   const paused = pausedOf(history, actor, endMs)
@@ -68,7 +68,7 @@ function remarkOf(kinds: readonly Kind[]): string {
   return kinds.includes('paused') ? 'paused, woke up' : ''
 }
 
-function keyLane({ history, endMs }: Seen, name: string, samples: readonly Sample[]): Lane {
+function keyLane({ history, endMs }: Sightings, name: string, samples: readonly KeySample[]): TimelineRow {
   const bars: Bar[] = []
   let before: string | null = null
   for (const { atMs, value } of samples) {
@@ -95,15 +95,15 @@ function ownerOf(history: History, value: string, atMs: number): string {
   return (taken.findLast((event) => event.atMs <= atMs) ?? taken[0])?.actor ?? '?'
 }
 
-function overlapLane(history: History, endMs: number): Lane {
+function overlapLane(history: History, endMs: number): TimelineRow {
   const overlaps = overlapsOf(history, endMs)
   const pairs = [...new Set(overlaps.map(({ actors }) => actors.join(' and ')))]
   const bars = overlaps.map(({ fromMs, toMs }): Bar => ({ kind: 'overlap', fromMs, toMs }))
   return { name: 'two at once', bars, marks: [], remark: pairs.length === 0 ? 'never' : pairs.join(', ') }
 }
 
-function fromStart(startMs: number): (lane: Lane) => Lane {
-  const moved = <S extends Span>(span: S): S => ({
+function fromStart(startMs: number): (lane: TimelineRow) => TimelineRow {
+  const moved = <S extends TimeSpan>(span: S): S => ({
     ...span,
     fromMs: Math.max(0, span.fromMs - startMs),
     toMs: Math.max(0, span.toMs - startMs),

@@ -5,19 +5,19 @@ import { nowMs } from '../clock.ts'
 import { fenced, handMade } from '../locks/index.ts'
 import type { Held, Lock } from '../locks/lock.ts'
 import { Connection } from '../wire/connection.ts'
-import type { FromActor, Order, ToActor } from './messages.ts'
+import type { ActorOrder, FromActor, ToActor } from './messages.ts'
 
-export const labWorker = childCommand<Order>('lab', (order) => new Seller(order).work())
+export const labWorker = childCommand<ActorOrder>('lab', (order) => new Seller(order).work())
 
 const tell = teller<FromActor>()
 
 /** One process that sells one unit: take the lock, read the stock, work, write the stock, give the lock back. */
 class Seller {
-  private readonly order: Order
+  private readonly order: ActorOrder
   private readonly heard: ToActor[] = []
   private wake: (() => void) | null = null
 
-  constructor(order: Order) {
+  constructor(order: ActorOrder) {
     this.order = order
     process.on('message', (message: ToActor) => {
       this.heard.push(message)
@@ -73,7 +73,7 @@ class Seller {
     tell({ kind: 'released', atMs: nowMs(), ...answer })
   }
 
-  private async stand(where: Order['standAt']): Promise<void> {
+  private async stand(where: ActorOrder['standAt']): Promise<void> {
     if (this.order.standAt !== where) return
     tell({ kind: 'stands', atMs: nowMs() })
     await this.told('go')

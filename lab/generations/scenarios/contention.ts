@@ -1,7 +1,7 @@
 import type { Plot } from '../figures.ts'
 import { type Measured, measure } from '../optimism/measure.ts'
 import { METHODS } from '../optimism/methods.ts'
-import { type Claim, claim, type Scenario } from '../scenario.ts'
+import { type Assertion, claim, type Scenario } from '../scenario.ts'
 
 const CLIENTS = [1, 2, 4, 8, 16] as const
 const MOST = 16
@@ -49,7 +49,7 @@ function linesOf(all: readonly Measured[], value: (one: Measured) => number | nu
   })
 }
 
-function claimsOf(all: readonly Measured[]): Claim[] {
+function claimsOf(all: readonly Measured[]): Assertion[] {
   const wastedBy = (name: string, clients: number): number | null =>
     all.find((one) => one.method === name && one.clients === clients)?.wasted ?? null
   const crowded = wastedBy('WATCH', MOST) ?? 0

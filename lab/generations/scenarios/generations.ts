@@ -1,7 +1,7 @@
 import type { Stage } from '../context.ts'
-import type { Address } from '../places.ts'
+import type { ServerAddress } from '../places.ts'
 import { Scene } from '../processes/scene.ts'
-import type { Outcome, Scenario } from '../scenario.ts'
+import type { Scenario, ScenarioOutcome } from '../scenario.ts'
 import { crash } from '../stories/crash.ts'
 import { EPISODES, type Episode, type StoryName } from '../stories/episodes.ts'
 import { Facts } from '../stories/facts.ts'
@@ -14,7 +14,7 @@ import { Connection } from '../wire/connection.ts'
 
 type OneServer = Exclude<StoryName, 'failover' | 'minority'>
 
-const STORIES: Record<OneServer, (scene: Scene, address: Address) => Promise<void>> = {
+const STORIES: Record<OneServer, (scene: Scene, address: ServerAddress) => Promise<void>> = {
   crash,
   slow,
   gap,
@@ -30,7 +30,7 @@ export const GENERATIONS: readonly Scenario[] = EPISODES.map((episode) => ({
   run: (stage) => play(episode, stage),
 }))
 
-async function play(episode: Episode, stage: Stage): Promise<Outcome> {
+async function play(episode: Episode, stage: Stage): Promise<ScenarioOutcome> {
   const { generation, story, title, verdict } = episode
   const scene = new Scene(stage, generation)
   const lifeLeftMs = await playOut(story, scene, stage)
@@ -53,7 +53,7 @@ async function playOut(story: StoryName, scene: Scene, { place }: Stage): Promis
 
 async function playOn(
   scene: Scene,
-  address: Address,
+  address: ServerAddress,
   story: () => Promise<void>,
   end: () => Promise<void> = async () => {},
 ): Promise<number> {
@@ -66,7 +66,7 @@ async function playOn(
   }
 }
 
-async function lifeOf({ url }: Address, key: string): Promise<number> {
+async function lifeOf({ url }: ServerAddress, key: string): Promise<number> {
   const connection = await Connection.open(url)
   try {
     return (await connection.call('PTTL', key)) as number

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Table } from '../figures.ts'
-import { type Claim, claim, type Scenario } from '../scenario.ts'
+import { type Assertion, claim, type Scenario } from '../scenario.ts'
 import { Connection } from '../wire/connection.ts'
 import { RedisError, type Reply } from '../wire/protocol.ts'
 import { textOf } from '../wire/text.ts'
@@ -145,6 +145,6 @@ async function tenAtOnce(url: string, key: string): Promise<number> {
   }
 }
 
-function winnersClaim(winners: number): Claim {
+function winnersClaim(winners: number): Assertion {
   return claim(winners === 1, `ten clients sent SET NX at once, and ${winners} of them got OK`)
 }

@@ -3,7 +3,7 @@ import { ChildError } from '../../../src/cli/exit.ts'
 import type { Stage } from '../context.ts'
 import type { Bars } from '../figures.ts'
 import type { FromRacer, Protection, RaceOrder } from '../race/messages.ts'
-import { claim, type Outcome, type Scenario } from '../scenario.ts'
+import { claim, type Scenario, type ScenarioOutcome } from '../scenario.ts'
 import { Connection } from '../wire/connection.ts'
 
 const STOCK = 40
@@ -36,7 +36,7 @@ export const OVERSOLD: Scenario = {
   },
 }
 
-function outcomeOf(results: readonly Result[]): Outcome {
+function outcomeOf(results: readonly Result[]): ScenarioOutcome {
   const [none, local, lock] = results as readonly [Result, Result, Result]
   const figure: Bars = {
     kind: 'bars',

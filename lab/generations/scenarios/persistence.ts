@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { nowMs } from '../clock.ts'
 import type { Stage } from '../context.ts'
 import type { Bars, Table } from '../figures.ts'
-import type { Server } from '../places.ts'
+import type { LabServer } from '../places.ts'
 import { claim, type Scenario } from '../scenario.ts'
 import { Connection } from '../wire/connection.ts'
 
@@ -97,7 +97,7 @@ interface Acknowledged {
   readonly killedAtMs: number
 }
 
-async function writeUntilKilled(server: Server, snapshot: boolean): Promise<Acknowledged> {
+async function writeUntilKilled(server: LabServer, snapshot: boolean): Promise<Acknowledged> {
   const times: number[] = []
   const last = Array<number>(WRITERS).fill(0)
   const clients = await Promise.all(Array.from({ length: WRITERS + 1 }, () => Connection.open(server.url)))
@@ -125,7 +125,7 @@ async function writeUntilKilled(server: Server, snapshot: boolean): Promise<Ackn
 
 /** The part that the server has forgotten, now that it runs again. */
 async function lookInto(
-  server: Server,
+  server: LabServer,
   { last }: Acknowledged,
 ): Promise<Pick<Loss, 'lost' | 'lockSurvived'>> {
   const connection = await Connection.open(server.url)

@@ -1,8 +1,8 @@
 import { messageOf } from '../../../src/cli/output.ts'
 import type { Stage } from '../context.ts'
 import type { Table } from '../figures.ts'
-import { claim, type Outcome, type Scenario } from '../scenario.ts'
-import { type Database, openDatabase } from '../sql/database.ts'
+import { claim, type Scenario, type ScenarioOutcome } from '../scenario.ts'
+import { openDatabase, type SqlDatabase } from '../sql/database.ts'
 import { Connection } from '../wire/connection.ts'
 import { RedisError, type Reply } from '../wire/protocol.ts'
 import { textOf } from '../wire/text.ts'
@@ -48,7 +48,11 @@ class Transcript {
   }
 }
 
-async function compare(redis: Transcript, other: Transcript, database: Database): Promise<Outcome> {
+async function compare(
+  redis: Transcript,
+  other: Transcript,
+  database: SqlDatabase,
+): Promise<ScenarioOutcome> {
   const rows: string[][] = []
   const say = (part: string, command: string): Promise<Reply> => redis.say(rows, part, command)
   await say('', 'SET {A} 100')
@@ -103,7 +107,7 @@ async function compare(redis: Transcript, other: Transcript, database: Database)
 }
 
 async function sqlTransfer(
-  database: Database,
+  database: SqlDatabase,
   rows: string[][],
 ): Promise<{ failed: boolean; balance: string | null }> {
   const { name } = database

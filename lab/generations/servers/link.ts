@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
 /** The network between a primary and its replica: a relay that can stop to deliver, as a slow or cut line does. */
-export class Link {
+export class ReplicationLink {
   private readonly server: Server
   private readonly sockets = new Set<Socket>()
   private stalled = false
@@ -27,8 +27,8 @@ export class Link {
     })
   }
 
-  static async to(target: number): Promise<Link> {
-    const link = new Link(target)
+  static async to(target: number): Promise<ReplicationLink> {
+    const link = new ReplicationLink(target)
     link.server.listen(0, '127.0.0.1')
     await once(link.server, 'listening')
     return link

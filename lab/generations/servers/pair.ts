@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Address } from '../places.ts'
+import type { ServerAddress } from '../places.ts'
 import { Connection } from '../wire/connection.ts'
-import { Link } from './link.ts'
+import { ReplicationLink } from './link.ts'
 import { OwnServer } from './own.ts'
 
 /** A primary and its replica. */
 export interface Pair {
-  readonly primary: Address
-  readonly replica: Address
+  readonly primary: ServerAddress
+  readonly replica: ServerAddress
   /** From now on the replica hears nothing. */
   stall(): void
   /** Ends the primary at once. */
@@ -18,9 +18,9 @@ export interface Pair {
 }
 
 /** Two servers of the lab's own. */
-export async function startPair(addressOf: (url: string) => Address): Promise<Pair> {
+export async function startPair(addressOf: (url: string) => ServerAddress): Promise<Pair> {
   const primary = await OwnServer.start('--repl-diskless-sync-delay', '0')
-  const link = await Link.to(primary.port)
+  const link = await ReplicationLink.to(primary.port)
   const replica = await OwnServer.start('--replicaof', '127.0.0.1', String(link.port))
   const console = await Connection.open(replica.url)
   while (!String(await console.call('INFO', 'replication')).includes('master_link_status:up')) await sleep(20)

@@ -1,10 +1,10 @@
-import type { Address } from '../places.ts'
+import type { ServerAddress } from '../places.ts'
 import { OwnServer } from './own.ts'
 
 /** Three servers that know nothing of each other. */
 export interface Trio {
   /** The figures of all three together. */
-  readonly address: Address
+  readonly address: ServerAddress
   crashOne(): Promise<void>
   close(): Promise<void>
 }

@@ -3,7 +3,7 @@ import { InvalidArgumentError, UnsupportedError } from '../../../src/index.ts'
 import { loadBinding } from '../../../src/stores/sqlite/binding.ts'
 
 /** A connection to a database, one statement at a time. */
-export interface Database {
+export interface SqlDatabase {
   readonly name: string
   /** The first value of the first row, or null. Rejects when the statement fails. */
   run(statement: string): Promise<string | null>
@@ -11,13 +11,13 @@ export interface Database {
 }
 
 /** SQLite in memory, or the PostgreSQL that the URL names. */
-export async function openDatabase(url: string | undefined): Promise<Database> {
+export async function openDatabase(url: string | undefined): Promise<SqlDatabase> {
   if (url === undefined) return openSqlite()
   if (/^postgres(?:ql)?:\/\//.test(url)) return await openPostgres(url)
   throw new InvalidArgumentError('sql', 'must be a postgres:// URL; without it SQLite is used')
 }
 
-function openSqlite(): Database {
+function openSqlite(): SqlDatabase {
   const database = new (loadBinding().DatabaseSync)(':memory:')
   return {
     name: 'SQLite',
@@ -36,7 +36,7 @@ interface PgClient {
   end(): Promise<void>
 }
 
-async function openPostgres(url: string): Promise<Database> {
+async function openPostgres(url: string): Promise<SqlDatabase> {
   const client = new (loadPg())(url)
   await client.connect()
   return {

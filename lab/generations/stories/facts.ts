@@ -1,5 +1,5 @@
 import { overlapsOf, robbedBy } from '../processes/evidence.ts'
-import type { Event, Kind, Overlap } from '../processes/history.ts'
+import type { ActorEvent, Kind, Overlap } from '../processes/history.ts'
 import type { Scene } from '../processes/scene.ts'
 
 /** The outcome of a story, for the claims about it. */
@@ -23,7 +23,7 @@ export class Facts {
     return this.scene.history.events.some((event) => event.kind === kind)
   }
 
-  event(actor: string, kind: Kind): Event | undefined {
+  event(actor: string, kind: Kind): ActorEvent | undefined {
     return this.scene.history.find(actor, kind)
   }
 

@@ -1,4 +1,4 @@
-import type { Bar, Lane, Mark, Timeline } from '../../figures.ts'
+import type { Bar, Mark, Timeline, TimelineRow } from '../../figures.ts'
 import { element, line, picture, rectangle, text, widthOfText } from './markup.ts'
 import { colourOf } from './style.ts'
 
@@ -40,7 +40,7 @@ function ticks(lengthMs: number, xOf: (atMs: number) => number, bottom: number):
   return parts
 }
 
-function laneParts(lane: Lane, top: number, xOf: (atMs: number) => number): string[] {
+function laneParts(lane: TimelineRow, top: number, xOf: (atMs: number) => number): string[] {
   const middle = top + BAR / 2 + 5
   const bad = lane.bars.some(({ kind }) => kind === 'overlap')
   return [
@@ -99,7 +99,7 @@ function markPart({ kind, atMs }: Mark, top: number, xOf: (atMs: number) => numb
 }
 
 /** The red of two at once runs through all rows, so that one sees who they were. */
-function shades(lanes: readonly Lane[], xOf: (atMs: number) => number, bottom: number): string[] {
+function shades(lanes: readonly TimelineRow[], xOf: (atMs: number) => number, bottom: number): string[] {
   return lanes
     .flatMap(({ bars }) => bars)
     .filter(({ kind }) => kind === 'overlap')

@@ -1,5 +1,5 @@
 import { padEnd } from '../../../../src/cli/text.ts'
-import type { BarKind, Lane, MarkKind, Timeline } from '../../figures.ts'
+import type { BarKind, MarkKind, Timeline, TimelineRow } from '../../figures.ts'
 import type { Paint, Style } from './paint.ts'
 
 /** Later ones are drawn over earlier ones. */
@@ -44,7 +44,7 @@ export function timelineRows(timeline: Timeline, paint: Paint, terminalColumns =
   ]
 }
 
-function cellsOf(lane: Lane, columns: number, columnOf: (atMs: number) => number): Cell[] {
+function cellsOf(lane: TimelineRow, columns: number, columnOf: (atMs: number) => number): Cell[] {
   const cells: Cell[] = Array.from({ length: columns }, () => ({ text: '·', style: 'dim' }))
   for (const { kind, fromMs, toMs, owner } of lane.bars) {
     const { mark, style } = BARS[kind]
@@ -72,7 +72,7 @@ function joined(cells: readonly Cell[], paint: Paint): string {
   return text
 }
 
-function remark({ remark: text, bars }: Lane, paint: Paint): string {
+function remark({ remark: text, bars }: TimelineRow, paint: Paint): string {
   return bars.some(({ kind }) => kind === 'overlap') ? paint('red', text) : text
 }
 
