@@ -1,5 +1,5 @@
 import type { Screen } from '../../src/cli/demo/screen.ts'
-import type { Environment } from './places.ts'
+import type { Environment } from './environments.ts'
 
 /** The input of a scenario: where it runs, where it is shown, and when to stop. */
 export interface Stage {

@@ -4,7 +4,7 @@ import type { Stage } from './context.ts'
 import type { Told } from './drawing/page.ts'
 import type { Paint } from './drawing/terminal/paint.ts'
 import { rowsOf } from './drawing/terminal/rows.ts'
-import type { Environment } from './places.ts'
+import type { Environment } from './environments.ts'
 import type { Scenario, ScenarioOutcome } from './scenario.ts'
 
 const MOST_COLUMNS = 110

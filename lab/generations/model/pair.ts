@@ -1,4 +1,4 @@
-import type { ServerAddress } from '../places.ts'
+import type { ServerAddress } from '../environments.ts'
 import type { Pair } from '../servers/pair.ts'
 import { ModelServer } from './server.ts'
 

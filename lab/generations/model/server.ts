@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Server as NetServer, type Socket } from 'node:net'
-import type { LabServer } from '../places.ts'
+import type { LabServer } from '../environments.ts'
 import { Decoder, encodeReply } from '../wire/protocol.ts'
 import { Keys } from './keys.ts'
 import { Session } from './session.ts'

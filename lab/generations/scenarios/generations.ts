@@ -1,5 +1,5 @@
 import type { Stage } from '../context.ts'
-import type { ServerAddress } from '../places.ts'
+import type { ServerAddress } from '../environments.ts'
 import { Scene } from '../processes/scene.ts'
 import type { Scenario, ScenarioOutcome } from '../scenario.ts'
 import { crash } from '../stories/crash.ts'

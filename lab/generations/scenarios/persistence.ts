@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nowMs } from '../clock.ts'
 import type { Stage } from '../context.ts'
+import type { LabServer } from '../environments.ts'
 import type { Bars, Table } from '../figures.ts'
-import type { LabServer } from '../places.ts'
 import { claim, type Scenario } from '../scenario.ts'
 import { Connection } from '../wire/connection.ts'
 

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ServerAddress } from '../places.ts'
+import type { ServerAddress } from '../environments.ts'
 import { Connection } from '../wire/connection.ts'
 import { ReplicationLink } from './link.ts'
 import { OwnServer } from './own.ts'

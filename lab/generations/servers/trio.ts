@@ -1,4 +1,4 @@
-import type { ServerAddress } from '../places.ts'
+import type { ServerAddress } from '../environments.ts'
 import { OwnServer } from './own.ts'
 
 /** Three servers that know nothing of each other. */

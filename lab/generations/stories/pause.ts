@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { ServerAddress } from '../places.ts'
+import type { ServerAddress } from '../environments.ts'
 import type { Scene } from '../processes/scene.ts'
 import { TTL_MS } from '../processes/scene.ts'
 

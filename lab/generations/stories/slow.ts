@@ -1,4 +1,4 @@
-import type { ServerAddress } from '../places.ts'
+import type { ServerAddress } from '../environments.ts'
 import type { Scene } from '../processes/scene.ts'
 import { TTL_MS } from '../processes/scene.ts'
 
