@@ -14,7 +14,7 @@ export interface Source {
   readonly uses: readonly string[]
 }
 
-const ROOT = new URL('../../', import.meta.url)
+export const ROOT = new URL('../../', import.meta.url)
 
 const CLOCKS = new Set([
   'Date',
@@ -37,6 +37,11 @@ const GLOBALS = new Set([
 const FOLDERS = ['src/', 'lab/generations/']
 
 export function sources(): Source[] {
+  return pathsOf().map((path) => sourceOf(path, readFileSync(fileURLToPath(new URL(path, ROOT)), 'utf8')))
+}
+
+/** The files of the package, relative to the project. */
+export function pathsOf(): string[] {
   const filesOf = (folder: string): string[] =>
     readdirSync(new URL(folder, ROOT), { recursive: true, encoding: 'utf8' }).map(
       (file) => `${folder}${file.replaceAll('\\', '/')}`,
@@ -44,7 +49,6 @@ export function sources(): Source[] {
   return FOLDERS.flatMap(filesOf)
     .filter((path) => path.endsWith('.ts'))
     .sort()
-    .map((path) => sourceOf(path, readFileSync(fileURLToPath(new URL(path, ROOT)), 'utf8')))
 }
 
 export function sourceOf(path: string, text: string): Source {

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { expect, it } from 'vitest'
 import { ModelServer } from '../../lab/generations/model/server.ts'
-import { Connection } from '../../lab/generations/wire/connection.ts'
+import { WireConnection } from '../../lab/generations/wire/connection.ts'
 import { startRedis } from '../../scripts/servers/redis.ts'
 import { Bench, type Finished } from './support/command.ts'
 
@@ -70,7 +70,7 @@ it('draws on a pipe in plain letters, on a server that was named, and leaves no 
   timeout: PATIENCE_MS,
 }, async () => {
   const server = await startRedis()
-  const connection = await Connection.open(server.url)
+  const connection = await WireConnection.open(server.url)
   try {
     const { code, stdout, stderr } = await bench.holdfast([
       'lab',
@@ -134,5 +134,5 @@ it('ends by a signal, with its processes, its server and its files', { timeout: 
   running.signal('SIGINT')
   expect((await running.finished).code).toBe(130)
   expect(leftovers()).toEqual([])
-  await expect(Connection.open(`redis://127.0.0.1:${port}`)).rejects.toThrow('cannot be reached')
+  await expect(WireConnection.open(`redis://127.0.0.1:${port}`)).rejects.toThrow('cannot be reached')
 })

@@ -3,7 +3,7 @@ import { type AddressInfo, createServer, type Server as NetServer, type Socket }
 import type { LabServer } from '../environments.ts'
 import { Decoder, encodeReply } from '../wire/protocol.ts'
 import { Keys } from './keys.ts'
-import { Session } from './session.ts'
+import { ServerSession } from './session.ts'
 
 type Disk = ReturnType<Keys['snapshot']>
 
@@ -58,7 +58,7 @@ export class ModelServer implements LabServer {
 
   private serve(socket: Socket): void {
     const decoder = new Decoder()
-    const session = new Session(this.keys)
+    const session = new ServerSession(this.keys)
     this.sockets.add(socket)
     socket.setNoDelay(true)
     socket.on('error', () => socket.destroy())

@@ -3,7 +3,7 @@ import { faultOf, runCommand } from './commands.ts'
 import type { Keys } from './keys.ts'
 
 /** The server's state of one connection: its queued commands, and the keys that it watches. */
-export class Session {
+export class ServerSession {
   private readonly keys: Keys
   private queue: (readonly string[])[] | null = null
   private spoilt = false

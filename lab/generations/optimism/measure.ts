@@ -1,6 +1,6 @@
 import { connect } from '../../../src/index.ts'
 import type { Stage } from '../context.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 import type { Method, Worker } from './methods.ts'
 
 const ROUND_MS = 250
@@ -23,12 +23,12 @@ export async function measure(method: Method, clients: number, stage: Stage): Pr
   screen.follow(() => `  ${method.name}, ${clients} client${clients === 1 ? '' : 's'} …`)
   const key = place.keyFor(`count-${method.name}-${clients}`)
   const { url, fencedUrl } = place.address
-  const console = await Connection.open(url)
+  const console = await WireConnection.open(url)
   const workers = await Promise.all(
     Array.from({ length: clients }, async (): Promise<Worker> => {
       return {
         key,
-        connection: await Connection.open(url),
+        connection: await WireConnection.open(url),
         locks: method.locks ? await connect(fencedUrl) : null,
       }
     }),
@@ -74,7 +74,7 @@ async function work(
 }
 
 /** How many scripts the server has run: what a library sends is counted where it arrives. */
-async function scriptsRun(connection: Connection): Promise<number> {
+async function scriptsRun(connection: WireConnection): Promise<number> {
   const stats = String(await connection.ask('INFO', 'commandstats'))
   const calls = [...stats.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)]
   return calls.reduce((sum, [, count]) => sum + Number(count), 0)

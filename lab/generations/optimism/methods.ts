@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Locks } from '../../../src/index.ts'
 import { handMade } from '../locks/index.ts'
-import type { Connection } from '../wire/connection.ts'
+import type { WireConnection } from '../wire/connection.ts'
 
 export interface Worker {
-  readonly connection: Connection
+  readonly connection: WireConnection
   readonly locks: Locks | null
   readonly key: string
 }

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { connect } from '../../../src/index.ts'
 import { nowMs } from '../clock.ts'
 import type { Generation } from '../locks/index.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 
 /** The server's view of the key at one moment: its value or its holder, or null when it was free. */
 export interface KeySample {
@@ -34,7 +34,7 @@ export class KeyWatch {
         () => locks.close(),
       )
     }
-    const connection = await Connection.open(url)
+    const connection = await WireConnection.open(url)
     return new KeyWatch(
       async () => (await connection.call('GET', key)) as string | null,
       async () => connection.close(),

@@ -19,7 +19,7 @@ const UNITS = 10
 export type Part = Partial<Pick<ActorOrder, 'waitMs' | 'workMs' | 'standAt' | 'afterMs'>>
 
 /** The stage of one story: its processes, its stock, the key, and everything that was seen of them. */
-export class Scene {
+export class Trial {
   readonly generation: Generation
   readonly key: string
   readonly warehouse = new Warehouse(UNITS)

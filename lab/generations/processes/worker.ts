@@ -4,7 +4,7 @@ import { messageOf } from '../../../src/cli/output.ts'
 import { nowMs } from '../clock.ts'
 import { fenced, handMade } from '../locks/index.ts'
 import type { Held, Lock } from '../locks/lock.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 import type { ActorOrder, FromActor, ToActor } from './messages.ts'
 
 export const labWorker = childCommand<ActorOrder>('lab', (order) => new Seller(order).work())
@@ -27,7 +27,7 @@ class Seller {
 
   async work(): Promise<void> {
     const { generation, url, key, ttlMs, waitMs } = this.order
-    const connection = generation === 'fenced' ? null : await Connection.open(url)
+    const connection = generation === 'fenced' ? null : await WireConnection.open(url)
     const lock: Lock =
       generation === 'fenced' || connection === null
         ? await fenced(url, this.order.name)

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { childCommand, teller } from '../../../src/cli/child.ts'
 import { connect, createLocks, type Locks } from '../../../src/index.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 import type { FromRacer, RaceOrder } from './messages.ts'
 
 export const labRacer = childCommand<RaceOrder>('lab', race)
@@ -10,7 +10,7 @@ export const labRacer = childCommand<RaceOrder>('lab', race)
 const tell = teller<FromRacer>()
 
 async function race({ protection, url, fencedUrl, key, buyers, paymentMs }: RaceOrder): Promise<void> {
-  const connection = await Connection.open(url)
+  const connection = await WireConnection.open(url)
   const locks = await locksFor(protection, fencedUrl)
   const units: number[] = []
   /** Read, think, write: what every check-then-act comes down to. */

@@ -1,6 +1,6 @@
 import type { Stage } from '../context.ts'
 import type { ServerAddress } from '../environments.ts'
-import { Scene } from '../processes/scene.ts'
+import { Trial } from '../processes/scene.ts'
 import type { Scenario, ScenarioOutcome } from '../scenario.ts'
 import { crash } from '../stories/crash.ts'
 import { EPISODES, type Episode, type StoryName } from '../stories/episodes.ts'
@@ -10,11 +10,11 @@ import { gap } from '../stories/gap.ts'
 import { minority } from '../stories/minority.ts'
 import { pause } from '../stories/pause.ts'
 import { slow } from '../stories/slow.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 
 type OneServer = Exclude<StoryName, 'failover' | 'minority'>
 
-const STORIES: Record<OneServer, (scene: Scene, address: ServerAddress) => Promise<void>> = {
+const STORIES: Record<OneServer, (scene: Trial, address: ServerAddress) => Promise<void>> = {
   crash,
   slow,
   gap,
@@ -32,14 +32,14 @@ export const GENERATIONS: readonly Scenario[] = EPISODES.map((episode) => ({
 
 async function play(episode: Episode, stage: Stage): Promise<ScenarioOutcome> {
   const { generation, story, title, verdict } = episode
-  const scene = new Scene(stage, generation)
+  const scene = new Trial(stage, generation)
   const lifeLeftMs = await playOut(story, scene, stage)
   const facts = new Facts(scene, lifeLeftMs)
   return { figures: [scene.timeline(title)], claims: episode.claims(facts), verdict, data: facts.data }
 }
 
 /** Returns how long the key would have lived on. */
-async function playOut(story: StoryName, scene: Scene, { place }: Stage): Promise<number> {
+async function playOut(story: StoryName, scene: Trial, { place }: Stage): Promise<number> {
   if (story === 'failover') {
     const pair = await place.pair()
     return await playOn(scene, pair.replica, () => failover(scene, pair), pair.close)
@@ -52,7 +52,7 @@ async function playOut(story: StoryName, scene: Scene, { place }: Stage): Promis
 }
 
 async function playOn(
-  scene: Scene,
+  scene: Trial,
   address: ServerAddress,
   story: () => Promise<void>,
   end: () => Promise<void> = async () => {},
@@ -67,7 +67,7 @@ async function playOn(
 }
 
 async function lifeOf({ url }: ServerAddress, key: string): Promise<number> {
-  const connection = await Connection.open(url)
+  const connection = await WireConnection.open(url)
   try {
     return (await connection.call('PTTL', key)) as number
   } finally {

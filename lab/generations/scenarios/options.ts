@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Table } from '../figures.ts'
 import { type Assertion, claim, type Scenario } from '../scenario.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 import { RedisError, type Reply } from '../wire/protocol.ts'
 import { textOf } from '../wire/text.ts'
 
@@ -89,7 +89,7 @@ export const OPTIONS: Scenario = {
   about:
     'Every command is sent to the server, and its answer is compared with what it should be. At last ten clients at once ask for one key.',
   async run({ place }) {
-    const connection = await Connection.open(place.address.url)
+    const connection = await WireConnection.open(place.address.url)
     const key = place.keyFor('set')
     const rows: string[][] = []
     const wrong: string[] = []
@@ -134,7 +134,7 @@ export const OPTIONS: Scenario = {
 }
 
 async function tenAtOnce(url: string, key: string): Promise<number> {
-  const clients = await Promise.all(Array.from({ length: 10 }, () => Connection.open(url)))
+  const clients = await Promise.all(Array.from({ length: 10 }, () => WireConnection.open(url)))
   try {
     const replies = await Promise.all(
       clients.map((client, at) => client.ask('SET', key, at, 'NX', 'PX', 60_000)),

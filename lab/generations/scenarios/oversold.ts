@@ -4,7 +4,7 @@ import type { Stage } from '../context.ts'
 import type { Bars } from '../figures.ts'
 import type { FromRacer, Protection, RaceOrder } from '../race/messages.ts'
 import { claim, type Scenario, type ScenarioOutcome } from '../scenario.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 
 const STOCK = 40
 const PROCESSES = 4
@@ -68,7 +68,7 @@ function outcomeOf(results: readonly Result[]): ScenarioOutcome {
 async function sale(protection: Protection, { place, screen, cancelled }: Stage): Promise<Result> {
   const key = place.keyFor(`stock-${protection}`)
   const { url, fencedUrl } = place.address
-  const connection = await Connection.open(url)
+  const connection = await WireConnection.open(url)
   const order: RaceOrder = { protection, url, fencedUrl, key, buyers: BUYERS, paymentMs: PAYMENT_MS }
   const children = Array.from({ length: PROCESSES }, () =>
     fork(process.argv[1]!, ['lab-racer', JSON.stringify(order)], {

@@ -4,7 +4,7 @@ import type { Stage } from '../context.ts'
 import type { LabServer } from '../environments.ts'
 import type { Bars, Table } from '../figures.ts'
 import { claim, type Scenario } from '../scenario.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 
 interface Mode {
   readonly name: string
@@ -100,8 +100,10 @@ interface Acknowledged {
 async function writeUntilKilled(server: LabServer, snapshot: boolean): Promise<Acknowledged> {
   const times: number[] = []
   const last = Array<number>(WRITERS).fill(0)
-  const clients = await Promise.all(Array.from({ length: WRITERS + 1 }, () => Connection.open(server.url)))
-  const [console, ...writers] = clients as [Connection, ...Connection[]]
+  const clients = await Promise.all(
+    Array.from({ length: WRITERS + 1 }, () => WireConnection.open(server.url)),
+  )
+  const [console, ...writers] = clients as [WireConnection, ...WireConnection[]]
   const startedAtMs = nowMs()
   const writing = writers.map(async (writer, at) => {
     // Until the server is gone. One after the other, so that at most one write of each is in doubt.
@@ -128,7 +130,7 @@ async function lookInto(
   server: LabServer,
   { last }: Acknowledged,
 ): Promise<Pick<Loss, 'lost' | 'lockSurvived'>> {
-  const connection = await Connection.open(server.url)
+  const connection = await WireConnection.open(server.url)
   try {
     let lost = 0
     for (const [at, acknowledged] of last.entries())

@@ -2,7 +2,7 @@ import { connect } from '../../../src/index.ts'
 import type { Table } from '../figures.ts'
 import { handMade } from '../locks/index.ts'
 import { claim, type Scenario } from '../scenario.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 
 const TTL_MS = 5_000
 const WAIT_MS = 200
@@ -16,7 +16,7 @@ export const REENTRY: Scenario = {
     'A function takes the lock and calls another one that takes it as well. V4 compares ids, and every acquire has a new one; Holdfast can be told who the owner is.',
   async run({ place }) {
     const { url, fencedUrl } = place.address
-    const connection = await Connection.open(url)
+    const connection = await WireConnection.open(url)
     const locks = await connect(fencedUrl)
     try {
       const lock = handMade('fourth', connection)

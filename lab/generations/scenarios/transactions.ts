@@ -3,7 +3,7 @@ import type { Stage } from '../context.ts'
 import type { Table } from '../figures.ts'
 import { claim, type Scenario, type ScenarioOutcome } from '../scenario.ts'
 import { openDatabase, type SqlDatabase } from '../sql/database.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 import { RedisError, type Reply } from '../wire/protocol.ts'
 import { textOf } from '../wire/text.ts'
 
@@ -17,8 +17,8 @@ export const TRANSACTIONS: Scenario = {
   title: 'Transactions of Redis against those of SQL: an error in the middle',
   about: `${TRANSFER} of the 100 of A go to B, but the second command cannot be done. Then a command that Redis refuses at once, DISCARD, what others see meanwhile, and WATCH.`,
   async run(stage) {
-    const connection = await Connection.open(stage.place.address.url)
-    const other = await Connection.open(stage.place.address.url)
+    const connection = await WireConnection.open(stage.place.address.url)
+    const other = await WireConnection.open(stage.place.address.url)
     const database = await openDatabase(stage.sql)
     try {
       return await compare(new Transcript(connection, stage), new Transcript(other, stage), database)
@@ -32,10 +32,10 @@ export const TRANSACTIONS: Scenario = {
 
 /** Sends commands and writes down what came back. Names in braces stand for keys of this run. */
 class Transcript {
-  private readonly connection: Connection
+  private readonly connection: WireConnection
   private readonly keyFor: (name: string) => string
 
-  constructor(connection: Connection, { place }: Stage) {
+  constructor(connection: WireConnection, { place }: Stage) {
     this.connection = connection
     this.keyFor = place.keyFor
   }

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StoreError } from '../../../src/index.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 import { RedisError } from '../wire/protocol.ts'
 
 const PROGRAM = 'redis-server'
@@ -108,7 +108,7 @@ export class OwnServer {
 /** True if a server is there and is not still loading its data. */
 export async function answers(url: string): Promise<boolean> {
   try {
-    const connection = await Connection.open(url)
+    const connection = await WireConnection.open(url)
     try {
       return !((await connection.ask('PING')) instanceof RedisError)
     } finally {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerAddress } from '../environments.ts'
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 import { ReplicationLink } from './link.ts'
 import { OwnServer } from './own.ts'
 
@@ -22,7 +22,7 @@ export async function startPair(addressOf: (url: string) => ServerAddress): Prom
   const primary = await OwnServer.start('--repl-diskless-sync-delay', '0')
   const link = await ReplicationLink.to(primary.port)
   const replica = await OwnServer.start('--replicaof', '127.0.0.1', String(link.port))
-  const console = await Connection.open(replica.url)
+  const console = await WireConnection.open(replica.url)
   while (!String(await console.call('INFO', 'replication')).includes('master_link_status:up')) await sleep(20)
   return {
     primary: addressOf(primary.url),

@@ -1,8 +1,8 @@
-import { Connection } from '../wire/connection.ts'
+import { WireConnection } from '../wire/connection.ts'
 
 /** Deletes whatever a run has left in a server, also what Holdfast keeps of a lock after its end. */
 export async function sweep(url: string, prefix: string): Promise<void> {
-  const connection = await Connection.open(url)
+  const connection = await WireConnection.open(url)
   try {
     let cursor = '0'
     do {

@@ -1,8 +1,8 @@
 import type { ServerAddress } from '../environments.ts'
-import type { Scene } from '../processes/scene.ts'
+import type { Trial } from '../processes/scene.ts'
 
 /** A dies with the key in its hands; B waits for it. */
-export async function crash(scene: Scene, address: ServerAddress): Promise<void> {
+export async function crash(scene: Trial, address: ServerAddress): Promise<void> {
   const standAt = scene.generation === 'twoStep' ? 'seam' : 'work'
   const [a, b] = await Promise.all([
     scene.cast('A', address, { standAt, workMs: 150 }),

@@ -1,15 +1,15 @@
 import { overlapsOf, robbedBy } from '../processes/evidence.ts'
 import type { ActorEvent, Kind, Overlap } from '../processes/history.ts'
-import type { Scene } from '../processes/scene.ts'
+import type { Trial } from '../processes/scene.ts'
 
 /** The outcome of a story, for the claims about it. */
 export class Facts {
   readonly overlaps: readonly Overlap[]
   /** How long the key would have lived on at the end, as `PTTL` says: -1 for ever, -2 not at all. */
   readonly lifeLeftMs: number
-  private readonly scene: Scene
+  private readonly scene: Trial
 
-  constructor(scene: Scene, lifeLeftMs: number) {
+  constructor(scene: Trial, lifeLeftMs: number) {
     this.scene = scene
     this.lifeLeftMs = lifeLeftMs
     this.overlaps = overlapsOf(scene.history, scene.endedAtMs)

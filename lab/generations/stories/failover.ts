@@ -1,9 +1,9 @@
-import type { Scene } from '../processes/scene.ts'
+import type { Trial } from '../processes/scene.ts'
 import { TTL_MS } from '../processes/scene.ts'
 import type { Pair } from '../servers/pair.ts'
 
 /** The primary answers A and dies before its replica has heard of it; B asks the replica, which is the primary now. */
-export async function failover(scene: Scene, pair: Pair): Promise<void> {
+export async function failover(scene: Trial, pair: Pair): Promise<void> {
   const [a, b] = await Promise.all([
     scene.cast('A', pair.primary, { workMs: TTL_MS * 0.2, standAt: 'work', afterMs: TTL_MS * 0.5 }),
     scene.cast('B', pair.replica, { workMs: TTL_MS * 0.9 }),

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerAddress } from '../environments.ts'
-import type { Scene } from '../processes/scene.ts'
+import type { Trial } from '../processes/scene.ts'
 import { TTL_MS } from '../processes/scene.ts'
 
 /** A is done and gives the key back, but is paused in the middle of that until its key has expired and is B's. */
-export async function gap(scene: Scene, address: ServerAddress): Promise<void> {
+export async function gap(scene: Trial, address: ServerAddress): Promise<void> {
   const [a, b, c] = await Promise.all([
     scene.cast('A', address, { workMs: TTL_MS * 0.4, standAt: 'seam' }),
     scene.cast('B', address, { workMs: TTL_MS * 0.9 }),

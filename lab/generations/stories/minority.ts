@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Scene, TTL_MS } from '../processes/scene.ts'
+import { type Trial, TTL_MS } from '../processes/scene.ts'
 import type { Trio } from '../servers/trio.ts'
 
 /** A has the lock of a majority of three servers when one of them is killed; B asks those that are left. */
-export async function minority(scene: Scene, trio: Trio): Promise<void> {
+export async function minority(scene: Trial, trio: Trio): Promise<void> {
   const [a, b] = await Promise.all([
     scene.cast('A', trio.address, { workMs: TTL_MS * 1.6 }),
     scene.cast('B', trio.address, { workMs: TTL_MS * 0.4 }),

@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerAddress } from '../environments.ts'
-import type { Scene } from '../processes/scene.ts'
+import type { Trial } from '../processes/scene.ts'
 import { TTL_MS } from '../processes/scene.ts'
 
 /** A is paused in the middle of its work until its key has expired and is B's, and then goes on as if nothing had been. */
-export async function pause(scene: Scene, address: ServerAddress): Promise<void> {
+export async function pause(scene: Trial, address: ServerAddress): Promise<void> {
   const [a, b] = await Promise.all([
     scene.cast('A', address, { workMs: TTL_MS * 0.2, standAt: 'work', afterMs: TTL_MS * 0.3 }),
     scene.cast('B', address, { workMs: TTL_MS * 0.9 }),

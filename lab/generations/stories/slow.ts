@@ -1,9 +1,9 @@
 import type { ServerAddress } from '../environments.ts'
-import type { Scene } from '../processes/scene.ts'
+import type { Trial } from '../processes/scene.ts'
 import { TTL_MS } from '../processes/scene.ts'
 
 /** A works for longer than the ttl. B comes next, and C after B. */
-export async function slow(scene: Scene, address: ServerAddress): Promise<void> {
+export async function slow(scene: Trial, address: ServerAddress): Promise<void> {
   const [a, b, c] = await Promise.all([
     scene.cast('A', address, { workMs: TTL_MS * 1.6 }),
     scene.cast('B', address, { workMs: TTL_MS * 0.9 }),

@@ -14,7 +14,7 @@ const CONNECT_MS = 2_000
  * One connection, and nothing behind it: no queue, no second try. The lab shows what single commands do, so every one of
  * them has to be the one that was written here.
  */
-export class Connection {
+export class WireConnection {
   private readonly socket: Socket
   private readonly waiting: Waiting[] = []
   private ended: Error | null = null
@@ -34,9 +34,9 @@ export class Connection {
     socket.on('close', () => this.end(new Error('the connection was closed')))
   }
 
-  static async open(address: string): Promise<Connection> {
+  static async open(address: string): Promise<WireConnection> {
     const url = new URL(address)
-    const connection = new Connection(await dial(url))
+    const connection = new WireConnection(await dial(url))
     const { username, password, pathname } = url
     const secret = decodeURIComponent(password)
     if (secret !== '')
