@@ -4,7 +4,7 @@ import { Trial } from '../processes/scene.ts'
 import type { Scenario, ScenarioOutcome } from '../scenario.ts'
 import { crash } from '../stories/crash.ts'
 import { EPISODES, type Episode, type StoryName } from '../stories/episodes.ts'
-import { Facts } from '../stories/facts.ts'
+import { StoryFacts } from '../stories/facts.ts'
 import { failover } from '../stories/failover.ts'
 import { gap } from '../stories/gap.ts'
 import { minority } from '../stories/minority.ts'
@@ -34,7 +34,7 @@ async function play(episode: Episode, stage: Stage): Promise<ScenarioOutcome> {
   const { generation, story, title, verdict } = episode
   const scene = new Trial(stage, generation)
   const lifeLeftMs = await playOut(story, scene, stage)
-  const facts = new Facts(scene, lifeLeftMs)
+  const facts = new StoryFacts(scene, lifeLeftMs)
   return { figures: [scene.timeline(title)], claims: episode.claims(facts), verdict, data: facts.data }
 }
 

@@ -1,6 +1,6 @@
 import type { Generation } from '../locks/index.ts'
 import { type Assertion, claim } from '../scenario.ts'
-import type { Facts } from './facts.ts'
+import type { StoryFacts } from './facts.ts'
 
 export type StoryName = 'crash' | 'slow' | 'gap' | 'pause' | 'failover' | 'minority'
 
@@ -12,12 +12,12 @@ export interface Episode {
   readonly generation: Generation
   readonly story: StoryName
   readonly verdict: string
-  readonly claims: (facts: Facts) => readonly Assertion[]
+  readonly claims: (facts: StoryFacts) => readonly Assertion[]
 }
 
-const DEAD = (facts: Facts): Assertion =>
+const DEAD = (facts: StoryFacts): Assertion =>
   claim(facts.did('A', 'killed'), 'A was killed with the key in its hands')
-const STUCK = (facts: Facts): readonly Assertion[] => [
+const STUCK = (facts: StoryFacts): readonly Assertion[] => [
   DEAD(facts),
   claim(facts.did('B', 'gaveUp'), 'B waited for three ttls and did not get the key'),
   claim(
@@ -25,16 +25,16 @@ const STUCK = (facts: Facts): readonly Assertion[] => [
     'the key has no expiry (PTTL is -1): it stays until somebody deletes it by hand',
   ),
 ]
-const EXACT = (facts: Facts, sold: number): Assertion =>
+const EXACT = (facts: StoryFacts, sold: number): Assertion =>
   claim(facts.sold === sold && facts.soldTooMany === 0, `${sold} sold, and the stock is exact`)
-const WRONG = (facts: Facts): Assertion =>
+const WRONG = (facts: StoryFacts): Assertion =>
   claim(
     facts.soldTooMany > 0,
     `the stock is wrong: ${facts.sold} were sold, and it fell by ${facts.sold - facts.soldTooMany}`,
   )
-const ALONE = (facts: Facts): Assertion =>
+const ALONE = (facts: StoryFacts): Assertion =>
   claim(facts.overlaps.length === 0, 'no two were ever inside at once')
-const RECOVERED = (facts: Facts): readonly Assertion[] => [
+const RECOVERED = (facts: StoryFacts): readonly Assertion[] => [
   DEAD(facts),
   claim(facts.did('B', 'sold'), 'B got the key when it had expired, and sold its unit'),
   EXACT(facts, 1),

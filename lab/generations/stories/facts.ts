@@ -3,7 +3,7 @@ import type { ActorEvent, Kind, Overlap } from '../processes/history.ts'
 import type { Trial } from '../processes/scene.ts'
 
 /** The outcome of a story, for the claims about it. */
-export class Facts {
+export class StoryFacts {
   readonly overlaps: readonly Overlap[]
   /** How long the key would have lived on at the end, as `PTTL` says: -1 for ever, -2 not at all. */
   readonly lifeLeftMs: number
