@@ -439,6 +439,7 @@ const stamp = `local stampText = time[1] .. sub('00000' .. time[2], -6)
 local nowText = sub(stampText, 1, 13)
 `
 const step = `local DEAD, OFFERS, TOLD = 50, 50, 32
+local offered = 0
 local MISSED = 60000
 local function tell(lock, holder, kind, detail)
 post(holder.inbox, kind .. '\\0' .. holder.id .. '\\0' .. detail .. '\\0' .. lock.key)
@@ -704,7 +705,7 @@ end
 local function promote(lock, owner)
 local owners = {}
 if owner then owners[owner] = true end
-while lock.fields.waiting and lock.offers < OFFERS and not isClosed(lock) do
+while lock.fields.waiting and (offered < OFFERS or lock.offers == 0) and not isClosed(lock) do
 local id = headOf(lock)
 if not lock.behind or waits(lock, id) then
 local claim = claimOf(textOf(lock, id))
@@ -713,7 +714,7 @@ if not claim then return end
 if claim.owner then owners[claim.owner] = true end
 offer(lock, claim)
 end
-lock.offers = lock.offers + 1
+lock.offers, offered = lock.offers + 1, offered + 1
 end
 end
 local function deadIn(lock, part)
@@ -836,7 +837,7 @@ local time = call('TIME')
 
 export const SCRIPTS = {
   attempt: {
-    sha: '3bb07e6cc6dadc626723876eaf5e4d364b8ad3a2',
+    sha: 'bd7d0274b3c89ba4431f17b53334e09ae498b2c3',
     source: `#!lua
 ${time}${stamp}${clock}${lock}local answers, steps = {}, nil
 local function makeSteps()
@@ -909,7 +910,7 @@ return answers
 `,
   },
   evict: {
-    sha: '3af76b8f2dffebc2bb87cea064f8bb5ae14b2b2c',
+    sha: '6f5897d3dcba007fac27000f9681ddbade2d5d85',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}${notifications}${step}local PORTION = 50
 local lock = lockOf(KEYS[1])
@@ -1268,7 +1269,7 @@ return version
 `,
   },
   release: {
-    sha: 'a54f2cb8a3d88837e3f492bf5ed2ee3158bf9794',
+    sha: 'a3b016e074faae38682f88e4f103a93ed4f750b9',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}local steps = nil
 local function makeSteps()
@@ -1308,7 +1309,7 @@ return all and 1 or answers
 `,
   },
   renew: {
-    sha: 'c6a91d2523e5003c16409849de89cf46930d5da8',
+    sha: 'c35a3fe53ac2ddd5a499e8a725831b809be2abe7',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}local steps = nil
 local function makeSteps()
@@ -1555,7 +1556,7 @@ return call('UNLINK', KEYS[2], KEYS[3])
 `,
   },
   tidy: {
-    sha: 'bb99139a26e8f3f4f17ba4037343a65f806385e5',
+    sha: '5f6aef133e9a3850e9de042fd47926671c3c1dc4',
     source: `${time}${stamp}${clock}${lock}${notifications}${step}local key = KEYS[1]
 local before = call('HGETALL', key)
 local lock = lockOf(key)
