@@ -488,6 +488,10 @@ if call('PTTL', part) < ttl then call('PEXPIRE', part, 2 * ttl) end
 end
 keep(lock, ttl)
 end
+local function endTurn(lock, id)
+local side = lock.side
+if lock.fields.turn == id then call('HDEL', side, 'turn', 'turnEnds') end
+end
 `
 const record = `local UNKNOWN = 'HOLDFAST_FORMAT the record has an unknown format'
 local function readRecord()
@@ -1058,7 +1062,7 @@ return call('UNLINK', key)
 `,
   },
   plainAttempt: {
-    sha: '1f32f15fcaf48670f2f77be6ae54f9949ce13ac8',
+    sha: '6bb89afc37207bf340ecda2dc5cf5ab44d2e07f6',
     source: `#!lua
 ${time}${stamp}${clock}${notifications}${plain}${plainQueue}local LOOK = 100
 local LEFTOVERS = { 'actor', 'meta', 'turn', 'turnEnds' }
@@ -1097,22 +1101,24 @@ return granted(lock)
 end
 local function join(lock, claim)
 local queue, claims, side = partOf(lock, 'queue'), partOf(lock, 'claims'), lock.side
-if not positionOf(lock, claim.id) then
+local position = positionOf(lock, claim.id)
+if not position then
 if not firstOf(lock) then tell(lock, 'contended', '') end
 if not lock.fields.format then call('HSET', side, 'format', FORMAT) end
 local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
 call('ZADD', queue, (last[2] or 0) + 1, claim.id)
 call('HSET', claims, claim.id, format('{"joined":%.0f,', now) .. sub(claim.text, 2))
 lock.first = nil
+position = call('ZRANK', queue, claim.id) + 1
 end
 stay(lock, claim.id, claim.ttl)
-return positionOf(lock, claim.id)
+return position
 end
 local function block(lock, claim)
-local key, side, fields = lock.key, lock.side, lock.fields
+local key, fields = lock.key, lock.fields
 local position = claim.queue and join(lock, claim) or 0
 if isFree(lock) then return { 'blocked', position, math.max(1, fields.turnEnds - now), now } end
-if fields.turn == claim.id then call('HDEL', side, 'turn', 'turnEnds') end
+endTurn(lock, claim.id)
 local life = call('PTTL', key)
 if not isOurs(lock) then return { 'blocked', position, life < 0 and LOOK or math.min(life, LOOK), now, '', -1 } end
 return { 'blocked', position, life, now, fields.label, now - fields.since }
@@ -1205,7 +1211,7 @@ return answers
 `,
   },
   plainRenew: {
-    sha: '5474a0487e1225118856af04bd8892601b58bf61',
+    sha: '2f30671ded0cf5d909ef972bd096b8e176ee519a',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${notifications}${plain}${plainQueue}local function renewWaiter(lock, ttl, id)
 local position = positionOf(lock, id)
@@ -1214,6 +1220,8 @@ stay(lock, id, ttl)
 if isFree(lock) then
 turnOf(lock)
 position = positionOf(lock, id)
+else
+endTurn(lock, id)
 end
 return position and { position, now } or 0
 end

@@ -38,7 +38,14 @@ export type RawLock = readonly [
 export function viewOf(key: string, raw: RawLock, nowMs: number): KeyView {
   const seq = Number(raw[0])
   const token = seq === 0 ? null : tokenOf(seq)
-  return { key, holders: holdersOf(raw, token), line: waitersOf(raw, nowMs), token, limit: null, closedForMs: 0 }
+  return {
+    key,
+    holders: holdersOf(raw, token),
+    line: waitersOf(raw, nowMs),
+    token,
+    limit: null,
+    closedForMs: 0,
+  }
 }
 
 function holdersOf(raw: RawLock, token: bigint | null): readonly HolderView[] {

@@ -50,24 +50,25 @@ end
 
 local function join(lock, claim)
   local queue, claims, side = partOf(lock, 'queue'), partOf(lock, 'claims'), lock.side
-  if not positionOf(lock, claim.id) then
+  local position = positionOf(lock, claim.id)
+  if not position then
     if not firstOf(lock) then tell(lock, 'contended', '') end
     if not lock.fields.format then call('HSET', side, 'format', FORMAT) end
     local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
     call('ZADD', queue, (last[2] or 0) + 1, claim.id)
     call('HSET', claims, claim.id, format('{"joined":%.0f,', now) .. sub(claim.text, 2))
     lock.first = nil
+    position = call('ZRANK', queue, claim.id) + 1
   end
   stay(lock, claim.id, claim.ttl)
-  return positionOf(lock, claim.id)
+  return position
 end
 
 local function block(lock, claim)
-  local key, side, fields = lock.key, lock.side, lock.fields
+  local key, fields = lock.key, lock.fields
   local position = claim.queue and join(lock, claim) or 0
   if isFree(lock) then return { 'blocked', position, math.max(1, fields.turnEnds - now), now } end
-  -- It was told and came, but another library was faster: its next turn is a new one.
-  if fields.turn == claim.id then call('HDEL', side, 'turn', 'turnEnds') end
+  endTurn(lock, claim.id)
   local life = call('PTTL', key)
   if not isOurs(lock) then return { 'blocked', position, life < 0 and LOOK or math.min(life, LOOK), now, '', -1 } end
   return { 'blocked', position, life, now, fields.label, now - fields.since }

@@ -14,6 +14,8 @@ local function renewWaiter(lock, ttl, id)
   if isFree(lock) then
     turnOf(lock)
     position = positionOf(lock, id)
+  else
+    endTurn(lock, id)
   end
   return position and { position, now } or 0
 end

@@ -20,3 +20,9 @@ local function stay(lock, id, ttl)
   end
   keep(lock, ttl)
 end
+
+-- It was told and came, but another library was faster: its next turn is a new one.
+local function endTurn(lock, id)
+  local side = lock.side
+  if lock.fields.turn == id then call('HDEL', side, 'turn', 'turnEnds') end
+end
