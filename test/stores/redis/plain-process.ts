@@ -71,7 +71,7 @@ export class Process {
   }
 }
 
-/** What the server did for a step. */
+/** The calls and commands that the server did for a step. */
 export async function statsOf(operator: Redis, step: () => unknown) {
   await operator.config('RESETSTAT')
   await step()

@@ -1,3 +1,5 @@
+import { createLocks, type Locks } from 'holdfast'
+import { redis } from 'holdfast/redis'
 import { Redis } from 'ioredis'
 import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { startRedis } from '../../../scripts/servers/redis.ts'
@@ -149,4 +151,25 @@ it('claims on one key in one call are answered one after the other', async () =>
     { kind: 'absent' },
   ])
   await expect.poll(() => a.told()).toEqual([third.id])
+})
+
+it('a turn that overtakes the answer of the attempt before it is not lost', async () => {
+  const clients = [1, 2].map(() => new Redis(server.port))
+  const [a, b] = clients.map((client) =>
+    createLocks({ store: redis(client, { format: 'plain', check: false }) }),
+  ) as [Locks, Locks]
+  await Promise.all([a.using('warm a', () => {}), b.using('warm b', () => {})])
+  const waitedMs: number[] = []
+  for (let round = 0; round < 30; round++) {
+    const lease = await a.acquire(`key ${round}`)
+    // Both reach the server at once, and it writes its answers to the two connections in any order.
+    const acquired = b.acquire(`key ${round}`)
+    await lease.release()
+    const next = await acquired
+    waitedMs.push(next.waitedMs)
+    await next.release()
+  }
+  expect(Math.max(...waitedMs)).toBeLessThan(500)
+  await Promise.all([a.close(), b.close()])
+  for (const client of clients) client.disconnect()
 })

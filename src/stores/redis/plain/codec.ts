@@ -67,7 +67,7 @@ function holdersOf(raw: RawLock, token: bigint | null): readonly HolderView[] {
   ]
 }
 
-/** Those whose position is not over. */
+/** Waiters whose position is not over. */
 function waitersOf([, texts, ends]: RawLock, nowMs: number): readonly WaiterView[] {
   const waiters: WaiterView[] = []
   for (const [place, each] of texts.entries()) {

@@ -34,6 +34,8 @@ export class PlainStore implements Store {
   private readonly client: RedisClient
   private readonly scripting: Scripting
   private readonly inbox: Inbox
+  /** Claims of attempts that are under way, and whether their turn came meanwhile: it can overtake an older answer, on another connection. */
+  private readonly asking = new Map<string, boolean>()
 
   constructor(client: RedisClient, { runtime, callTimeoutMs }: RedisSettings) {
     this.client = client
@@ -46,12 +48,17 @@ export class PlainStore implements Store {
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     const refusals = claims.map(refusalOf)
     const sound = claims.filter((_, index) => refusals[index] === null)
-    const textOf = (claim: Claim): string => claimText(claim, this.inbox.address)
-    const answers = await this.call('plainAttempt', sound, textOf, claimAnswers)
-    for (const [index, answer] of answers.entries()) this.inbox.note(sound[index] as Claim, answer)
-    await this.inbox.beginning
-    const known = answers.values()
-    return refusals.map((refusal) => refusal ?? (known.next().value as ClaimReply))
+    for (const { id } of sound) this.asking.set(id, false)
+    try {
+      const textOf = (claim: Claim): string => claimText(claim, this.inbox.address)
+      const answers = await this.call('plainAttempt', sound, textOf, claimAnswers)
+      for (const [index, answer] of answers.entries()) this.inbox.note(sound[index] as Claim, answer)
+      await this.inbox.beginning
+      const known = answers.map((answer, index) => this.current(sound[index] as Claim, answer)).values()
+      return refusals.map((refusal) => refusal ?? (known.next().value as ClaimReply))
+    } finally {
+      for (const { id } of sound) this.asking.delete(id)
+    }
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
@@ -64,12 +71,21 @@ export class PlainStore implements Store {
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
-    return this.inbox.listen(listener)
+    return this.inbox.listen((notice) => {
+      if (notice.kind === 'retry' && this.asking.has(notice.id)) this.asking.set(notice.id, true)
+      listener(notice)
+    })
   }
 
   async close(): Promise<void> {
     await this.inbox.close()
     await this.client.close()
+  }
+
+  /** A claim whose turn has come since it was blocked attempts again at once. */
+  private current({ id }: Claim, answer: ClaimReply): ClaimReply {
+    if (answer.kind !== 'blocked' || this.asking.get(id) !== true) return answer
+    return { ...answer, position: 1, retryAfterMs: 1 }
   }
 
   private async call<A>(

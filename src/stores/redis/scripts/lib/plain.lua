@@ -112,7 +112,7 @@ local function lockOf(key, side)
   return lock
 end
 
--- Whose turn it is to take a free key, nothing when nobody waits. The first waiter is told, and nobody else: it has the time of
+-- The waiter that may take a free key, nothing when nobody waits. The first waiter is told, and nobody else: it has the time of
 -- an offer to come, and loses its position when it does not. `claimant` needs no telling, because it is here.
 local function turnOf(lock, claimant)
   local fields, first, side = lock.fields, firstOf(lock), lock.side
