@@ -97,20 +97,22 @@ describe('a turn', () => {
       expect(await b.attempt(claim)).toMatchObject({ kind: 'granted' })
   })
 
-  it('is a new one after another library was faster', async () => {
-    const [a, b] = [await open(), await open()]
-    const holder = await a.taken('key')
-    const [first, second] = [await a.joined('key'), await b.joined('key')]
-    await a.release(holder)
-    await operator.set('key', 'another library', 'PX', 60_000, 'NX')
-    const blocked = { kind: 'blocked', position: 1, retryAfterMs: 100 }
-    expect(await a.attempt(first)).toMatchObject({ ...blocked, holder: { heldMs: null } })
-    await sleep(1020)
-    await operator.del('key')
-    expect(await b.attempt(second)).toMatchObject({ kind: 'blocked', position: 2 })
-    await expect.poll(() => a.told()).toEqual([first.id, first.id])
-    expect(await a.attempt(first)).toMatchObject({ kind: 'granted' })
-  })
+  it.each(['attempt', 'renew'] as const)(
+    'is a new one after another library was faster: %s',
+    async (step) => {
+      const [a, b] = [await open(), await open()]
+      const holder = await a.taken('key')
+      const [first, second] = [await a.joined('key'), await b.joined('key')]
+      await a.release(holder)
+      await operator.set('key', 'another library', 'PX', 60_000, 'NX')
+      expect(await a[step](first)).toMatchObject({ position: 1 })
+      await sleep(1020)
+      await operator.del('key')
+      expect(await b.attempt(second)).toMatchObject({ kind: 'blocked', position: 2 })
+      await expect.poll(() => a.told()).toEqual([first.id, first.id])
+      expect(await a.attempt(first)).toMatchObject({ kind: 'granted' })
+    },
+  )
 })
 
 it('behind another library the first waiter knows that it is the first, because it has to look', async () => {
@@ -126,6 +128,17 @@ it('behind another library the first waiter knows that it is the first, because 
   await expect.poll(() => b.told()).toEqual([last.id])
   expect(await b.attempt(last)).toMatchObject({ kind: 'blocked', position: 1, retryAfterMs: 100 })
   expect(await a.renew(dead)).toEqual({ kind: 'lost' })
+})
+
+it('a position is renewed, and never shortened', async () => {
+  const a = await open()
+  await a.taken('key')
+  const waiter = await a.joined('key')
+  const short = { ...waiter, ttlMs: 50 }
+  expect(await a.renew(short)).toMatchObject({ kind: 'waiting', position: 1 })
+  expect(await a.attempt(short)).toMatchObject({ kind: 'blocked', position: 1 })
+  await sleep(80)
+  expect(await a.renew(waiter)).toMatchObject({ kind: 'waiting', position: 1 })
 })
 
 it('claims on one key in one call are answered one after the other', async () => {

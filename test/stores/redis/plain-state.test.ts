@@ -36,6 +36,14 @@ it('a token rises past every token that the state knows, whatever the clock says
   expect(await a.attempt(a.claim('key'))).toMatchObject({ token: BigInt(future + 3) * 256n })
 })
 
+it('an eviction of a holder with another library leaves a token behind, which ends', async () => {
+  const a = await open()
+  await operator.set('key', 'another library')
+  expect(await a.store.admin.evict('key', null, false)).toMatchObject({ kind: 'evicted' })
+  expect(await operator.hkeys(stateName('key'))).toEqual(['format', 'seq'])
+  expect(await operator.pttl(stateName('key'))).toBeGreaterThan(86_400_000)
+})
+
 it('a person can read what lies beside the key, and each part of it ends', async () => {
   const [a, b] = [await open(), await open()]
   const holder = await a.taken('order:42', { label: 'api-1', actor: 'request 7', meta: '{"a":1}' })
