@@ -80,26 +80,31 @@ it('a crowd is served in its order, one waiter is told for each release, and no 
   expect(await operator.keys('holdfast:plain:*')).toHaveLength(2)
 })
 
-it('a crowd keeps no call busy for more than about 2 ms, whatever it carries', async () => {
-  const { others, members, first, holder } = await gather('crowd', CROWD)
-  const some = members.slice(0, 50).map(({ claim }) => claim)
-  const [process] = others as [Process]
-  const steps: Record<string, () => unknown> = {
-    'renewals of 50 positions': () => process.store.renew(some),
-    '50 attempts of waiters': () => process.store.attempt(some),
-    'a look at 200 waiters': () => process.store.admin.read('crowd'),
-    'the releases of 50 waiters': () => process.store.release(some),
-    '50 attempts of newcomers': () => process.store.attempt(some.map(({ key }) => process.claim(key))),
+it('no call keeps the server busy for more than about 2 ms, whatever it carries', async () => {
+  const { first } = await gather('crowd', CROWD)
+  const { store } = first
+  const bestUs = new Map<string, number>()
+  const measure = async (name: string, step: () => unknown): Promise<void> => {
+    const { busyUs, calls } = await statsOf(operator, step)
+    bestUs.set(name, Math.min(bestUs.get(name) ?? Number.POSITIVE_INFINITY, busyUs / calls))
   }
-  for (const [name, step] of Object.entries(steps)) {
-    const times: number[] = []
-    for (let round = 0; round < 5; round++) {
-      const { longestUs, calls } = await statsOf(operator, step)
-      times.push(longestUs / calls)
-    }
-    expect(Math.min(...times), name).toBeLessThan(2000)
+  for (let round = 0; round < 5; round++) {
+    const crowd = Array.from({ length: 50 }, () => first.claim('crowd'))
+    await measure('newcomers', () => store.attempt(crowd))
+    await measure('attempts of waiters', () => store.attempt(crowd))
+    await measure('positions', () => store.renew(crowd))
+    await measure('a look', () => store.admin.read('crowd'))
+    await measure('leaving waiters', () => store.release(crowd))
+    const [holders, waiters] = [0, 1].map(() => crowd.map((_, place) => first.claim(`key ${place}`)))
+    await measure('free keys', () => store.attempt(holders as Claim[]))
+    await store.attempt(waiters as Claim[])
+    await measure('keys that others wait for', () => store.release(holders as Claim[]))
+    await measure('turns', () => store.attempt(waiters as Claim[]))
+    await store.release(waiters as Claim[])
   }
-  await first.release(holder)
+  expect(bestUs.size).toBe(8)
+  // A busy machine makes a call seem longer, so the best of some counts.
+  for (const [name, us] of bestUs) expect(us, name).toBeLessThan(2000)
 })
 
 it('a crowd costs each step as many commands as a few waiters do', async () => {
@@ -128,9 +133,9 @@ it('a crowd costs each step as many commands as a few waiters do', async () => {
 })
 
 it('a crowd that died is removed in parts, and leaves nothing behind', async () => {
-  const { first, holder } = await gather('crowd', CROWD, { ttlMs: 1500 })
+  const { first, holder } = await gather('crowd', CROWD, { ttlMs: 2500 })
   const alive = await first.joined('crowd')
-  await sleep(1600)
+  await sleep(2600)
   for (const left of [200, 100, 0]) {
     expect(await first.renew(alive)).toMatchObject({ kind: 'waiting', position: left + 1 })
     const queue = 'holdfast:plain:queue:{crowd}:crowd'

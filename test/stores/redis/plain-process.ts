@@ -83,7 +83,7 @@ export async function statsOf(operator: Redis, step: () => unknown) {
   const inside = all.filter(([name]) => !/^(eval|config|info|script)/.test(name))
   return {
     calls: scripts.reduce((sum, [, calls]) => sum + calls, 0),
-    longestUs: scripts.reduce((sum, [, , us]) => sum + us, 0),
+    busyUs: scripts.reduce((sum, [, , us]) => sum + us, 0),
     commands: inside.reduce((sum, [, calls]) => sum + calls, 0),
   }
 }
