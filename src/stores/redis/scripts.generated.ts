@@ -368,10 +368,11 @@ end
 `
 const plain = `local FORMAT, DAY = '2', 86400000
 local HOLDER = { 'id', 'inbox', 'label', 'actor', 'meta', 'since' }
-local room = 32
+local room = 100
 local function partOf(lock, name)
-if not lock.head then lock.head, lock.tail = string.match(lock.side, '^(.-holdfast:plain:)state(:.*)$') end
-return lock.head .. name .. lock.tail
+if not lock.head then lock.head, lock.tail = string.match(lock.side, '^(.-holdfast:plain:)state:(.*)$') end
+if name == 'format' then return lock.head .. lock.tail end
+return lock.head .. name .. ':' .. lock.tail
 end
 local function load(key, side)
 local lock = { key = key, side = side }
@@ -381,7 +382,14 @@ local flat = redis.pcall('HGETALL', side)
 if flat.err then return lock end
 local fields = {}
 for at = 1, #flat, 2 do fields[flat[at]] = flat[at + 1] end
-if fields.format == FORMAT or #flat == 0 then lock.fields = fields end
+if #flat == 0 then
+local marker = partOf(lock, 'format')
+local old = redis.pcall('GET', marker)
+if old and old ~= FORMAT then return lock end
+elseif fields.format ~= FORMAT then
+return lock
+end
+lock.fields = fields
 return lock
 end
 local function isFree(lock)
@@ -393,17 +401,16 @@ end
 local function seqOf(lock)
 return tonumber(lock.fields.seq) or 0
 end
-local function prolong(key, life)
-if call('PTTL', key) < life then call('PEXPIRE', key, life) end
-end
 local function keep(lock, ttl)
-if call('PTTL', lock.side) < DAY + ttl then call('PEXPIRE', lock.side, KEEP + ttl) end
+local side = lock.side
+if call('PTTL', side) >= DAY + ttl then return end
+local marker = partOf(lock, 'format')
+call('PEXPIRE', side, KEEP + ttl)
+call('SET', marker, FORMAT, 'PX', KEEP + ttl)
 end
-local function takeSeq(lock)
-local seq = math.max(seqOf(lock) + 1, stamp)
-lock.fields.seq = seq
-call('HSET', lock.side, 'format', FORMAT, 'seq', format('%.0f', seq))
-return seq
+local function nextSeq(lock)
+lock.fields.seq = math.max(seqOf(lock) + 1, stamp)
+return format('%.0f', lock.fields.seq)
 end
 local function tell(lock, kind, detail)
 local fields = lock.fields
@@ -416,12 +423,21 @@ lock.first = call('ZRANGE', queue, 0, 0)[1] or false
 end
 return lock.first
 end
+local function hint(lock, id)
+local claims = partOf(lock, 'claims')
+local text = call('HGET', claims, id)
+if text then post(cjson.decode(text).inbox, 'retry\\0' .. id .. '\\0' .. lock.key) end
+end
 local function leave(lock, ...)
 local queue, alive, claims = partOf(lock, 'queue'), partOf(lock, 'alive'), partOf(lock, 'claims')
-lock.first = nil
+local before = firstOf(lock)
 call('ZREM', alive, ...)
 call('HDEL', claims, ...)
-return call('ZREM', queue, ...) > 0
+local left = call('ZREM', queue, ...) > 0
+lock.first = nil
+local first = firstOf(lock)
+if lock.holder and not isOurs(lock) and first and first ~= before then hint(lock, first) end
+return left
 end
 local function lockOf(key, side)
 local lock = load(key, side)
@@ -432,31 +448,27 @@ room = room - #dead
 if #dead > 0 then leave(lock, unpack(dead)) end
 return lock
 end
-local function giveTurn(lock, id)
-local fields, claims = lock.fields, partOf(lock, 'claims')
-fields.turn, fields.turnEnds = id, now + OFFER
-call('HSET', lock.side, 'format', FORMAT, 'turn', id, 'turnEnds', fields.turnEnds)
-keep(lock, 0)
-local text = call('HGET', claims, id)
-if text then post(cjson.decode(text).inbox, 'retry\\0' .. id .. '\\0' .. lock.key) end
-end
 local function turnOf(lock, claimant)
-local fields, first = lock.fields, firstOf(lock)
+local fields, first, side = lock.fields, firstOf(lock), lock.side
 if first and first ~= claimant and first == fields.turn then
 if tonumber(fields.turnEnds) > now then return first end
 leave(lock, first)
 first = firstOf(lock)
 end
 if not first then return nil end
-if first ~= claimant then giveTurn(lock, first) end
+if first == claimant then return first end
+fields.turn, fields.turnEnds = first, now + OFFER
+call('HSET', side, 'format', FORMAT, 'turn', first, 'turnEnds', fields.turnEnds)
+keep(lock, 0)
+hint(lock, first)
 return first
 end
 local function free(lock)
-call('DEL', lock.key)
-call('HDEL', lock.side, unpack(HOLDER))
+local key, side = lock.key, lock.side
+call('DEL', key)
+call('HDEL', side, unpack(HOLDER))
 lock.holder = false
 turnOf(lock)
-keep(lock, 0)
 end
 `
 const plainQueue = `local function positionOf(lock, id)
@@ -470,11 +482,15 @@ end
 local function stay(lock, id, ttl)
 local alive = partOf(lock, 'alive')
 call('ZADD', alive, 'GT', now + ttl, id)
-for _, part in ipairs({ 'queue', 'alive', 'claims' }) do
-local key = partOf(lock, part)
-prolong(key, ttl)
+for _, name in ipairs({ 'queue', 'alive', 'claims' }) do
+local part = partOf(lock, name)
+if call('PTTL', part) < ttl then call('PEXPIRE', part, 2 * ttl) end
 end
 keep(lock, ttl)
+end
+local function endTurn(lock, id)
+local side = lock.side
+if lock.fields.turn == id then call('HDEL', side, 'turn', 'turnEnds') end
 end
 `
 const record = `local UNKNOWN = 'HOLDFAST_FORMAT the record has an unknown format'
@@ -1046,59 +1062,75 @@ return call('UNLINK', key)
 `,
   },
   plainAttempt: {
-    sha: '845e72b1fc3ba4538f17dfd88da30ca900ee8f0f',
+    sha: '6bb89afc37207bf340ecda2dc5cf5ab44d2e07f6',
     source: `#!lua
 ${time}${stamp}${clock}${notifications}${plain}${plainQueue}local LOOK = 100
+local LEFTOVERS = { 'actor', 'meta', 'turn', 'turnEnds' }
 local function granted(lock)
 local seq = seqOf(lock)
 return firstOf(lock) and -seq or seq
 end
 local function grant(lock, claim)
+local key, side, fields, gone = lock.key, lock.side, lock.fields, {}
 if firstOf(lock) then leave(lock, claim.id) end
-call('SET', lock.key, claim.id, 'PX', claim.ttl)
-takeSeq(lock)
-call('HDEL', lock.side, 'actor', 'meta', 'turn', 'turnEnds')
-call('HSET', lock.side, 'id', claim.id, 'inbox', claim.inbox, 'label', claim.label, 'since', now)
-for _, field in ipairs({ 'actor', 'meta' }) do
-if claim[field] then call('HSET', lock.side, field, claim[field]) end
+call('SET', key, claim.id, 'PX', claim.ttl)
+for _, field in ipairs(LEFTOVERS) do
+if fields[field] then gone[#gone + 1] = field end
 end
+if #gone > 0 then call('HDEL', side, unpack(gone)) end
+local state = { 'format', FORMAT, 'seq', nextSeq(lock), 'id', claim.id, 'inbox', claim.inbox, 'label', claim.label,
+'since', now }
+for _, field in ipairs({ 'actor', 'meta' }) do
+if claim[field] then
+state[#state + 1] = field
+state[#state + 1] = claim[field]
+end
+end
+call('HSET', side, unpack(state))
 keep(lock, claim.ttl)
 return granted(lock)
 end
 local function again(lock, claim)
+local key = lock.key
 if not isOurs(lock) then return grant(lock, claim) end
-if claim.ttl > call('PTTL', lock.key) then
-call('PEXPIRE', lock.key, claim.ttl)
+if claim.ttl > call('PTTL', key) then
+call('PEXPIRE', key, claim.ttl)
 keep(lock, claim.ttl)
 end
 return granted(lock)
 end
 local function join(lock, claim)
-local queue, claims = partOf(lock, 'queue'), partOf(lock, 'claims')
-if not positionOf(lock, claim.id) then
+local queue, claims, side = partOf(lock, 'queue'), partOf(lock, 'claims'), lock.side
+local position = positionOf(lock, claim.id)
+if not position then
 if not firstOf(lock) then tell(lock, 'contended', '') end
+if not lock.fields.format then call('HSET', side, 'format', FORMAT) end
 local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
 call('ZADD', queue, (last[2] or 0) + 1, claim.id)
 call('HSET', claims, claim.id, format('{"joined":%.0f,', now) .. sub(claim.text, 2))
 lock.first = nil
+position = call('ZRANK', queue, claim.id) + 1
 end
 stay(lock, claim.id, claim.ttl)
-return positionOf(lock, claim.id)
+return position
 end
 local function block(lock, claim)
-local fields, position = lock.fields, claim.queue and join(lock, claim) or 0
+local key, fields = lock.key, lock.fields
+local position = claim.queue and join(lock, claim) or 0
 if isFree(lock) then return { 'blocked', position, math.max(1, fields.turnEnds - now), now } end
-if fields.turn == claim.id then call('HDEL', lock.side, 'turn', 'turnEnds') end
-local life = call('PTTL', lock.key)
+endTurn(lock, claim.id)
+local life = call('PTTL', key)
 if not isOurs(lock) then return { 'blocked', position, life < 0 and LOOK or math.min(life, LOOK), now, '', -1 } end
 return { 'blocked', position, life, now, fields.label, now - fields.since }
 end
 local function claimOne(lock, claim)
-if lock.holder == nil then return { 'strange' } end
 if not lock.fields then return { 'format' } end
+if lock.holder == nil then
+return { 'refused', 'mode', 'the key holds data in Redis that are no text, and so no lock' }
+end
 if lock.holder == claim.id then return again(lock, claim) end
 if claim.replaces then
-if lock.holder ~= claim.replaces then return { 'absent' } end
+if lock.holder ~= claim.replaces then return { 'refused', 'absent', 'the lease to adopt is no longer held' } end
 tell(lock, 'lost', 'adopted')
 return grant(lock, claim)
 end
@@ -1116,12 +1148,12 @@ return answers
 `,
   },
   plainEvict: {
-    sha: 'eaf462bda02106372228887b9aa3d54cc02a0cee',
+    sha: 'dd59581d60a7ee011862ec528b7be306a52f0340',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${notifications}${plain}local lock, ask, seq = lockOf(KEYS[1], KEYS[2]), ARGV[1] == 'ask', tonumber(ARGV[2])
 if not lock.fields then return -1 end
 if not lock.holder then return {} end
-local ours, label = isOurs(lock), ''
+local ours, label, side = isOurs(lock), '', lock.side
 if seq and not (ours and seqOf(lock) == seq) then return {} end
 if not ours and ask then return { '' } end
 if ours then
@@ -1129,7 +1161,8 @@ label = lock.fields.label
 tell(lock, ask and 'revoked' or 'lost', ask and '' or 'evicted')
 end
 if not ask then
-takeSeq(lock)
+call('HSET', side, 'format', FORMAT, 'seq', nextSeq(lock))
+keep(lock, 0)
 free(lock)
 end
 deliver()
@@ -1137,22 +1170,27 @@ return { label }
 `,
   },
   plainRead: {
-    sha: '364d3209721e4f798dad896117626de04e4443cd',
-    source: `${time}${stamp}${clock}${notifications}${plain}local function show(lock)
-local fields = lock.fields
+    sha: 'd1e5ded270ba27f393e2b93b927f3df985941335',
+    source: `${time}${stamp}${clock}${notifications}${plain}local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
+local function show(lock)
+local fields, texts, ends, key = lock.fields, {}, {}, lock.key
 if not fields then return -1 end
-if not lock.holder then return { seqOf(lock) } end
-local life = call('PTTL', lock.key)
-if not isOurs(lock) then return { seqOf(lock), life } end
-return { seqOf(lock), life, now - fields.since, fields.label, fields.actor or '', fields.meta or '' }
+local queue, alive, claims = partOf(lock, 'queue'), partOf(lock, 'alive'), partOf(lock, 'claims')
+for place, id in ipairs(call('ZRANGE', queue, from, from + most - 1)) do
+texts[place], ends[place] = call('HGET', claims, id) or '{}', call('ZSCORE', alive, id) or '0'
 end
-local answers = {}
-for index = 1, #KEYS / 2 do answers[index] = show(load(KEYS[2 * index - 1], KEYS[2 * index])) end
+if not lock.holder then return { seqOf(lock), texts, ends } end
+local life = call('PTTL', key)
+if not isOurs(lock) then return { seqOf(lock), texts, ends, life } end
+return { seqOf(lock), texts, ends, life, now - fields.since, fields.label, fields.actor or '', fields.meta or '' }
+end
+local answers = { now }
+for index = 1, #KEYS / 2 do answers[index + 1] = show(load(KEYS[2 * index - 1], KEYS[2 * index])) end
 return answers
 `,
   },
   plainRelease: {
-    sha: '05fb3346eca222dc3b0ef28464cf07406d5b9db8',
+    sha: '2e7dd82c2741db87ef317d3fbde6f3e15dfd6b70',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${notifications}${plain}local function release(lock, id)
 if not lock.fields then return -1 end
@@ -1173,19 +1211,26 @@ return answers
 `,
   },
   plainRenew: {
-    sha: '8f7b99e6bb4fbbedfe02798618435cc80fd9ac37',
+    sha: '2f30671ded0cf5d909ef972bd096b8e176ee519a',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${notifications}${plain}${plainQueue}local function renewWaiter(lock, ttl, id)
-if not positionOf(lock, id) then return 0 end
+local position = positionOf(lock, id)
+if not position then return 0 end
 stay(lock, id, ttl)
-if isFree(lock) and turnOf(lock, id) == id then giveTurn(lock, id) end
-return { positionOf(lock, id), now }
+if isFree(lock) then
+turnOf(lock)
+position = positionOf(lock, id)
+else
+endTurn(lock, id)
+end
+return position and { position, now } or 0
 end
 local function renew(lock, ttl, id)
+local key = lock.key
 if not lock.fields then return lock.holder == id and -1 or 0 end
 if lock.holder ~= id then return renewWaiter(lock, ttl, id) end
-if ttl > call('PTTL', lock.key) then
-call('PEXPIRE', lock.key, ttl)
+if ttl > call('PTTL', key) then
+call('PEXPIRE', key, ttl)
 keep(lock, ttl)
 end
 return firstOf(lock) and 2 or 1

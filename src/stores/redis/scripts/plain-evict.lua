@@ -9,7 +9,7 @@
 local lock, ask, seq = lockOf(KEYS[1], KEYS[2]), ARGV[1] == 'ask', tonumber(ARGV[2])
 if not lock.fields then return -1 end
 if not lock.holder then return {} end
-local ours, label = isOurs(lock), ''
+local ours, label, side = isOurs(lock), '', lock.side
 if seq and not (ours and seqOf(lock) == seq) then return {} end
 if not ours and ask then return { '' } end
 if ours then
@@ -17,7 +17,8 @@ if ours then
   tell(lock, ask and 'revoked' or 'lost', ask and '' or 'evicted')
 end
 if not ask then
-  takeSeq(lock)
+  call('HSET', side, 'format', FORMAT, 'seq', nextSeq(lock))
+  keep(lock, 0)
   free(lock)
 end
 deliver()

@@ -7,18 +7,25 @@
 -- @include lib/plain.lua
 -- @include lib/plain-queue.lua
 local function renewWaiter(lock, ttl, id)
-  if not positionOf(lock, id) then return 0 end
+  local position = positionOf(lock, id)
+  if not position then return 0 end
   stay(lock, id, ttl)
-  -- Others than ours tell nobody when they let go, and a push can be lost.
-  if isFree(lock) and turnOf(lock, id) == id then giveTurn(lock, id) end
-  return { positionOf(lock, id), now }
+  -- A holder of another library tells nobody when it lets go. The position is over if its own turn has passed.
+  if isFree(lock) then
+    turnOf(lock)
+    position = positionOf(lock, id)
+  else
+    endTurn(lock, id)
+  end
+  return position and { position, now } or 0
 end
 
 local function renew(lock, ttl, id)
+  local key = lock.key
   if not lock.fields then return lock.holder == id and -1 or 0 end
   if lock.holder ~= id then return renewWaiter(lock, ttl, id) end
-  if ttl > call('PTTL', lock.key) then
-    call('PEXPIRE', lock.key, ttl)
+  if ttl > call('PTTL', key) then
+    call('PEXPIRE', key, ttl)
     keep(lock, ttl)
   end
   return firstOf(lock) and 2 or 1

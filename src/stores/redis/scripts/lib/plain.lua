@@ -5,18 +5,20 @@
 --   holdfast:plain:queue:{tag}:key   sorted set: claim id by its ticket, which is the order of arrival
 --   holdfast:plain:alive:{tag}:key   sorted set: claim id of a waiter by the end of its position
 --   holdfast:plain:claims:{tag}:key  hash: claim id, and the claim of a waiter as JSON
--- The state is kept for a day after the last hold, so that an old token never comes back. The others end with the last position.
--- Processes of format 1 keep a text under holdfast:plain:{tag}:key, and take our holders for those of another library.
+--   holdfast:plain:{tag}:key         the format alone: processes of format 1 look here, and refuse the key
+-- The state and the format are kept for a day after the last hold, so that an old token never comes back. The others end with
+-- the last position.
 -- @include clock.lua
 -- @include notifications.lua
 local FORMAT, DAY = '2', 86400000
 local HOLDER = { 'id', 'inbox', 'label', 'actor', 'meta', 'since' }
 -- So many dead waiters go in one call; the next call goes on.
-local room = 32
+local room = 100
 
 local function partOf(lock, name)
-  if not lock.head then lock.head, lock.tail = string.match(lock.side, '^(.-holdfast:plain:)state(:.*)$') end
-  return lock.head .. name .. lock.tail
+  if not lock.head then lock.head, lock.tail = string.match(lock.side, '^(.-holdfast:plain:)state:(.*)$') end
+  if name == 'format' then return lock.head .. lock.tail end
+  return lock.head .. name .. ':' .. lock.tail
 end
 
 -- `holder` is false for a free key, and nothing for one that is no text and so no lock. There are no `fields` where the format
@@ -29,7 +31,14 @@ local function load(key, side)
   if flat.err then return lock end
   local fields = {}
   for at = 1, #flat, 2 do fields[flat[at]] = flat[at + 1] end
-  if fields.format == FORMAT or #flat == 0 then lock.fields = fields end
+  if #flat == 0 then
+    local marker = partOf(lock, 'format')
+    local old = redis.pcall('GET', marker)
+    if old and old ~= FORMAT then return lock end
+  elseif fields.format ~= FORMAT then
+    return lock
+  end
+  lock.fields = fields
   return lock
 end
 
@@ -45,21 +54,18 @@ local function seqOf(lock)
   return tonumber(lock.fields.seq) or 0
 end
 
--- The key is kept for so long at least.
-local function prolong(key, life)
-  if call('PTTL', key) < life then call('PEXPIRE', key, life) end
-end
-
 -- The state is kept for a day after that time at least, and for some hours more, so that this is done rarely.
 local function keep(lock, ttl)
-  if call('PTTL', lock.side) < DAY + ttl then call('PEXPIRE', lock.side, KEEP + ttl) end
+  local side = lock.side
+  if call('PTTL', side) >= DAY + ttl then return end
+  local marker = partOf(lock, 'format')
+  call('PEXPIRE', side, KEEP + ttl)
+  call('SET', marker, FORMAT, 'PX', KEEP + ttl)
 end
 
-local function takeSeq(lock)
-  local seq = math.max(seqOf(lock) + 1, stamp)
-  lock.fields.seq = seq
-  call('HSET', lock.side, 'format', FORMAT, 'seq', format('%.0f', seq))
-  return seq
+local function nextSeq(lock)
+  lock.fields.seq = math.max(seqOf(lock) + 1, stamp)
+  return format('%.0f', lock.fields.seq)
 end
 
 local function tell(lock, kind, detail)
@@ -76,12 +82,23 @@ local function firstOf(lock)
   return lock.first
 end
 
+local function hint(lock, id)
+  local claims = partOf(lock, 'claims')
+  local text = call('HGET', claims, id)
+  if text then post(cjson.decode(text).inbox, 'retry\0' .. id .. '\0' .. lock.key) end
+end
+
+-- A holder of another library tells nobody when it lets go. The first waiter looks by itself, once it knows that it is the first.
 local function leave(lock, ...)
   local queue, alive, claims = partOf(lock, 'queue'), partOf(lock, 'alive'), partOf(lock, 'claims')
-  lock.first = nil
+  local before = firstOf(lock)
   call('ZREM', alive, ...)
   call('HDEL', claims, ...)
-  return call('ZREM', queue, ...) > 0
+  local left = call('ZREM', queue, ...) > 0
+  lock.first = nil
+  local first = firstOf(lock)
+  if lock.holder and not isOurs(lock) and first and first ~= before then hint(lock, first) end
+  return left
 end
 
 -- A lock whose dead waiters are gone.
@@ -95,34 +112,29 @@ local function lockOf(key, side)
   return lock
 end
 
-local function giveTurn(lock, id)
-  local fields, claims = lock.fields, partOf(lock, 'claims')
-  fields.turn, fields.turnEnds = id, now + OFFER
-  call('HSET', lock.side, 'format', FORMAT, 'turn', id, 'turnEnds', fields.turnEnds)
-  keep(lock, 0)
-  local text = call('HGET', claims, id)
-  if text then post(cjson.decode(text).inbox, 'retry\0' .. id .. '\0' .. lock.key) end
-end
-
--- Whose turn it is to take a free key, nothing when nobody waits. The first waiter is told, and nobody else: it has the time of
+-- The waiter that may take a free key, nothing when nobody waits. The first waiter is told, and nobody else: it has the time of
 -- an offer to come, and loses its position when it does not. `claimant` needs no telling, because it is here.
 local function turnOf(lock, claimant)
-  local fields, first = lock.fields, firstOf(lock)
+  local fields, first, side = lock.fields, firstOf(lock), lock.side
   if first and first ~= claimant and first == fields.turn then
     if tonumber(fields.turnEnds) > now then return first end
     leave(lock, first)
     first = firstOf(lock)
   end
   if not first then return nil end
-  if first ~= claimant then giveTurn(lock, first) end
+  if first == claimant then return first end
+  fields.turn, fields.turnEnds = first, now + OFFER
+  call('HSET', side, 'format', FORMAT, 'turn', first, 'turnEnds', fields.turnEnds)
+  keep(lock, 0)
+  hint(lock, first)
   return first
 end
 
 -- Nobody holds the key any more.
 local function free(lock)
-  call('DEL', lock.key)
-  call('HDEL', lock.side, unpack(HOLDER))
+  local key, side = lock.key, lock.side
+  call('DEL', key)
+  call('HDEL', side, unpack(HOLDER))
   lock.holder = false
   turnOf(lock)
-  keep(lock, 0)
 end
