@@ -1,5 +1,5 @@
 import type { Unknown } from '../../src/core/store.ts'
-import { unknown } from '../../src/core/unknown.ts'
+import { unknownAnswer } from '../../src/core/store.ts'
 import {
   type Answer,
   type Claim,
@@ -44,7 +44,7 @@ interface Doubt {
   readonly done: boolean
 }
 
-const NO_ANSWER = unknown(new Error('no answer for this member'))
+const NO_ANSWER = unknownAnswer(new Error('no answer for this member'))
 
 /** The store's server: the model over a map, one request after the other, with its own clock and its own accidents. */
 export class Server {

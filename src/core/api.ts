@@ -1,8 +1,7 @@
 import type { KeyView } from '../model/index.ts'
 import type { Duration } from './durations.ts'
-import type { EventName, Listener } from './events.ts'
+import type { EventName, Listener, Meter } from './events.ts'
 import type { TransactionHold } from './lease/within.ts'
-import type { Meter } from './meter.ts'
 import type { Runtime } from './runtime.ts'
 import type { Records, Store, Traits } from './store.ts'
 

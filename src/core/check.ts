@@ -5,16 +5,16 @@ import { nodeRuntime, type Runtime } from './runtime.ts'
 import type { Store } from './store.ts'
 
 /** Every name that an object of options may have: the compiler keeps it complete. */
-export type Known<O> = Readonly<Record<keyof O, true>>
+export type NamesOf<O> = Readonly<Record<keyof O, true>>
 
 /**
  * Refuses what is no object of options, and a name that is not known: a misspelt option would be left out in silence.
  * It runs for every acquisition, so it allocates nothing.
  */
-export function checkOptions<O extends object>(argument: string, options: O, known: Known<O>): O {
+export function checkOptions<O extends object>(argument: string, options: O, known: NamesOf<O>): O {
   checkObject(argument, options)
   for (const name in options)
-    if (known[name] !== true) throw new InvalidArgumentError(argument, unknown('option', name, known))
+    if (known[name] !== true) throw new InvalidArgumentError(argument, unknownName('option', name, known))
   return options
 }
 
@@ -28,7 +28,7 @@ export function checkObject<T>(argument: string, value: T): T {
 export function checkListener(event: unknown, listener: unknown, known: object): void {
   if (typeof event !== 'string')
     throw new InvalidArgumentError('event', `must be the name of an event, not ${show(event)}`)
-  if (!Object.hasOwn(known, event)) throw new InvalidArgumentError('event', unknown('name', event, known))
+  if (!Object.hasOwn(known, event)) throw new InvalidArgumentError('event', unknownName('name', event, known))
   checkFunction('listener', listener)
 }
 
@@ -59,7 +59,7 @@ export function checkWholeNumber(argument: string, value: number, min: number, m
 }
 
 /** Every method of a runtime: the compiler keeps it complete. */
-const RUNTIME: Known<Runtime> = {
+const RUNTIME: NamesOf<Runtime> = {
   nowMs: true,
   wallMs: true,
   setTimer: true,
@@ -99,7 +99,7 @@ export function hasMethods(value: unknown, names: readonly string[]): boolean {
 }
 
 /** Says that a name is unknown, and names the nearest one. */
-export function unknown(what: string, name: string, known: object): string {
+export function unknownName(what: string, name: string, known: object): string {
   const names = Object.keys(known)
   const meant = nearest(name, names)
   const advice = meant === undefined ? `it may be one of ${names.join(', ')}` : `did you mean ${show(meant)}?`

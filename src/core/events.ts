@@ -1,6 +1,6 @@
 import type { DeadlockStep } from '../errors.ts'
 import type { LossCause } from '../model/index.ts'
-import { checkListener, type Known } from './check.ts'
+import { checkListener, type NamesOf } from './check.ts'
 
 /** Everything a `Locks` object tells. */
 export interface LockEvents {
@@ -58,7 +58,7 @@ export type TurnedAway = 'timeout' | 'busy' | 'cancelled' | 'failed'
 export type EventName = keyof LockEvents
 export type Listener<N extends EventName> = (event: LockEvents[N]) => void
 
-export const LOCK_EVENTS: Known<LockEvents> = {
+export const LOCK_EVENTS: NamesOf<LockEvents> = {
   entered: true,
   granted: true,
   waiting: true,
@@ -80,11 +80,11 @@ export const LOCK_EVENTS: Known<LockEvents> = {
 
 /** Listeners by event. An event nobody listens to costs one look-up. */
 export class Events<E extends object = LockEvents> {
-  private readonly known: Known<E>
+  private readonly known: NamesOf<E>
   /** Lists are replaced, not changed, so that one may be walked while listeners come and go. */
   private readonly listeners = new Map<keyof E, readonly ((event: never) => void)[]>()
 
-  constructor(known: Known<E>) {
+  constructor(known: NamesOf<E>) {
     this.known = known
   }
 
@@ -118,5 +118,31 @@ export class Events<E extends object = LockEvents> {
 
   clear(): void {
     this.listeners.clear()
+  }
+}
+
+/** Counts grants and releases, which happen many thousand times a second, without an event made for each. Must not throw. */
+export interface Meter {
+  /** Returns what will be told of the release. */
+  granted(key: string, waitedMs: number, handedOver: boolean): HoldMeter
+}
+
+export interface HoldMeter {
+  released(heldMs: number, outcome: 'released' | 'expired'): void
+}
+
+/** Several meters as one; null for none. */
+export function combined(meters: readonly Meter[]): Meter | null {
+  const [first = null] = meters
+  if (meters.length < 2) return first
+  return {
+    granted(key, waitedMs, handedOver) {
+      const holds = meters.map((meter) => meter.granted(key, waitedMs, handedOver))
+      return {
+        released(heldMs, outcome) {
+          for (const hold of holds) hold.released(heldMs, outcome)
+        },
+      }
+    },
   }
 }

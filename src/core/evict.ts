@@ -4,7 +4,7 @@ import type { Eviction, EvictOptions } from './api.ts'
 import { checkFlag, checkOptions, checkText } from './check.ts'
 import { show } from './durations.ts'
 import type { Engine } from './engine.ts'
-import { EVICT_OPTIONS } from './known.ts'
+import { EVICT_OPTIONS } from './option-names.ts'
 import type { Admin, Records } from './store.ts'
 
 /** Long enough for whoever asks a month later why a job stopped. */

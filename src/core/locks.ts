@@ -20,16 +20,22 @@ import type {
   Work,
   WriteLease,
 } from './api.ts'
-import { checkFunction, checkOptions, checkText, type Known } from './check.ts'
+import { adminOf, recordsOf } from './calls/admin-calls.ts'
+import { checkFunction, checkObject, checkOptions, checkText, type NamesOf } from './check.ts'
 import { Engine } from './engine.ts'
 import type { EventName, Listener } from './events.ts'
 import { evict, evictionsOf } from './evict.ts'
-import { ACQUIRE_OPTIONS, LIST_OPTIONS, PERMIT_OPTIONS, SEMAPHORE_OPTIONS, WITHIN_OPTIONS } from './known.ts'
 import { adoptionOf } from './lease/adoption.ts'
 import type { StoreLease } from './lease/lease.ts'
 import { workUnder } from './lease/using.ts'
 import { type WithinRest, within } from './lease/within.ts'
-import { type Door, mutexOf } from './mutex.ts'
+import {
+  ACQUIRE_OPTIONS,
+  LIST_OPTIONS,
+  PERMIT_OPTIONS,
+  SEMAPHORE_OPTIONS,
+  WITHIN_OPTIONS,
+} from './option-names.ts'
 import {
   EXCLUSIVE,
   permitsOf,
@@ -57,11 +63,6 @@ export class StoreLocks implements Locks {
   readonly records: Records | null
   readonly admin: Admin
   readonly meter: Locks['meter'] = (meter) => this.engine.addMeter(meter)
-  private readonly door: Door<WriteLease> = {
-    run: (...args) => this.run(...args),
-    take: (...args) => this.take(...args),
-    tryTake: (...args) => this.tryTake(...args),
-  }
   private closed: Promise<void> | null = null
 
   constructor(store: Store, options: LocksOptions) {
@@ -69,8 +70,8 @@ export class StoreLocks implements Locks {
     this.queues = new LocalQueues(this.engine)
     this.groups = new GroupAttempts(this.engine)
     this.engine.byKey = this.queues
-    this.records = this.engine.caller.records()
-    this.admin = this.engine.caller.admin()
+    this.records = recordsOf(this.engine.client, store)
+    this.admin = adminOf(this.engine.client, store)
     this.stopSignals = this.engine.settings.releaseOnSignal
       ? releaseOnSignal((isLast) => this.end(isLast))
       : null
@@ -110,7 +111,7 @@ export class StoreLocks implements Locks {
   rw(key: string, defaults?: AcquireOptions): ReadWriteLock {
     return {
       read: this.lockOf(key, () => SHARED, defaults),
-      write: this.lockOf<AcquireOptions, WriteLease>(key, () => EXCLUSIVE, defaults),
+      write: this.lockOf(key, () => EXCLUSIVE, defaults),
     }
   }
 
@@ -190,7 +191,7 @@ export class StoreLocks implements Locks {
     this.groups.close()
     for (const hold of engine.watchdog.all()) {
       engine.watchdog.lose(hold, 'closed')
-      engine.abandoned.release(hold.claim)
+      engine.cleanup.release(hold.claim)
     }
     await engine.close()
   }
@@ -231,15 +232,39 @@ export class StoreLocks implements Locks {
     return lease
   }
 
-  private lockOf<O extends AcquireOptions, L extends Lease = Lease>(
+  /** A lock on one key, with defaults that each call may change. */
+  private lockOf<O extends AcquireOptions>(
     key: string,
     modeOf: (options: O) => Mode,
     defaults: AcquireOptions = {},
-    known: Known<AcquireOptions> = ACQUIRE_OPTIONS,
-  ): Mutex<O, L> {
+    known: NamesOf<AcquireOptions> = ACQUIRE_OPTIONS,
+  ): Mutex<O, WriteLease> {
     storeKeyOf(key, this.engine.settings.prefix)
     checkOptions('defaults', defaults, known)
-    return mutexOf<O, L>(this.door as Door<Lease> as Door<L>, key, modeOf, defaults)
+    const merge = (options?: O): O => {
+      if (options !== undefined) checkObject('options', options)
+      return { ...defaults, ...options } as O
+    }
+    return {
+      using: <T>(...rest: [Work<T, WriteLease>] | [O, Work<T, WriteLease>]): Promise<T> => {
+        const work = rest.length === 1 ? rest[0] : rest[1]
+        // No async function: its promise around that of the work costs a tenth of a lock in memory.
+        try {
+          const options = merge(rest.length === 1 ? undefined : rest[0])
+          return this.run(key, modeOf(options), options, work)
+        } catch (error) {
+          return Promise.reject(error)
+        }
+      },
+      acquire: async (options) => {
+        const merged = merge(options)
+        return this.take(key, modeOf(merged), merged)
+      },
+      tryAcquire: async (options) => {
+        const merged = merge(options)
+        return this.tryTake(key, modeOf(merged), merged)
+      },
+    }
   }
 
   private enter(request: Request): Soon<AnyLease | Busy> {

@@ -2,9 +2,16 @@ import { hostname } from 'node:os'
 import { InvalidArgumentError, type StoreError, UnsupportedError } from '../errors.ts'
 import type { Mode } from '../model/index.ts'
 import type { AcquireOptions, LocksOptions } from './api.ts'
-import { checkFlag, checkOptions, checkRuntime, checkSignal, checkWholeNumber, type Known } from './check.ts'
+import {
+  checkFlag,
+  checkOptions,
+  checkRuntime,
+  checkSignal,
+  checkWholeNumber,
+  type NamesOf,
+} from './check.ts'
 import { CALL_TIMEOUT_MS, type Duration, durationMs, show } from './durations.ts'
-import { ACQUIRE_OPTIONS, LOCKS_OPTIONS, PERMIT_OPTIONS, SPIN_OPTIONS } from './known.ts'
+import { ACQUIRE_OPTIONS, LOCKS_OPTIONS, PERMIT_OPTIONS, SPIN_OPTIONS } from './option-names.ts'
 import type { ActorFrame } from './reentry/actors.ts'
 import type { Runtime } from './runtime.ts'
 import type { Store } from './store.ts'
@@ -158,7 +165,7 @@ export function requestOf(
 }
 
 /** A weight means nothing but for permits: elsewhere it would be left out in silence. */
-function knownFor({ kind }: Mode): Known<AcquireOptions> {
+function knownFor({ kind }: Mode): NamesOf<AcquireOptions> {
   return kind === 'permits' ? PERMIT_OPTIONS : ACQUIRE_OPTIONS
 }
 

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { StoreError } from '../errors.ts'
 
 /** Read once: as a global it is a getter that would run at every reading of the clock. */
 const { performance } = globalThis
@@ -92,4 +93,44 @@ export const nodeRuntime: Runtime = {
   defer: (task) => void SETTLED.then(task),
   random: Math.random,
   newId,
+}
+
+/** A wall clock that gained this much on the monotonic one means that the machine slept. */
+const SLEEP_MS = 250
+
+/**
+ * Notices that the machine slept: the monotonic clock stands still in suspend, the wall clock goes on. A wall clock that
+ * was set forward looks the same, so a sleep is a reason to doubt a lease, not a proof that it ended.
+ */
+export class SleepWatch {
+  private readonly runtime: Runtime
+  private wallAheadMs: number
+  /** How many sleeps were noticed: an answer to a request from before the last one is older than its clock says. */
+  count = 0
+
+  constructor(runtime: Runtime) {
+    this.runtime = runtime
+    this.wallAheadMs = runtime.wallMs() - runtime.nowMs()
+  }
+
+  /** How long the machine slept since the last look; 0 when it did not. */
+  look(): number {
+    const wallAheadMs = this.runtime.wallMs() - this.runtime.nowMs()
+    const sleptMs = wallAheadMs - this.wallAheadMs
+    this.wallAheadMs = wallAheadMs
+    if (sleptMs < SLEEP_MS) return 0
+    this.count++
+    return sleptMs
+  }
+}
+
+export class LateError extends StoreError {}
+
+/** The answer, or a rejection when it takes longer: a frozen server hangs nobody. */
+export function answeredWithin<T>(answer: Promise<T>, ms: number, runtime: Runtime): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = (): void => reject(new LateError(`no answer within ${ms} ms`))
+    const timer = runtime.setTimer(late, ms, false)
+    answer.then(resolve, reject).finally(() => timer.clear())
+  })
 }

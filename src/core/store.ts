@@ -28,6 +28,24 @@ export type ClaimReply = ClaimAnswer | Unknown
 export type RenewReply = RenewAnswer | Unknown
 export type ReleaseReply = ReleaseAnswer | Unknown
 
+/** The answer to each claim of a part of a call that failed. */
+export function unknownAnswer(error: Error): Unknown {
+  return { kind: 'unknown', error }
+}
+
+/** Throws if no claim has an answer: the call failed as a whole, which is one failure and not one for each claim. */
+export function someKnown<A extends { readonly kind: string }>(
+  answers: readonly (A | Unknown)[],
+): readonly (A | Unknown)[] {
+  const [first] = answers
+  if (isUnknown(first) && answers.every(isUnknown)) throw first.error
+  return answers
+}
+
+function isUnknown(answer: { readonly kind: string } | undefined): answer is Unknown {
+  return answer?.kind === 'unknown'
+}
+
 /** What a store tells: a notice with the key it is about, or a warning. */
 export type StoreNotice = (Notice & { readonly key: string }) | StoreWarning
 

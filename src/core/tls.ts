@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { InvalidArgumentError, whyOf } from '../errors.ts'
-import { checkOptions, type Known } from './check.ts'
+import { checkOptions, type NamesOf } from './check.ts'
 
 /** With which certificates servers are reached over TLS. */
 export interface TlsOptions {
@@ -12,7 +12,7 @@ export interface TlsOptions {
   readonly key?: string | Uint8Array
 }
 
-const TLS: Known<TlsOptions> = { ca: true, cert: true, key: true }
+const TLS: NamesOf<TlsOptions> = { ca: true, cert: true, key: true }
 const FILES = ['ca', 'cert', 'key'] as const
 
 /** The parameters of a URL that are about TLS; each of the files is in PEM. */

@@ -1,4 +1,4 @@
-import { checkFunction, checkLocks, checkOptions, checkWholeNumber, type Known } from '../core/check.ts'
+import { checkFunction, checkLocks, checkOptions, checkWholeNumber, type NamesOf } from '../core/check.ts'
 import type { LocalView, Locks, Meter } from '../index.ts'
 import { Histogram, SECONDS, type Taps } from './histogram.ts'
 import { keyPattern, Patterns } from './patterns.ts'
@@ -14,7 +14,7 @@ export interface CollectorOptions {
   readonly maxPatterns?: number
 }
 
-const OPTIONS: Known<CollectorOptions> = { keyPattern: true, maxPatterns: true }
+const OPTIONS: NamesOf<CollectorOptions> = { keyPattern: true, maxPatterns: true }
 const MOST_PATTERNS = 100
 /** How many keys find their series without a look at their pattern: at least so many, at most twice as many. */
 const REMEMBERED_KEYS = 4096

@@ -1,4 +1,4 @@
-import { checkFunction, checkLocks, checkOptions, checkRuntime, type Known } from '../core/check.ts'
+import { checkFunction, checkLocks, checkOptions, checkRuntime, type NamesOf } from '../core/check.ts'
 import type { Runtime } from '../core/runtime.ts'
 import type { Alarm } from './alarms/alarm.ts'
 import { type AlarmOptions, AlarmWatch } from './alarms/watch.ts'
@@ -17,7 +17,7 @@ export interface ObserveOptions extends CollectorOptions, AlarmOptions {
   readonly runtime?: Runtime
 }
 
-const OPTIONS: Known<ObserveOptions> = {
+const OPTIONS: NamesOf<ObserveOptions> = {
   keyPattern: true,
   maxPatterns: true,
   rules: true,

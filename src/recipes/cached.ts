@@ -1,5 +1,5 @@
 import type { Duration, Lease } from '../core/api.ts'
-import { checkOptions, type Known } from '../core/check.ts'
+import { checkOptions, type NamesOf } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
 import { LeaseLostError } from '../errors.ts'
 import { functionOf, type Kit, keepMs, keyFor, recordsOf, wholeNumber, writeUnder } from './kit.ts'
@@ -44,7 +44,7 @@ interface Checked {
   readonly onRefreshError: (error: unknown) => void
 }
 
-const OPTIONS: Known<CachedOptions> = {
+const OPTIONS: NamesOf<CachedOptions> = {
   ttl: true,
   local: true,
   stale: true,

@@ -1,6 +1,6 @@
 import type { AcquireOptions, Locks } from '../core/api.ts'
 import { checkFunction, checkLocks, checkOptions } from '../core/check.ts'
-import { ACQUIRE_OPTIONS } from '../core/known.ts'
+import { ACQUIRE_OPTIONS } from '../core/option-names.ts'
 import { InvalidArgumentError } from '../errors.ts'
 import type { Recipes } from './index.ts'
 import { ONCE_OPTIONS, type OnceOptions } from './once.ts'

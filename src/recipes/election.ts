@@ -1,5 +1,5 @@
 import type { AcquireOptions, Duration, Lease } from '../core/api.ts'
-import { checkOptions, checkSignal, type Known } from '../core/check.ts'
+import { checkOptions, checkSignal, type NamesOf } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
 import { Events } from '../core/events.ts'
 import { ConflictError, quote } from '../errors.ts'
@@ -37,10 +37,10 @@ interface WatchOptions extends LeadOptions {
   every?: Duration
 }
 
-const OPTIONS: Known<ElectionOptions> = { ttl: true, meta: true }
-const LEAD: Known<LeadOptions> = { signal: true }
-const OBSERVE: Known<WatchOptions> = { signal: true, every: true }
-const EVENTS: Known<ElectionEvents> = { elected: true, lost: true, resigned: true }
+const OPTIONS: NamesOf<ElectionOptions> = { ttl: true, meta: true }
+const LEAD: NamesOf<LeadOptions> = { signal: true }
+const OBSERVE: NamesOf<WatchOptions> = { signal: true, every: true }
+const EVENTS: NamesOf<ElectionEvents> = { elected: true, lost: true, resigned: true }
 
 /** `signal` fires when the leadership is lost and when it is to be given back: stop then. */
 export type LeaderWork<T> = (lease: Lease, signal: AbortSignal) => Promise<T> | T

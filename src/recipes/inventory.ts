@@ -1,5 +1,5 @@
 import type { Duration } from '../core/api.ts'
-import { checkOptions, type Known } from '../core/check.ts'
+import { checkOptions, type NamesOf } from '../core/check.ts'
 import { show } from '../core/durations.ts'
 import { ConflictError, InvalidArgumentError, quote } from '../errors.ts'
 import { amount, type Deal, type DealAnswer, type FirstUse, type Goods, sameGoods } from '../model/index.ts'
@@ -39,8 +39,8 @@ export type Taken =
   | { readonly kind: 'limit'; readonly has: number }
   | { readonly kind: 'givenBack' }
 
-const OPTIONS: Known<InventoryOptions> = { perBuyer: true, hold: true, stripes: true }
-const TAKE: Known<TakeOptions> = { count: true, request: true }
+const OPTIONS: NamesOf<InventoryOptions> = { perBuyer: true, hold: true, stripes: true }
+const TAKE: NamesOf<TakeOptions> = { count: true, request: true }
 const STOCK = { ttl: true } as const
 const ADD = { request: true } as const
 const MOST_GOODS = 1_000_000_000

@@ -1,5 +1,5 @@
 import type { Duration, Work } from '../core/api.ts'
-import { checkOptions, type Known } from '../core/check.ts'
+import { checkOptions, type NamesOf } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
 import { functionOf, type Kit, keepMs, keyFor, recordsOf, writeUnder } from './kit.ts'
 
@@ -13,7 +13,7 @@ export interface JobOptions {
   meta?: unknown
 }
 
-const OPTIONS: Known<JobOptions> = { atLeast: true, atMost: true, ttl: true, meta: true }
+const OPTIONS: NamesOf<JobOptions> = { atLeast: true, atMost: true, ttl: true, meta: true }
 
 /** Runs the work on one replica; `skipped` on those that came while it ran, or within `atLeast` of its start. */
 export async function job(

@@ -1,5 +1,5 @@
 import type { Duration, Lease } from '../core/api.ts'
-import { checkOptions, type Known } from '../core/check.ts'
+import { checkOptions, type NamesOf } from '../core/check.ts'
 import { show } from '../core/durations.ts'
 import { ConflictError, InvalidArgumentError, LockTimeoutError, quote } from '../errors.ts'
 import { functionOf, type Kit, keepMs, keyFor, recordsOf, wholeNumber } from './kit.ts'
@@ -28,7 +28,7 @@ export interface OnceOptions {
 
 export type OnceWork<T> = (lease: Lease) => Promise<T> | T
 
-export const ONCE_OPTIONS: Known<OnceOptions> = {
+export const ONCE_OPTIONS: NamesOf<OnceOptions> = {
   ttl: true,
   onDuplicate: true,
   wait: true,

@@ -1,5 +1,5 @@
 import type { Duration } from '../core/api.ts'
-import { checkOptions, checkSignal, type Known } from '../core/check.ts'
+import { checkOptions, checkSignal, type NamesOf } from '../core/check.ts'
 import { ConflictError, quote } from '../errors.ts'
 import type { RecordCondition } from '../model/index.ts'
 import { functionOf, type Kit, keepMs, keyFor, pause, recordsOf, wholeNumber } from './kit.ts'
@@ -19,7 +19,7 @@ export interface UpdateOptions {
 /** Called with the value, undefined when there is none; returning undefined leaves it as it is. */
 export type Change<T> = (value: T | undefined) => T | undefined | Promise<T | undefined>
 
-const OPTIONS: Known<UpdateOptions> = { ttl: true, tries: true, signal: true, maxBytes: true }
+const OPTIONS: NamesOf<UpdateOptions> = { ttl: true, tries: true, signal: true, maxBytes: true }
 const LARGEST_BYTES = 16 * 1024 * 1024
 const LONGEST_PAUSE_MS = 100
 

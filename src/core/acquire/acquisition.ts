@@ -1,7 +1,7 @@
 import { ConflictError, LeaseLostError, LockError, StoreError, UnsupportedError } from '../../errors.ts'
 import type { Blocked, Claim, ClaimAnswer, Refused } from '../../model/index.ts'
-import type { Receiver } from '../calls/batch.ts'
-import type { Alarm } from '../calls/timer-heap.ts'
+import type { Receiver } from '../calls/pending-call.ts'
+import type { TimerEntry } from '../calls/timer-heap.ts'
 import type { Engine, NoticeTarget } from '../engine.ts'
 import { driftMs } from '../lease/hold.ts'
 import type { Request } from '../options.ts'
@@ -33,11 +33,11 @@ const LONGEST_BACKOFF_MS = 1000
 const EXPIRY_SLACK_MS = 2
 
 /** One claim on its way to being held: attempt, wait, attempt, until it is granted, refused or given up. */
-export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
+export class Acquisition implements NoticeTarget, TimerEntry, Receiver<ClaimAnswer> {
   readonly claim: Claim
   readonly request: Request
   dueMs = 0
-  place = -1
+  index = -1
   /** The renewals that its position travels with: the heartbeat's. */
   bucket: HeartbeatBucket | null = null
   /** The waiters that the claim was sent for: the local queue's. */
@@ -74,11 +74,11 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
 
   /** Makes an attempt. Returns the answer of a store that answers at once; else null, and the owner is called later. */
   begin(sentAtMs: number): Grant | Blocked | null {
-    const { courier } = this.engine
-    if (courier.immediate) return this.follow(ask(this.engine, this.claim), sentAtMs)
+    const { client } = this.engine
+    if (client.immediate) return this.follow(ask(this.engine, this.claim), sentAtMs)
     this.noteSent(sentAtMs)
     this.listen()
-    courier.postAttempt(this.claim, this)
+    client.postAttempt(this.claim, this)
     return null
   }
 
@@ -102,7 +102,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
 
   answered(answer: ClaimAnswer): void {
     if (this.phase === 'over') {
-      this.engine.abandoned.release(this.claim)
+      this.engine.cleanup.release(this.claim)
       return
     }
     const known = this.consider(answer, this.sentAtMs)
@@ -110,7 +110,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   }
 
   failed(error: LockError): void {
-    if (this.phase === 'over') this.engine.abandoned.release(this.claim)
+    if (this.phase === 'over') this.engine.cleanup.release(this.claim)
     else this.afterError(error, this.engine.runtime.nowMs() - this.sentAtMs)
   }
 
@@ -119,7 +119,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     // An attempt that was sent after it knows more.
     if (this.phase !== 'waiting' || sentAtMs < this.answeredSentAtMs) return
     if (answer.kind === 'unknown') {
-      this.heartbeatFailed(this.engine.courier.renewalUnknown(answer.error), call)
+      this.heartbeatFailed(this.engine.client.unknown('renew', 1, answer.error), call)
       return
     }
     // The position is gone, or the store made the claim a holder and the push was lost.
@@ -133,7 +133,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     const { position } = answer
     if (this.blocked !== null && position > 0) this.blocked = { ...this.blocked, position }
     this.engine.heartbeats.keep(this)
-    if (position > 0 && position <= LOOKING_POSITIONS && this.place < 0) this.lookWithin(LOOK_MS)
+    if (position > 0 && position <= LOOKING_POSITIONS && this.index < 0) this.lookWithin(LOOK_MS)
   }
 
   heartbeatFailed(error: LockError, call: HeartbeatCall): void {
@@ -159,10 +159,10 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   cancel(): void {
     if (this.phase === 'over') return
     this.leave()
-    this.engine.abandoned.release(this.claim)
+    this.engine.cleanup.release(this.claim)
   }
 
-  ring(): void {
+  fire(): void {
     this.engine.looking--
     this.ask()
   }
@@ -275,7 +275,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   }
 
   private lookWithin(delayMs: number): void {
-    if (this.place < 0) this.engine.looking++
+    if (this.index < 0) this.engine.looking++
     this.engine.waits.set(this, this.engine.runtime.nowMs() + delayMs)
   }
 
@@ -334,7 +334,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   }
 
   private stopLooking(): void {
-    if (this.place >= 0) this.engine.looking--
+    if (this.index >= 0) this.engine.looking--
     this.engine.waits.remove(this)
   }
 

@@ -19,7 +19,7 @@ export class GroupAttempts {
     request.signal?.throwIfAborted()
     this.open.add(claims)
     try {
-      const answers = await this.inTime(this.engine.courier.attempt(claims), request, () =>
+      const answers = await this.inTime(this.engine.client.attempt(claims), request, () =>
         this.abandon(claims),
       )
       if (this.engine.closing) throw new ClosedError()
@@ -61,6 +61,6 @@ export class GroupAttempts {
   }
 
   private abandon(claims: readonly Claim[]): void {
-    for (const claim of claims) this.engine.abandoned.release(claim)
+    for (const claim of claims) this.engine.cleanup.release(claim)
   }
 }

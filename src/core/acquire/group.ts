@@ -116,7 +116,7 @@ async function attemptTogether(
   try {
     answers = await together.attempt(claims, requests[0] as Request)
   } catch (error) {
-    for (const claim of claims) engine.abandoned.release(claim)
+    for (const claim of claims) engine.cleanup.release(claim)
     if (error instanceof StoreError || error instanceof Busy) return error
     throw error
   }
@@ -125,7 +125,7 @@ async function attemptTogether(
     engine.watchdog.sleeps() === sleeps &&
     requests.every(({ ttlMs }) => answeredAtMs < sentAtMs + ttlMs - driftMs(ttlMs))
   if (!inTime || answers.some((answer) => answer.kind !== 'granted')) {
-    if (!inTime) for (const claim of claims) engine.abandoned.release(claim)
+    if (!inTime) for (const claim of claims) engine.cleanup.release(claim)
     return null
   }
   const nowMs = engine.runtime.nowMs()

@@ -1,6 +1,6 @@
 import { LockError, StoreError } from '../../errors.ts'
-import type { Courier } from '../calls/store-client.ts'
-import type { Alarm, Alarms } from '../calls/timer-heap.ts'
+import type { StoreClient } from '../calls/store-client.ts'
+import type { TimerEntry, TimerHeap } from '../calls/timer-heap.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RenewReply } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
@@ -24,9 +24,9 @@ export interface HeartbeatCall {
 }
 
 /** Positions whose heartbeat is due together. */
-export class HeartbeatBucket implements Alarm {
+export class HeartbeatBucket implements TimerEntry {
   dueMs = 0
-  place = -1
+  index = -1
   readonly acquisitions = new Set<Acquisition>()
   private readonly send: (bucket: HeartbeatBucket) => void
 
@@ -34,24 +34,24 @@ export class HeartbeatBucket implements Alarm {
     this.send = send
   }
 
-  ring(): void {
+  fire(): void {
     this.send(this)
   }
 }
 
 /** Keeps the queue positions of waiting claims alive: renewals of many travel in one call, and no attempt is made. */
 export class Heartbeats {
-  private readonly courier: Courier
+  private readonly client: StoreClient
   private readonly runtime: Runtime
   /** Those of the engine's waiters: they keep the process alive. */
-  private readonly alarms: Alarms
+  private readonly timers: TimerHeap
   private readonly sleeps: () => number
   private readonly buckets = new Map<number, HeartbeatBucket>()
 
-  constructor(courier: Courier, runtime: Runtime, alarms: Alarms, sleeps: () => number) {
-    this.courier = courier
+  constructor(client: StoreClient, runtime: Runtime, timers: TimerHeap, sleeps: () => number) {
+    this.client = client
     this.runtime = runtime
-    this.alarms = alarms
+    this.timers = timers
     this.sleeps = sleeps
   }
 
@@ -82,14 +82,14 @@ export class Heartbeats {
     if (bucket === undefined) {
       bucket = new HeartbeatBucket((rung) => this.send(rung))
       this.buckets.set(dueMs, bucket)
-      this.alarms.set(bucket, dueMs)
+      this.timers.set(bucket, dueMs)
     }
     bucket.acquisitions.add(acquisition)
     acquisition.bucket = bucket
   }
 
   private close(bucket: HeartbeatBucket): void {
-    this.alarms.remove(bucket)
+    this.timers.remove(bucket)
     if (this.buckets.get(bucket.dueMs) === bucket) this.buckets.delete(bucket.dueMs)
   }
 
@@ -97,7 +97,7 @@ export class Heartbeats {
     this.close(bucket)
     const due = [...bucket.acquisitions]
     for (const acquisition of due) acquisition.bucket = null
-    const parts = this.courier.byPart(due, ({ claim }) => claim)
+    const parts = this.client.byPart(due, ({ claim }) => claim)
     if (parts === null) this.sendTogether(due)
     else for (const part of parts) this.sendTogether(part.map((index) => due[index] as Acquisition))
   }
@@ -117,7 +117,7 @@ export class Heartbeats {
     let answers: readonly RenewReply[]
     try {
       const claims = acquisitions.map(({ claim }) => claim)
-      answers = await this.courier.renew(claims, Math.max(shortestTtlMs / 3, SHORTEST_CALL_MS))
+      answers = await this.client.renew(claims, Math.max(shortestTtlMs / 3, SHORTEST_CALL_MS))
     } catch (error) {
       const why = error instanceof LockError ? error : new StoreError(String(error), { cause: error })
       for (const acquisition of acquisitions) acquisition.heartbeatFailed(why, call)

@@ -1,7 +1,7 @@
 import { ClosedError, type LockError, type StoreError, type TimeoutDetails } from '../../errors.ts'
 import type { Blocked, Claim } from '../../model/index.ts'
 import type { Engine } from '../engine.ts'
-import { type Hold, isFresh } from '../lease/hold.ts'
+import { isFresh, type LocalHold } from '../lease/hold.ts'
 import type { StoreLease } from '../lease/lease.ts'
 import type { Request } from '../options.ts'
 import type { Soon } from '../store.ts'
@@ -46,7 +46,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
   protected open(request: Request, claim: Claim): Soon<StoreLease | Busy> {
     const { engine } = this
     const sinceMs = engine.runtime.nowMs()
-    if (!engine.courier.immediate) {
+    if (!engine.client.immediate) {
       const waiter = this.wait(request, sinceMs)
       this.settle(this.sendFor(waiter, claim), (acquisition) => acquisition.begin(sinceMs))
       return waiter.promise
@@ -91,7 +91,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
   }
 
   /** Makes a hold of a granted claim. Notifications find it by its id, unless the queue passes them on. */
-  protected hold(claim: Claim, request: Request, grant: Grant, nowMs: number): Hold {
+  protected hold(claim: Claim, request: Request, grant: Grant, nowMs: number): LocalHold {
     const own = claim.replaces === null ? claim : { ...claim, replaces: null }
     const hold = this.engine.hold(own, request, grant, nowMs)
     if (!this.notifies) this.engine.listen(hold)
@@ -99,7 +99,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
   }
 
   /** Whether the hold may go on in other hands, as far as the hold alone decides. */
-  protected mayPassOn(hold: Hold): boolean {
+  protected mayPassOn(hold: LocalHold): boolean {
     const { engine } = this
     engine.watchdog.sleeps()
     return (
@@ -107,7 +107,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     )
   }
 
-  protected isFresh(hold: Hold): boolean {
+  protected isFresh(hold: LocalHold): boolean {
     return isFresh(hold, this.engine.runtime.nowMs())
   }
 

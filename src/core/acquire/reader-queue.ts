@@ -1,15 +1,15 @@
 import type { LeaseLostError, LockError, StoreError, TimeoutDetails } from '../../errors.ts'
 import { UnsupportedError } from '../../errors.ts'
 import type { Blocked, Claim } from '../../model/index.ts'
-import type { EndCause, Hold, HoldUser } from '../lease/hold.ts'
+import type { EndCause, HoldUser, LocalHold } from '../lease/hold.ts'
 import { type LeaseHome, StoreLease } from '../lease/lease.ts'
-import type { Outcome, Releasing } from '../lease/release.ts'
+import type { ReleaseOutcome, Releasing } from '../lease/release.ts'
 import type { Request } from '../options.ts'
 import type { Soon } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
 import type { Grant } from './grant.ts'
+import { SpareTokens } from './grant.ts'
 import { LocalQueue, servesToo } from './local-queue.ts'
-import { SpareTokens } from './spare-tokens.ts'
 import { type Busy, detailsOf, type Waiter } from './waiter.ts'
 
 /** What one grant serves: its own token and the spare ones. */
@@ -91,7 +91,7 @@ export class ReaderQueue extends LocalQueue {
   }
 
   /** The last reader of a hold has left it. */
-  give(shared: SharedHold): Soon<Outcome> | Releasing {
+  give(shared: SharedHold): Soon<ReleaseOutcome> | Releasing {
     this.forget(shared)
     return this.engine.letGo(shared.hold)
   }
@@ -172,7 +172,7 @@ export class ReaderQueue extends LocalQueue {
 
 /** One shared hold in the store, and the leases of the readers that use it. */
 class SharedHold implements HoldUser, LeaseHome {
-  readonly hold: Hold
+  readonly hold: LocalHold
   readonly tokens: SpareTokens
   readonly leases = new Set<StoreLease>()
   /** The hold ended, or its last reader left. */
@@ -181,7 +181,7 @@ class SharedHold implements HoldUser, LeaseHome {
   closed = false
   private readonly queue: ReaderQueue
 
-  constructor(hold: Hold, tokens: SpareTokens, queue: ReaderQueue) {
+  constructor(hold: LocalHold, tokens: SpareTokens, queue: ReaderQueue) {
     this.hold = hold
     this.tokens = tokens
     this.queue = queue
@@ -196,7 +196,7 @@ class SharedHold implements HoldUser, LeaseHome {
     for (const lease of [...this.leases]) lease.holdRevoked()
   }
 
-  release(lease: StoreLease): Soon<Outcome> | Releasing {
+  release(lease: StoreLease): Soon<ReleaseOutcome> | Releasing {
     this.leases.delete(lease)
     if (this.hold.ended) return 'expired'
     return this.leases.size > 0 ? 'released' : this.queue.give(this)

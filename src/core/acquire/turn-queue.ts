@@ -1,15 +1,15 @@
 import type { LockError, StoreError, TimeoutDetails } from '../../errors.ts'
 import type { Blocked, Claim } from '../../model/index.ts'
 import type { Engine, NoticeTarget } from '../engine.ts'
-import type { Hold } from '../lease/hold.ts'
+import type { LocalHold } from '../lease/hold.ts'
 import { type LeaseHome, StoreLease } from '../lease/lease.ts'
-import { type Outcome, Releasing } from '../lease/release.ts'
+import { type ReleaseOutcome, Releasing } from '../lease/release.ts'
 import type { Request } from '../options.ts'
 import type { Soon, StoreNotice } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
 import type { Grant } from './grant.ts'
+import { SpareTokens } from './grant.ts'
 import { LocalQueue, servesToo, weightOf } from './local-queue.ts'
-import { SpareTokens } from './spare-tokens.ts'
 import { type Busy, busyAtOnce, detailsOf, type Waiter } from './waiter.ts'
 
 /** How often, and for how long, a hold is handed over while others wait for the key in the store's queue. */
@@ -97,7 +97,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return why
   }
 
-  release(lease: StoreLease): Soon<Outcome> | Releasing {
+  release(lease: StoreLease): Soon<ReleaseOutcome> | Releasing {
     const { hold } = lease
     const next = this.waiters.first
     if (next !== null && this.leases.has(lease) && this.mayHandOver(lease, next.request)) {
@@ -137,7 +137,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
   }
 
   private lease(
-    hold: Hold,
+    hold: LocalHold,
     request: Request,
     token: bigint | null,
     sinceMs: number,
@@ -156,7 +156,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
   }
 
   /** After a renewal that was needed first, or when nobody can take over: hand over if it may be, else give the claim back. */
-  private passOn(lease: StoreLease): Soon<Outcome> | Releasing {
+  private passOn(lease: StoreLease): Soon<ReleaseOutcome> | Releasing {
     const { hold } = lease
     if (hold.ended) {
       this.leave(lease)

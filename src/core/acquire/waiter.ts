@@ -1,6 +1,6 @@
 import { type LockError, LockTimeoutError, StoreError, type TimeoutDetails } from '../../errors.ts'
 import type { Blocked } from '../../model/index.ts'
-import type { Alarm } from '../calls/timer-heap.ts'
+import type { TimerEntry } from '../calls/timer-heap.ts'
 import type { Engine } from '../engine.ts'
 import type { TurnedAway } from '../events.ts'
 import type { StoreLease } from '../lease/lease.ts'
@@ -76,12 +76,12 @@ export interface WaiterHome {
 }
 
 /** One caller's wait: it ends with a lease, at its deadline, by the caller's signal, or with an error. */
-export class Waiter implements Alarm {
+export class Waiter implements TimerEntry {
   readonly request: Request
   readonly promise: Promise<StoreLease | Busy>
   readonly sinceMs: number
   dueMs = 0
-  place = -1
+  index = -1
   /** Its neighbours in the local queue, and when it came there: the queue's. */
   before: Waiter | null = null
   after: Waiter | null = null
@@ -143,7 +143,7 @@ export class Waiter implements Alarm {
   }
 
   /** The deadline. */
-  ring(): void {
+  fire(): void {
     if (this.settled) return
     const why = this.home.abandon(this)
     if (why instanceof StoreError) this.fail(why)

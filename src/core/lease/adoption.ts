@@ -3,7 +3,7 @@ import type { Claim, Mode } from '../../model/index.ts'
 import type { AcquireOptions, AdoptOptions, LeaseJson } from '../api.ts'
 import { checkObject, checkOptions } from '../check.ts'
 import { show } from '../durations.ts'
-import { ADOPT_OPTIONS } from '../known.ts'
+import { ADOPT_OPTIONS } from '../option-names.ts'
 import { EXCLUSIVE, permitsOf, SHARED } from '../options.ts'
 import type { Traits } from '../store.ts'
 

@@ -3,7 +3,7 @@ import type { Claim } from '../../model/index.ts'
 import type { Grant } from '../acquire/grant.ts'
 import type { LockEvents } from '../events.ts'
 import type { StoreNotice } from '../store.ts'
-import type { Cohort } from './renewal-schedule.ts'
+import type { RenewalBatch } from './renewal-schedule.ts'
 
 export type EndCause = LockEvents['lost']['cause']
 
@@ -15,7 +15,7 @@ export interface HoldUser {
 
 /** Who looks after a hold. */
 export interface HoldKeeper {
-  notice(hold: Hold, notice: StoreNotice): void
+  notice(hold: LocalHold, notice: StoreNotice): void
 }
 
 /** The part of a time to live that clocks running at different rates, and rounding, may eat. */
@@ -24,7 +24,7 @@ export function driftMs(durationMs: number): number {
 }
 
 /** A claim that the store granted to this process, with its own deadline. The watchdog keeps it alive. */
-export class Hold {
+export class LocalHold {
   claim: Claim
   readonly token: bigint | null
   readonly spare: number
@@ -50,8 +50,8 @@ export class Hold {
   /** How often it was handed over inside this process. */
   handovers = 0
   /** Those that it is renewed together with, and its place among them: the watchdog's. */
-  cohort: Cohort | null = null
-  seat = -1
+  batch: RenewalBatch | null = null
+  batchIndex = -1
   private readonly keeper: HoldKeeper
 
   constructor(
@@ -77,7 +77,7 @@ export class Hold {
   /** From now on it stands in the store as this. */
   become(claim: Claim): void {
     this.claim = claim
-    this.cohort?.forgetClaims()
+    this.batch?.forgetClaims()
   }
 
   notice(notice: StoreNotice): void {
@@ -86,7 +86,7 @@ export class Hold {
 
   /** A renewal under way; settles, never rejects. */
   get renewing(): Promise<void> | null {
-    return this.cohort === null ? null : this.cohort.renewing
+    return this.batch === null ? null : this.batch.renewing
   }
 
   /** The store may still keep it, but a renewal that is overdue by a third of the life proves nothing any more. */
@@ -106,7 +106,7 @@ export class Hold {
 }
 
 /** Whether a hold has enough life left for a new user. */
-export function isFresh(hold: Hold, nowMs: number): boolean {
+export function isFresh(hold: LocalHold, nowMs: number): boolean {
   return nowMs + hold.lifeMs / 2 <= hold.validUntilMs
 }
 

@@ -4,16 +4,16 @@ import type { Duration, LeaseJson, WriteLease } from '../api.ts'
 import { checkListener } from '../check.ts'
 import { durationMs } from '../durations.ts'
 import type { Engine } from '../engine.ts'
-import type { HoldMeter } from '../meter.ts'
+import type { HoldMeter } from '../events.ts'
 import { type Request, SHARED, SHORTEST_TTL_MS } from '../options.ts'
 import type { Soon } from '../store.ts'
 import { leaseJson } from './adoption.ts'
-import { driftMs, type EndCause, type Hold, type HoldUser, lostError } from './hold.ts'
-import { type Outcome, Releasing } from './release.ts'
+import { driftMs, type EndCause, type HoldUser, type LocalHold, lostError } from './hold.ts'
+import { type ReleaseOutcome, Releasing } from './release.ts'
 
 /** The local queue or the shared hold that a lease goes back to. */
 export interface LeaseHome {
-  release(lease: StoreLease): Soon<Outcome> | Releasing
+  release(lease: StoreLease): Soon<ReleaseOutcome> | Releasing
   /** The hold is over or no longer exclusive; the next in line may go for the key. */
   leave(lease: StoreLease): void
   /** The ttl that the hold gets when the lease asks for this one. */
@@ -30,12 +30,12 @@ export class StoreLease implements WriteLease, HoldUser {
   readonly token: bigint | null
   readonly waitedMs: number
   readonly request: Request
-  readonly hold: Hold
+  readonly hold: LocalHold
   readonly grantedAtMs: number
   private readonly engine: Engine
   private home: LeaseHome | null
   private state: 'held' | 'released' | 'lost' = 'held'
-  private outcome: Soon<Outcome> | null = null
+  private outcome: Soon<ReleaseOutcome> | null = null
   /** Why the outcome of the release is unknown. */
   private failure: unknown = null
   /** The store did not know the lease although it should have lived on. */
@@ -53,7 +53,7 @@ export class StoreLease implements WriteLease, HoldUser {
 
   constructor(
     engine: Engine,
-    hold: Hold,
+    hold: LocalHold,
     request: Request,
     token: bigint | null,
     sinceMs: number,
@@ -132,7 +132,7 @@ export class StoreLease implements WriteLease, HoldUser {
     const claim = { ...hold.claim, mode: SHARED, queue: false, replaces: hold.claim.id }
     const sentAtMs = engine.runtime.nowMs()
     const sleeps = engine.watchdog.sleeps()
-    const answers = this.track(engine.courier.attempt([claim]))
+    const answers = this.track(engine.client.attempt([claim]))
     // Once asked for, it may be done whatever the reply: from here on the lease is a reader's and nobody's to hand over.
     hold.become({ ...claim, replaces: null })
     this.detach()
@@ -145,7 +145,7 @@ export class StoreLease implements WriteLease, HoldUser {
     hold.validUntilMs = Math.max(hold.validUntilMs, sentAtMs + claim.ttlMs - driftMs(claim.ttlMs))
   }
 
-  release(): Promise<Outcome> {
+  release(): Promise<ReleaseOutcome> {
     try {
       return Promise.resolve(this.releaseSoon())
     } catch (error) {
@@ -153,7 +153,7 @@ export class StoreLease implements WriteLease, HoldUser {
     }
   }
 
-  releaseSoon(): Soon<Outcome> {
+  releaseSoon(): Soon<ReleaseOutcome> {
     if (this.state === 'lost') return 'expired'
     if (this.outcome !== null) return this.outcome
     if (this.inFlight !== null) {
@@ -221,12 +221,12 @@ export class StoreLease implements WriteLease, HoldUser {
     for (const listener of this.revokedListeners ?? []) this.engine.runtime.defer(listener)
   }
 
-  private finish(): Soon<Outcome> {
+  private finish(): Soon<ReleaseOutcome> {
     if (this.state === 'lost') return 'expired'
     if (this.failure !== null) throw this.failure
     this.state = 'released'
     this.request.frame?.holdsNoMore()
-    let outcome: Soon<Outcome> | Releasing
+    let outcome: Soon<ReleaseOutcome> | Releasing
     try {
       outcome = this.home === null ? this.engine.letGo(this.hold) : this.home.release(this)
     } catch (error) {
@@ -254,7 +254,7 @@ export class StoreLease implements WriteLease, HoldUser {
     return this.outcome
   }
 
-  tell(outcome: Outcome): void {
+  tell(outcome: ReleaseOutcome): void {
     this.outcome = outcome
     // A release that was answered after the deadline says nothing about the time of the work.
     this.goneAtRelease = outcome === 'expired' && this.engine.runtime.nowMs() < this.hold.validUntilMs

@@ -1,30 +1,30 @@
 import type { LockError } from '../../errors.ts'
 import type { ReleaseAnswer } from '../../model/index.ts'
-import type { Receiver } from '../calls/batch.ts'
+import type { Receiver } from '../calls/pending-call.ts'
 import type { Engine } from '../engine.ts'
 import type { Soon } from '../store.ts'
-import type { Hold } from './hold.ts'
+import type { LocalHold } from './hold.ts'
 
-export type Outcome = 'released' | 'expired'
+export type ReleaseOutcome = 'released' | 'expired'
 
 /** The lease that is being released. */
 interface Releaser {
-  tell(outcome: Outcome): void
+  tell(outcome: ReleaseOutcome): void
   tellFailed(error: unknown): void
 }
 
 /** A release on its way. The lease is told first, so that it knows its end before whoever waits for it goes on. */
 export class Releasing implements Receiver<ReleaseAnswer> {
-  readonly promise: Promise<Outcome>
+  readonly promise: Promise<ReleaseOutcome>
   private releaser: Releaser | null = null
   /** Tells what became of it before it was known whom to tell. */
   private early: ((releaser: Releaser) => void) | null = null
   private readonly engine: Engine
-  private readonly hold: Hold
-  private resolve!: (outcome: Outcome) => void
+  private readonly hold: LocalHold
+  private resolve!: (outcome: ReleaseOutcome) => void
   private reject!: (error: unknown) => void
 
-  constructor(engine: Engine, hold: Hold) {
+  constructor(engine: Engine, hold: LocalHold) {
     this.engine = engine
     this.hold = hold
     this.promise = new Promise((resolve, reject) => {
@@ -34,7 +34,7 @@ export class Releasing implements Receiver<ReleaseAnswer> {
     engine.releaseBegan()
   }
 
-  static settled(release: Soon<Outcome> | Releasing): Soon<Outcome> {
+  static settled(release: Soon<ReleaseOutcome> | Releasing): Soon<ReleaseOutcome> {
     return release instanceof Releasing ? release.promise : release
   }
 
@@ -63,7 +63,7 @@ export class Releasing implements Receiver<ReleaseAnswer> {
   /** The store may keep what was to be released, so it is tried again, apart from the caller. */
   failed(error: LockError): void {
     this.engine.releaseEnded()
-    this.engine.abandoned.release(this.hold.claim)
+    this.engine.cleanup.release(this.hold.claim)
     if (this.releaser === null) this.early = (releaser) => releaser.tellFailed(error)
     else this.releaser.tellFailed(error)
     this.reject(error)

@@ -33,7 +33,7 @@ export async function within<T>(
   request: Request,
   work: WithinWork<T>,
 ): Promise<T> {
-  const { store, runtime, caller, settings } = engine
+  const { store, runtime, client, settings } = engine
   const { transactions } = store
   if (transactions === undefined)
     throw new UnsupportedError(
@@ -46,7 +46,7 @@ export async function within<T>(
   let insideMs = 0
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     request.signal?.throwIfAborted()
-    const answer = await caller.call('attempt', 1, () => transactions.take(tx, storeKey, insideMs))
+    const answer = await client.call('attempt', 1, () => transactions.take(tx, storeKey, insideMs))
     const waitedMs = runtime.nowMs() - startedAtMs
     if (answer.kind === 'granted') return work({ key, token: tokenOf(answer.seq), waitedMs })
     if (waitedMs >= waitMs) {

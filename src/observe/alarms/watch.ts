@@ -1,4 +1,4 @@
-import { checkOptions, type Known } from '../../core/check.ts'
+import { checkOptions, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../index.ts'
@@ -17,7 +17,7 @@ export interface AlarmOptions {
 }
 
 const LONGEST_MS = 24 * 3_600_000
-const KNOWN_RULES = Object.fromEntries(RULES.map(({ name }) => [name, true])) as Known<
+const KNOWN_RULES = Object.fromEntries(RULES.map(({ name }) => [name, true])) as NamesOf<
   Record<RuleName, unknown>
 >
 const OF_THE_STORE = ''

@@ -1,4 +1,4 @@
-import { checkObject, checkOptions, checkWholeNumber, type Known } from '../../core/check.ts'
+import { checkObject, checkOptions, checkWholeNumber, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../index.ts'
@@ -14,7 +14,7 @@ export interface WebhookOptions {
   readonly tries?: number
 }
 
-const OPTIONS: Known<WebhookOptions> = { url: true, headers: true, timeout: true, tries: true }
+const OPTIONS: NamesOf<WebhookOptions> = { url: true, headers: true, timeout: true, tries: true }
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 60_000
 /** A receiver that is away for long misses the oldest. */

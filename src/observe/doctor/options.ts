@@ -1,4 +1,4 @@
-import { checkOptions, checkText, type Known } from '../../core/check.ts'
+import { checkOptions, checkText, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs, show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 
@@ -32,7 +32,7 @@ export interface DoctorSettings {
   readonly deadForMs: number
 }
 
-const OPTIONS: Known<DoctorOptions> = {
+const OPTIONS: NamesOf<DoctorOptions> = {
   prefix: true,
   foreign: true,
   maxTtl: true,

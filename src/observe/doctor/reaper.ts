@@ -1,4 +1,4 @@
-import { checkFlag, checkOptions, type Known } from '../../core/check.ts'
+import { checkFlag, checkOptions, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Remains } from '../../core/facts.ts'
 import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
@@ -27,7 +27,7 @@ export interface ReapedThing {
   readonly outcome: 'found' | 'removed' | 'kept'
 }
 
-const OPTIONS: Known<ReapOptions> = { foreign: true, older: true, deadFor: true, remove: true }
+const OPTIONS: NamesOf<ReapOptions> = { foreign: true, older: true, deadFor: true, remove: true }
 const LONGEST_MS = 365 * 86_400_000
 const AT_ONCE = 20
 /** So many are looked for in one go; call again for more. */

@@ -1,4 +1,4 @@
-import { checkOptions, hasMethods, type Known } from '../../core/check.ts'
+import { checkOptions, hasMethods, type NamesOf } from '../../core/check.ts'
 import { InvalidArgumentError, UnsupportedError } from '../../index.ts'
 import type { Collector } from '../collector.ts'
 import { MEASURES, type NumberMeasure } from '../measures.ts'
@@ -13,7 +13,7 @@ export interface OpenTelemetryOptions {
   readonly tracer?: Tracer | null
 }
 
-const OPTIONS: Known<OpenTelemetryOptions> = { meter: true, tracer: true }
+const OPTIONS: NamesOf<OpenTelemetryOptions> = { meter: true, tracer: true }
 const SCOPE = 'holdfast'
 
 /**

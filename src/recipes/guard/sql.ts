@@ -1,4 +1,4 @@
-import { checkObject, checkOptions, hasMethods, type Known } from '../../core/check.ts'
+import { checkObject, checkOptions, hasMethods, type NamesOf } from '../../core/check.ts'
 import { show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import { stale, tokenOf } from './memory.ts'
@@ -38,7 +38,7 @@ interface Dialect {
   readonly key: (value: SqlScalar) => SqlScalar
 }
 
-const UPDATE: Known<FencedUpdate> = { table: true, where: true, set: true, token: true, fence: true }
+const UPDATE: NamesOf<FencedUpdate> = { table: true, where: true, set: true, token: true, fence: true }
 const PG: Dialect = {
   name: (word) => `"${word}"`,
   value: (place) => `$${place}`,

@@ -4,7 +4,7 @@ import {
   checkLocks,
   checkOptions,
   checkWholeNumber,
-  type Known,
+  type NamesOf,
 } from '../../core/check.ts'
 import { show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
@@ -15,7 +15,7 @@ import type { IdempotencyOptions } from './keys.ts'
 
 type Options = IdempotencyOptions<never>
 
-export const IDEMPOTENCY: Known<Options> = {
+export const IDEMPOTENCY: NamesOf<Options> = {
   ttl: true,
   lease: true,
   methods: true,
@@ -24,15 +24,15 @@ export const IDEMPOTENCY: Known<Options> = {
   maxResponseBytes: true,
 }
 /** Where a handler may go on after its client has gone. */
-export const FOLLOWED: Known<Options & AbandonOptions> = { ...IDEMPOTENCY, abandonAfter: true }
-const HANDLER: Known<Options & AbandonOptions & { maxBodyBytes?: number }> = {
+export const FOLLOWED: NamesOf<Options & AbandonOptions> = { ...IDEMPOTENCY, abandonAfter: true }
+const HANDLER: NamesOf<Options & AbandonOptions & { maxBodyBytes?: number }> = {
   ...FOLLOWED,
   maxBodyBytes: true,
 }
 const LARGEST_BYTES = 15 * 1024 * 1024
 
 /** Refuses, where the middleware is made, what would else fail at the first request. */
-export function checkMiddleware(locks: Recipes, options: Options, known: Known<Options>): void {
+export function checkMiddleware(locks: Recipes, options: Options, known: NamesOf<Options>): void {
   checkLocks(locks, 'once')
   checkOptions('options', options, known)
   const { methods = [], scope, required, maxResponseBytes = 2, ttl, lease } = options

@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common'
-import { checkOptions, type Known } from '../../core/check.ts'
-import { ACQUIRE_OPTIONS } from '../../core/known.ts'
+import { checkOptions, type NamesOf } from '../../core/check.ts'
+import { ACQUIRE_OPTIONS } from '../../core/option-names.ts'
 import {
   type AcquireOptions,
   InvalidArgumentError,
@@ -19,8 +19,8 @@ interface Named {
 export type LockedOptions = AcquireOptions & Named
 export type IdempotentOptions = OnceOptions & Named
 
-const LOCKED: Known<LockedOptions> = { ...ACQUIRE_OPTIONS, locks: true }
-const IDEMPOTENT: Known<IdempotentOptions> = { ...ONCE_OPTIONS, locks: true }
+const LOCKED: NamesOf<LockedOptions> = { ...ACQUIRE_OPTIONS, locks: true }
+const IDEMPOTENT: NamesOf<IdempotentOptions> = { ...ONCE_OPTIONS, locks: true }
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the method answers, as TypeScript's own type for decorators has it
 type Method<A extends unknown[]> = (...args: A) => Promise<any>

@@ -1,4 +1,4 @@
-import { checkFlag, checkLocks, checkObject, checkOptions, type Known } from '../../core/check.ts'
+import { checkFlag, checkLocks, checkObject, checkOptions, type NamesOf } from '../../core/check.ts'
 import { connect, createLocks, InvalidArgumentError, type Locks, type LocksOptions } from '../../index.ts'
 import { locksToken } from './token.ts'
 
@@ -25,7 +25,7 @@ export interface HoldfastAsyncOptions extends Placement {
   useFactory(...args: any[]): LocksSource | Promise<LocksSource>
 }
 
-const ASYNC_OPTIONS: Known<HoldfastAsyncOptions> = {
+const ASYNC_OPTIONS: NamesOf<HoldfastAsyncOptions> = {
   name: true,
   global: true,
   imports: true,

@@ -1,4 +1,4 @@
-import { checkOptions, checkRuntime, hasMethods, type Known } from '../../core/check.ts'
+import { checkOptions, checkRuntime, hasMethods, type NamesOf } from '../../core/check.ts'
 import { show } from '../../core/durations.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Admin, Records, Store, Traits } from '../../core/store.ts'
@@ -23,7 +23,7 @@ export interface MemoryOptions {
   runtime?: Runtime
 }
 
-const OPTIONS: Known<MemoryOptions> = { world: true, runtime: true }
+const OPTIONS: NamesOf<MemoryOptions> = { world: true, runtime: true }
 
 const TRAITS: Traits = {
   name: 'memory',

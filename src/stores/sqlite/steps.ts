@@ -1,5 +1,5 @@
 import type { ClaimReply, ReleaseReply, RenewReply, Unknown } from '../../core/store.ts'
-import { unknown } from '../../core/unknown.ts'
+import { unknownAnswer } from '../../core/store.ts'
 import { UnsupportedError } from '../../errors.ts'
 import {
   type Answer,
@@ -62,7 +62,7 @@ export class Steps {
       quick: ({ key, id, ttlMs }, { nowMs }) =>
         this.crowd.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
       // Not lost: what a newer version has written may well be this hold.
-      newer: unknown,
+      newer: unknownAnswer,
     })
   }
 
@@ -70,7 +70,7 @@ export class Steps {
     return this.run(claims, {
       event: releaseOf,
       quick: ({ key, id }, { nowMs }) => (this.crowd.has(key) ? null : this.keys.tryRelease(key, id, nowMs)),
-      newer: unknown,
+      newer: unknownAnswer,
     })
   }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { checkFunction, checkOptions, checkRuntime, type Known } from '../../core/check.ts'
+import { checkFunction, checkOptions, checkRuntime, type NamesOf } from '../../core/check.ts'
 import { nodeRuntime } from '../../core/runtime.ts'
 import type { Traits } from '../../core/store.ts'
 import type { Check } from './check.ts'
@@ -15,7 +15,7 @@ import {
 } from './target.ts'
 import { CHECKS } from './topics/index.ts'
 
-const TARGET: Known<ConformanceTarget> = {
+const TARGET: NamesOf<ConformanceTarget> = {
   name: true,
   open: true,
   skips: true,

@@ -1,4 +1,4 @@
-import { checkOptions, checkWholeNumber, type Known } from '../../core/check.ts'
+import { checkOptions, checkWholeNumber, type NamesOf } from '../../core/check.ts'
 import { nodeRuntime } from '../../core/runtime.ts'
 import { conformanceCases } from './cases.ts'
 import type { ConformanceCase, ConformanceReport, ConformanceTarget } from './target.ts'
@@ -8,7 +8,7 @@ export interface RunOptions {
   concurrency?: number
 }
 
-const OPTIONS: Known<RunOptions> = { concurrency: true }
+const OPTIONS: NamesOf<RunOptions> = { concurrency: true }
 const MOST_AT_ONCE = 1000
 
 type Entry<K extends keyof ConformanceReport> = ConformanceReport[K][number]
