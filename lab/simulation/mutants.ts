@@ -137,8 +137,8 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'writer starved',
     step,
-    'waiting < 0 && draft.line.length === 0 && draft.admits(wanted)',
-    "waiting < 0 && (draft.line.length === 0 || wanted.mode.kind === 'shared') && draft.admits(wanted)",
+    'waiting < 0 && draft.queue.length === 0 && draft.admits(wanted)',
+    "waiting < 0 && (draft.queue.length === 0 || wanted.mode.kind === 'shared') && draft.admits(wanted)",
   ),
   mutant(
     'a member without an outcome is forgotten',

@@ -25,7 +25,7 @@ import {
   takeUnits,
   unitsIn,
 } from './stock-cells.ts'
-import { popHold, pushHold } from './stock-holds.ts'
+import { popHold, pushHold } from './stock-hold-heap.ts'
 
 /**
  * For so long after its hold ran out, an order still belongs to its buyer. If it were free at once, another buyer could take

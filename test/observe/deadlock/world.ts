@@ -54,7 +54,7 @@ export class ModelWorld {
   graph(): Graph {
     const locks = new Map<string, GraphLock>()
     const waits = new Map<string, GraphWait>()
-    for (const [key, { holds, line }] of this.states) {
+    for (const [key, { holds, queue: line }] of this.states) {
       locks.set(key, {
         holds: holds.map(({ seq, mode, members }) => ({
           id: `${key} ${seq} ${members[0]?.id}`,
@@ -86,7 +86,7 @@ export class ModelWorld {
   }
 
   private release(key: string, id: string): void {
-    const { state, letters } = step(this.stateOf(key), { kind: 'release', id }, CLOCK, RULES)
+    const { state, notifications: letters } = step(this.stateOf(key), { kind: 'release', id }, CLOCK, RULES)
     this.states.set(key, state)
     for (const { notice } of letters) {
       if (notice.kind !== 'granted') continue

@@ -1,6 +1,6 @@
 import { type Cells, holdCell, type Reading, read, type StockHead } from './stock-cells.ts'
 
-interface Hold {
+interface StockHold {
   readonly order: string
   readonly untilMs: number
 }
@@ -9,11 +9,11 @@ interface Hold {
  * The holds by the time they end, as a binary heap with a cell for each place. An order that is settled keeps its place until
  * its time has come: it is recognised by its state then.
  */
-export function* pushHold(head: StockHead, hold: Hold, cells: Cells): Reading<StockHead> {
+export function* pushHold(head: StockHead, hold: StockHold, cells: Cells): Reading<StockHead> {
   let place = head.holds.count
   while (place > 0) {
     const above = (place - 1) >> 1
-    const parent = (yield* read<Hold>(holdCell(above))) as Hold
+    const parent = (yield* read<StockHold>(holdCell(above))) as StockHold
     if (parent.untilMs <= hold.untilMs) break
     cells.set(holdCell(place), parent)
     place = above
@@ -24,16 +24,16 @@ export function* pushHold(head: StockHead, hold: Hold, cells: Cells): Reading<St
 }
 
 /** Takes the hold that ends first; there is one. */
-export function* popHold(head: StockHead, cells: Cells): Reading<{ head: StockHead; hold: Hold }> {
+export function* popHold(head: StockHead, cells: Cells): Reading<{ head: StockHead; hold: StockHold }> {
   const count = head.holds.count - 1
-  const [top, last] = (yield [holdCell(0), holdCell(count)]) as [Hold, Hold]
+  const [top, last] = (yield [holdCell(0), holdCell(count)]) as [StockHold, StockHold]
   let place = 0
   let nextMs = last.untilMs
   for (;;) {
     const left = 2 * place + 1
     if (left >= count) break
     const names = left + 1 < count ? [holdCell(left), holdCell(left + 1)] : [holdCell(left)]
-    const [one, other = one] = (yield names) as [Hold, Hold?]
+    const [one, other = one] = (yield names) as [StockHold, StockHold?]
     const [child, below] = other.untilMs < one.untilMs ? [other, left + 1] : [one, left]
     if (child.untilMs >= last.untilMs) break
     cells.set(holdCell(place), child)
