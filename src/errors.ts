@@ -68,11 +68,11 @@ export class LockError extends Error {
   }
 }
 
-/** What a waiter knows about those before it. */
+/** A waiter's knowledge of the holders and waiters before it. */
 export interface TimeoutDetails {
   readonly key: string
   readonly waitedMs: number
-  /** Who held the key when it was last looked at. */
+  /** The holder of the key at the last look. */
   readonly holder: string | null
   readonly heldMs: number | null
   /** True when this very `Locks` object is known to be the holder: perhaps the caller itself, further up. */
@@ -106,7 +106,7 @@ export class LockTimeoutError extends LockError {
 
 export class LeaseLostError extends LockError {
   readonly key: string
-  /** What the work returned although its lease was lost; set by `using`. */
+  /** The result of the work, which ended although its lease was lost; set by `using`. */
   result: unknown
 
   constructor(key: string, why: string, options?: { cause?: unknown }) {
@@ -171,7 +171,7 @@ export interface DeadlockStep {
   readonly label: string
   readonly waitsFor: string
   readonly waitedMs: number
-  /** What it keeps from others while it waits. */
+  /** The keys that it keeps from others while it waits. */
   readonly holds: readonly string[]
   /** How long it has held the key that the one before it waits for; null for one that only stands in the line. */
   readonly heldMs: number | null
@@ -180,7 +180,7 @@ export interface DeadlockStep {
 export class ConflictError extends LockError {
   /** How often an optimistic change was tried; null for a claim that contradicts the use of its key. */
   readonly tries: number | null
-  /** Who waits for whom, when the claim was given up to end a deadlock; else null. */
+  /** The cycle of waits, when the claim was given up to end a deadlock; else null. */
   readonly cycle: readonly DeadlockStep[] | null
 
   constructor(message: string, tries: number | null = null, cycle: readonly DeadlockStep[] | null = null) {
@@ -190,17 +190,17 @@ export class ConflictError extends LockError {
   }
 }
 
-/** What became of one command of a transaction. */
+/** The outcome of one command of a transaction. */
 export interface CommandOutcome {
   readonly command: string
-  /** What the server answered; undefined for a command that failed or was not run. */
+  /** The server's answer; undefined for a command that failed or was not run. */
   readonly reply: unknown
   readonly error: Error | null
 }
 
 export class TransactionError extends LockError {
   readonly outcomes: readonly CommandOutcome[]
-  /** Whether the commands without an error took effect. */
+  /** True if the commands without an error took effect. */
   readonly applied: boolean
 
   constructor(message: string, outcomes: readonly CommandOutcome[], applied: boolean) {

@@ -59,8 +59,8 @@ export const MUTANTS: readonly Mutant[] = [
     patches: [
       {
         file: acquire,
-        find: 'this.cancel()\n    this.owner.failed',
-        replace: 'this.leave()\n    this.owner.failed',
+        find: 'this.cancel()\n      this.owner.failed',
+        replace: 'this.leave()\n      this.owner.failed',
       },
     ],
   },

@@ -40,7 +40,7 @@ export function splitCommand(args: readonly string[]): {
   return at === -1 ? { own: args, command: null } : { own: args.slice(0, at), command: args.slice(at + 1) }
 }
 
-/** What `--store` says, whichever command it is given to; the last one counts. */
+/** The value of `--store`, for any command; the last one counts. */
 export function storesIn(args: readonly string[]): string[] {
   return args.flatMap((word, at) =>
     word.startsWith('--store=') ? [word.slice(8)] : args[at - 1] === '--store' ? [word] : [],

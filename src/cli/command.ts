@@ -1,4 +1,4 @@
-/** What `holdfast help NAME` shows. */
+/** The text of `holdfast help NAME`. */
 export interface Help {
   readonly usage: string
   readonly about: string

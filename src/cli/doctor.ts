@@ -70,7 +70,7 @@ export const doctor: Command = {
       ...Object.fromEntries(given.map(([name, text]) => [name, readDuration(OPTION_OF[name] ?? name, text)])),
     }
     return await withLocks(openLocks(values.store), async (locks) => {
-      // What the store warns of is among the findings.
+      // The warnings of the store are among the findings.
       locks.on('warning', () => {})
       const stop = values.json ? () => {} : progress()
       const { findings, ...rest } = await locks.doctor(options).finally(stop)

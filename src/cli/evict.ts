@@ -169,7 +169,7 @@ function report(key: string, labels: readonly string[], { json }: Choice, otherw
   return labels.length === 0 ? EXIT.failed : EXIT.ok
 }
 
-/** Who sits at the terminal, as far as the system says; a user without a name has none. */
+/** The user at the terminal, as far as the system tells; a user without a name has none. */
 function operator(): string {
   try {
     return `${userInfo().username}@${LABEL}`

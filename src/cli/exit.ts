@@ -1,6 +1,6 @@
 import { LockError } from '../index.ts'
 
-/** What the command's exit codes mean. They are fixed: scripts test for them. */
+/** The meanings of the exit codes. They are fixed: scripts test for them. */
 export const EXIT = {
   ok: 0,
   /** The answer is no: nothing to evict, a promise broken. */

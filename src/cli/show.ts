@@ -76,7 +76,7 @@ export function holdersAndLine(view: KeyView, width: number | undefined): string
   return view.line.length === 0 ? holders : [...holders, '', ...table(LINE, view.line.map(waiterRow), width)]
 }
 
-/** What operators did, the latest first. */
+/** The evictions, the latest first. */
 function history(evictions: readonly Eviction[]): string[] {
   if (evictions.length === 0) return []
   const rows = evictions.map(({ at, by, asked, holders }) => {
@@ -119,7 +119,7 @@ function waiterRow(waiter: KeyView['line'][number], at: number): string[] {
   return [String(at + 1), neutralise(waiter.label), waiter.mode, age(waiter.waitedMs), aboutText(waiter)]
 }
 
-/** What the claim says about itself. */
+/** The claim's own description of itself. */
 function aboutText({ owner, meta }: { owner: string | null; meta: string | null }): string {
   return neutralise([owner === null ? '' : `owner ${owner}`, meta ?? ''].filter(Boolean).join(' '))
 }

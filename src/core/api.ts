@@ -21,7 +21,7 @@ export interface LocksOptions {
   prefix?: string
   /** Shown to operators: `host:pid` by default. */
   label?: string
-  /** Whether a held claim is handed to the next waiter of this process without the store: default true. */
+  /** Hands a held claim to the next waiter of this process without the store: default true. */
   handover?: boolean
   /** Refuse a store whose tokens are not ordered. */
   requireFencing?: boolean
@@ -39,7 +39,7 @@ export interface LocksOptions {
   /** Release everything held when the process gets SIGTERM or SIGINT, before it ends by that signal. */
   releaseOnSignal?: boolean
   /**
-   * Whether this process adds to one small record in the store how long it holds keys, by pattern (`order:*`): every half
+   * Adds to one small record in the store how long this process holds keys, by pattern (`order:*`): every half
    * minute and when it closes. `doctor` tells by it what is unusual. Default false.
    */
   habits?: boolean
@@ -53,7 +53,7 @@ export interface AcquireOptions {
   wait?: Duration
   /** Cancels the wait, not the lease. */
   signal?: AbortSignal
-  /** Whether the lease is renewed while it is held: default true. */
+  /** Renews the lease while it is held: default true. */
   renew?: boolean
   /** Renewal stops when the lease was held that long. */
   maxHold?: Duration
@@ -61,10 +61,10 @@ export interface AcquireOptions {
   owner?: string
   /** Re-entry by async context, inside `using`. */
   reentrant?: boolean
-  /** Who is behind several claims of this process; shown in the wait-for graph. */
+  /** The name of the actor behind several claims of this process; shown in the wait-for graph. */
   actor?: string
   retry?: Retry
-  /** Whether `using` waits for the release or returns once it was sent. */
+  /** `using` waits for the release, or returns once it was sent. */
   release?: 'await' | 'background'
   /** Small JSON value shown to operators. */
   meta?: unknown
@@ -148,7 +148,7 @@ export interface ReadWriteLock {
   readonly write: Mutex<AcquireOptions, WriteLease>
 }
 
-/** What one `Locks` object holds and waits for right now. */
+/** The numbers of holds and waiters of one `Locks` object right now. */
 export interface LocalView {
   readonly held: number
   readonly waiting: number
@@ -159,16 +159,16 @@ export interface EvictOptions {
   token?: bigint
   /** Only ask the holder to let go: its lease gets a `revoked` event. */
   ask?: boolean
-  /** Who does it, for the record that is kept of it: the label of this object by default. */
+  /** The operator's name for the record of the eviction: the label of this object by default. */
   by?: string
 }
 
-/** What an operator did to the holders of a key. */
+/** The record of one operator action against the holders of a key. */
 export interface Eviction {
   /** When, by the clock of whoever did it. */
   readonly at: string
   readonly by: string
-  /** Whether the holders were only asked to let go. */
+  /** The holders were only asked to release. */
   readonly asked: boolean
   readonly holders: readonly {
     readonly label: string
@@ -208,13 +208,13 @@ export interface Locks extends AsyncDisposable {
   list(options?: ListOptions): AsyncIterable<KeyView>
   /** An operator's force-release. Returns the labels of the holders that were evicted. */
   evict(key: string, options?: EvictOptions): Promise<readonly string[]>
-  /** What operators did to the key within the last 30 days, the latest first; empty on a store without records. */
+  /** The evictions of the key within the last 30 days, the latest first; empty on a store without records. */
   evictions(key: string): Promise<readonly Eviction[]>
   /** Returns the way to stop listening. */
   on<N extends EventName>(event: N, listener: Listener<N>): () => void
   /** For metrics: grants and releases are counted without an event for each. Returns the way to stop. */
   meter(meter: Meter): () => void
-  /** What this object holds and waits for. */
+  /** The numbers of this object's holds and waiters. */
   local(): LocalView
   readonly traits: Traits
   /** The store's records, for recipes; null where the store has none. */

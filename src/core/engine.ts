@@ -17,12 +17,12 @@ import { Actors } from './reentry/actors.ts'
 import type { Runtime } from './runtime.ts'
 import type { Store, StoreNotice, StoreWarning } from './store.ts'
 
-/** Whoever waits for a push about a claim. */
+/** Receives the notices about a claim. */
 export interface NoticeTarget {
   notice(notice: StoreNotice): void
 }
 
-/** What the parts of one `Locks` object share. */
+/** The shared state of one `Locks` object. */
 export class Engine implements HoldKeeper {
   readonly store: Store
   readonly settings: Settings
@@ -31,21 +31,21 @@ export class Engine implements HoldKeeper {
   readonly client: StoreClient
   readonly watchdog: Watchdog
   readonly cleanup: CleanupQueue
-  /** Deadlines of those who wait: unlike the watchdog's, they keep the process alive. */
+  /** Deadlines of waiters: unlike the watchdog's, they keep the process alive. */
   readonly waits: TimerHeap
   readonly heartbeats: Heartbeats
-  /** Receives notifications about a claim, by its id. Exclusive claims are found by their key: indexing them by id would churn a map on every lock (0052). */
+  /** Receivers of notices, by claim id. Exclusive claims are found by key: indexing them by id would churn a map on every lock (0052). */
   readonly targets = new Map<string, NoticeTarget>()
-  /** Null where nobody looks for deadlocks. */
+  /** Null without deadlock detection. */
   readonly actors: Actors | null
-  /** How many waiting claims will attempt again by themselves. */
+  /** The number of waiting claims that will attempt again by themselves. */
   looking = 0
   closing = false
-  /** Closing waits for releases that are under way, as it waits for those that it makes itself. */
+  /** The releases under way: closing waits for them. */
   private releasing = 0
   private whenReleased: (() => void) | null = null
   byKey: NoticeTarget | null = null
-  /** Whoever counts; null when nobody does. */
+  /** Counts grants and releases; null without a listener. */
   meter: Meter | null = null
   private meters: readonly Meter[] = []
   private readonly stopNotices: () => void
@@ -70,7 +70,7 @@ export class Engine implements HoldKeeper {
     })
   }
 
-  /** The request, marked for those who follow it from here on. */
+  /** The request with its actor frame and event reference. */
   announced(request: Request): Request {
     const tracked = this.actors === null ? request : this.actors.track(request)
     if (!this.events.has('entered')) return tracked
@@ -121,7 +121,7 @@ export class Engine implements HoldKeeper {
     }
   }
 
-  /** Makes a granted claim a hold that is kept alive and told about what the store learns. */
+  /** Makes a granted claim a hold that the watchdog keeps alive. */
   hold(claim: Claim, request: Request, grant: Grant, nowMs: number): LocalHold {
     const hold = new LocalHold(claim, request.key, grant, request.renew, nowMs, this)
     hold.renewUntilMs = nowMs + request.maxHoldMs
@@ -129,7 +129,7 @@ export class Engine implements HoldKeeper {
     return hold
   }
 
-  /** Makes notices about the hold's claim find it. */
+  /** Lets notices find the hold by its claim's id. */
   listen(hold: LocalHold): void {
     hold.listed = true
     this.targets.set(hold.claim.id, hold)
@@ -172,7 +172,7 @@ export class Engine implements HoldKeeper {
     this.events.clear()
   }
 
-  /** What the store told about a claim that is held. */
+  /** Handles a notice about a claim that is held. */
   notice(hold: LocalHold, notice: StoreNotice): void {
     if (notice.kind === 'contended') hold.noteContended(this.runtime.nowMs(), true)
     else if (notice.kind === 'revoked') hold.user?.holdRevoked()
@@ -194,13 +194,13 @@ export class Engine implements HoldKeeper {
   /** A hold that ended by our own deadline may live on in the store until its ttl there: free it sooner. */
   private lost(hold: LocalHold, cause: EndCause): void {
     if (hold.listed) this.targets.delete(hold.claim.id)
-    // With a lock delay the key must be seen to expire, or it would not stay closed.
+    // With a lock delay the claim must expire in the store, or the key would not stay closed.
     if (cause === 'deadline' && hold.claim.lockDelayMs === 0) this.cleanup.release(hold.claim)
   }
 
   private noticeLost(hold: LocalHold, cause: LossCause): void {
     if (hold.ended) return
-    // An expiry may be told late, about an earlier hold of the same claim: ask before believing it.
+    // A late notice of an expiry may be about an earlier hold of the same claim: the renewal tells.
     if (cause === 'expired') void this.watchdog.renewNow(hold)
     else this.watchdog.lose(hold, cause)
   }

@@ -41,7 +41,7 @@ export async function evict(
   return labels
 }
 
-/** What was done to a key by operators, the latest first. */
+/** The evictions of a key, the latest first. */
 export async function evictionsOf(records: Records | null, storeKey: string): Promise<readonly Eviction[]> {
   const record = await records?.read(nameOf(storeKey))
   return record === undefined || record === null ? [] : (JSON.parse(record.value) as Eviction[])

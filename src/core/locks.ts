@@ -53,7 +53,7 @@ import type { Admin, Records, Soon, Store, Traits } from './store.ts'
 
 type AnyLease = StoreLease | NestedLease
 
-/** The facade: options are checked once, re-entry is decided, and the claim goes its way. */
+/** The facade: checks options once, decides re-entry, and passes the request to the local queues. */
 export class StoreLocks implements Locks {
   private readonly engine: Engine
   private readonly queues: LocalQueues
@@ -85,7 +85,7 @@ export class StoreLocks implements Locks {
     return this.engine.settings
   }
 
-  /** Who is behind which claims, for those who look for deadlocks; null where nobody does. */
+  /** The actors behind this process's claims, for deadlock detection; null without `onDeadlock`. */
   get actors(): Actors | null {
     return this.engine.actors
   }
@@ -177,7 +177,7 @@ export class StoreLocks implements Locks {
     return this.close()
   }
 
-  /** In a process that is about to end by a signal, an error for those who wait would only make it end by that. */
+  /** `quietly`: the process is about to end by a signal, and an error for its waiters would end it in another way. */
   private end(quietly: boolean): Promise<void> {
     this.closed ??= this.shutDown(quietly)
     return this.closed
@@ -241,29 +241,23 @@ export class StoreLocks implements Locks {
   ): Mutex<O, WriteLease> {
     storeKeyOf(key, this.engine.settings.prefix)
     checkOptions('defaults', defaults, known)
-    const merge = (options?: O): O => {
+    const merged = (options?: O) => {
       if (options !== undefined) checkObject('options', options)
-      return { ...defaults, ...options } as O
+      const all = { ...defaults, ...options } as O
+      return [key, modeOf(all), all] as const
     }
     return {
       using: <T>(...rest: [Work<T, WriteLease>] | [O, Work<T, WriteLease>]): Promise<T> => {
         const work = rest.length === 1 ? rest[0] : rest[1]
         // No async function: its promise around that of the work costs a tenth of a lock in memory.
         try {
-          const options = merge(rest.length === 1 ? undefined : rest[0])
-          return this.run(key, modeOf(options), options, work)
+          return this.run(...merged(rest.length === 1 ? undefined : rest[0]), work)
         } catch (error) {
           return Promise.reject(error)
         }
       },
-      acquire: async (options) => {
-        const merged = merge(options)
-        return this.take(key, modeOf(merged), merged)
-      },
-      tryAcquire: async (options) => {
-        const merged = merge(options)
-        return this.tryTake(key, modeOf(merged), merged)
-      },
+      acquire: async (options) => this.take(...merged(options)),
+      tryAcquire: async (options) => this.tryTake(...merged(options)),
     }
   }
 

@@ -7,7 +7,7 @@ const { performance } = globalThis
 /** A timer that was set; `clear` may be called more than once. */
 export interface Timer {
   clear(): void
-  /** Whether the process lives on for this timer, from now on. */
+  /** From now on, the process stays alive for this timer or not. */
   keepAlive(on: boolean): void
 }
 

@@ -46,7 +46,7 @@ function isUnknown(answer: { readonly kind: string } | undefined): answer is Unk
   return answer?.kind === 'unknown'
 }
 
-/** What a store tells: a notice with the key it is about, or a warning. */
+/** A message of a store: a notice with its key, or a warning. */
 export type StoreNotice = (Notice & { readonly key: string }) | StoreWarning
 
 /** Something about the server that its operator should change. It is about no claim, so it names none. */
@@ -72,14 +72,14 @@ export interface Traits {
   readonly fencing: 'strict' | 'until data loss' | 'none'
   /** Times to live are rounded up to a multiple of this by the server. */
   readonly ttlStepMs: number
-  /** Whether a lease can be handed to another process. */
+  /** A lease can be handed to another process. */
   readonly adoption: boolean
-  /** Whether claims of one named owner join one hold. */
+  /** Claims of one named owner join one hold. */
   readonly owners: boolean
-  /** Whether a key that was lost by expiry can be kept closed for a while. */
+  /** A key that was lost by expiry can be kept closed for a while. */
   readonly lockDelay: boolean
   /**
-   * Whether several keys can be granted in one step. `hash tag`: those with the same one, as in `{42}:stock`; any other
+   * Several keys can be granted in one step. `hash tag`: only keys with the same tag, as in `{42}:stock`; any other
    * group is refused.
    */
   readonly groups: boolean | 'hash tag'
@@ -93,9 +93,9 @@ export interface Traits {
    * holder than the connection. Left out by stores that remember claims by themselves.
    */
   readonly session?: true
-  /** Who can share a lock through this store, one sentence. */
+  /** The processes that can share a lock through this store, one sentence. */
   readonly scope: string
-  /** What a failover, a restart or a clock jump does to the promise, one sentence. */
+  /** The effect of a failover, a restart or a clock jump on the promise, one sentence. */
   readonly failover: string
 }
 
@@ -146,7 +146,7 @@ export interface Admin {
   list(prefix: string, onPage?: () => void): AsyncIterable<KeyView>
   /** Ends the hold with that token, or every hold; `ask` only tells the holder to let go. */
   evict(key: string, token: bigint | null, ask: boolean): Soon<EvictAnswer>
-  /** What is wrong with the server, and what lies in it that nobody needs; the locks themselves are for `list`. */
+  /** Problems of the server, and leftovers in it; the locks themselves are for `list`. */
   inspect?(options: InspectOptions, onPage?: () => void): AsyncIterable<Fact>
   /**
    * Removes what `inspect` told of, each only if it is still as it was told and, if it is foreign, has not been used for
@@ -156,7 +156,7 @@ export interface Admin {
 }
 
 /**
- * What remembers claims. A returned value is knowledge; a thrown error means that the outcome is unknown, and so does the answer
+ * Remembers claims. A returned value is knowledge; a thrown error means that the outcome is unknown, and so does the answer
  * `unknown` for one claim: a claim that cannot be served never spoils the others of its call.
  * Everything a store keeps can be found from a claim's `key` and `id`, and every call may be repeated:
  * a resent claim with the same id is the same claim.
@@ -178,7 +178,7 @@ export interface Store {
    * process works on the first answers while the store works on the next claims.
    */
   readonly claimsPerCall?: number
-  /** What the store learns by itself. Hints: a notice may be lost, late or doubled. Returns the way to stop. */
+  /** Messages that the store sends by itself. Hints: a notice may be lost, late or doubled. Returns a function that stops them. */
   notices(listener: (notice: StoreNotice) => void): () => void
   /** Told how long a call may take by every `Locks` that uses the store, for stores that give up connections which do not answer. */
   setCallTimeout?(timeoutMs: number): void

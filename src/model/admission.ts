@@ -1,6 +1,6 @@
 import type { Claim, Hold, KeyState, Mode, Refused } from './types.ts'
 
-/** Whether a claim of `mode` may hold the key beside the holds that are there. */
+/** True if a claim of `mode` may hold the key beside its present holds. */
 export function fits(mode: Mode, holds: readonly Pick<Hold, 'mode'>[]): boolean {
   switch (mode.kind) {
     case 'exclusive':
@@ -12,7 +12,7 @@ export function fits(mode: Mode, holds: readonly Pick<Hold, 'mode'>[]): boolean 
   }
 }
 
-/** Whether a hold of mode `held` already gives what `wanted` asks for. */
+/** True if a hold of mode `held` gives everything that `wanted` asks for. */
 export function covers(held: Mode, wanted: Mode): boolean {
   if (held.kind === 'permits') return wanted.kind === 'permits' && wanted.weight <= held.weight
   return held.kind === 'exclusive' || wanted.kind === 'shared'

@@ -76,7 +76,7 @@ export class Draft {
     }
   }
 
-  /** Whether a claim at the head of the queue could be granted now; an owner that holds less releases that first. */
+  /** True if a claim at the head of the queue could be granted now; an owner that holds less releases that first. */
   admits(claim: Claim): boolean {
     if (this.closed) return false
     const own = ownHold(this.holds, claim)

@@ -95,7 +95,7 @@ export class IndexedDraft {
     }
   }
 
-  /** Whether a claim at the head of the queue could be granted now; an owner that holds less releases that first. */
+  /** True if a claim at the head of the queue could be granted now; an owner that holds less releases that first. */
   admits({ owner, mode }: Pick<Claim, 'owner' | 'mode'>): boolean {
     const own = this.own(owner)
     return own === undefined ? this.fits(mode) : covers(own.mode, mode)

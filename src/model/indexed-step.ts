@@ -192,12 +192,12 @@ function placeOf(
   return { position: Math.min(distance, index.summary.waiters), endMs: index.nextEndMs(false) }
 }
 
-/** Those before a claim stand in its way as the holders do: one of them may be dead. */
+/** The claims before this one block it as the holders do, and any of them may expire. */
 function retryAfterMs({ index, clock: { nowMs } }: IndexedDraft, waiterEndMs: number | null): number | null {
   const { closedUntilMs } = index.summary
   const closedMs = closedUntilMs > nowMs ? closedUntilMs : null
   const ends = [closedMs, waiterEndMs, index.nextEndMs(true)].filter((atMs) => atMs !== null)
-  // What is over already, and was too much for this step, is for the next one.
+  // Claims that have expired already, and were too many for this step, are removed by the next one.
   return ends.length === 0 ? null : Math.max(0, Math.min(...ends) - nowMs)
 }
 

@@ -56,7 +56,7 @@ export interface KeyIndex {
   holdersWith(seq: number): readonly IndexedClaim[]
   /** One of the claims of an owner's hold. */
   ownHold(owner: string): IndexedClaim | undefined
-  /** Whether other claims are in the hold of this one. */
+  /** True if the hold of this claim has other claims. */
   isShared(claim: IndexedClaim): boolean
   /** The first of the queue. */
   head(): IndexedClaim | undefined
@@ -70,7 +70,7 @@ export interface KeyIndex {
   expired(nowMs: number, most: number): readonly IndexedClaim[]
   /** When the next holder or waiter expires. */
   nextEndMs(held: boolean): number | null
-  /** Whether the process of a waiter is known to have ended: an offer to it would be lost. */
+  /** True if the process of a waiter is known to have ended: an offer to it would be lost. */
   isGone?(claim: IndexedClaim): boolean
 }
 

@@ -46,7 +46,7 @@ export function fullStep<E extends Event>(
   return { state: draft.finish(), answer, notifications: draft.notifications }
 }
 
-/** Whether the key can be forgotten. */
+/** True if the key can be forgotten. */
 export function isForgettable(state: KeyState, nowMs: number): boolean {
   return forgetAtMs(state) <= nowMs
 }

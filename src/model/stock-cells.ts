@@ -1,6 +1,6 @@
 import { amount, type Deal, type Goods } from './deals.ts'
 
-/** What a stock keeps in one place: everything that nearly every step needs, and nothing that grows with what was sold. */
+/** The part of a stock that nearly every step needs; it does not grow with the number of sales. */
 export interface StockHead {
   /** The cells of an earlier stock of the same name are not this one's. */
   readonly id: string
@@ -8,7 +8,7 @@ export interface StockHead {
   readonly revision: number
   /** Wall-clock milliseconds; null for a stock that stays. */
   readonly endsAtMs: number | null
-  /** Whether its goods are named units, or only counted. */
+  /** Its goods are named units, or only counted. */
   readonly named: boolean
   readonly left: number
   readonly held: number
@@ -27,7 +27,7 @@ export type OrderState = 'held' | 'sold' | 'moving' | 'returned' | 'added' | 're
 export interface Order {
   readonly state: OrderState
   readonly buyer: string | null
-  /** What was taken or added; of orders without goods, how many they were for. */
+  /** The goods taken or added; for an order without goods, their number. */
   readonly goods: Goods
   /** Wall-clock milliseconds; 0 when it does not end by itself. */
   readonly untilMs: number

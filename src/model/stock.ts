@@ -36,7 +36,7 @@ const REMEMBER_MS = 86_400_000
 /** So many holds return in one step; the others in the next ones. */
 export const MOST_RETURNS = 50
 
-/** What a step makes of the head: null when there is no stock. */
+/** The result of a step; the head is null when there is no stock. */
 export interface Traded {
   readonly head: StockHead | null
   readonly answer: DealAnswer
@@ -48,7 +48,7 @@ export function trade(head: StockHead | null, deal: Deal, cells: Cells, wallMs: 
   return head === null ? absent() : step(head, deal, cells, wallMs)
 }
 
-/** Whether holds have run out that `returnExpired` should give back before anything else is done. */
+/** True if expired holds remain, which `returnExpired` gives back before the step. */
 export function hasExpired({ holds }: StockHead, wallMs: number): boolean {
   return holds.count > 0 && holds.nextMs <= wallMs
 }
@@ -111,7 +111,7 @@ function* step(
 ): Reading<Traded> {
   if (deal.kind === 'look') return { head, answer: yield* look(head) }
   const found = yield* read<Order>(orderCell(deal.order))
-  // What is kept after its hold is forgotten by the clock, and removed by the store in its own time.
+  // An order that outlived its hold is forgotten by the clock; the store removes it later.
   const order = found?.state === 'registered' && found.untilMs > 0 && found.untilMs <= wallMs ? null : found
   const put = (next: Order | null) => cells.set(orderCell(deal.order), next)
   switch (deal.kind) {

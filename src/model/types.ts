@@ -10,7 +10,7 @@ export interface Claim {
   readonly id: string
   readonly mode: Mode
   readonly ttlMs: number
-  /** Whether the claim joins the queue when it is blocked; otherwise it is forgotten at once. */
+  /** The claim joins the queue when it is blocked; otherwise it is forgotten at once. */
   readonly queue: boolean
   /** A named owner joins its own hold, from any process; without one the claim's id is the owner. */
   readonly owner: string | null
@@ -98,7 +98,7 @@ export interface Granted {
   readonly token: bigint | null
   /** How many tokens directly above `token` belong to this grant, for local handover. */
   readonly spare: number
-  /** Whether others wait in the store's queue. */
+  /** Others wait in the store's queue. */
   readonly contended: boolean
 }
 

@@ -72,7 +72,7 @@ export class Collector implements Meter {
     return this.byPattern.values()
   }
 
-  /** What was counted of keys like this one; its pattern counts as met. */
+  /** The counts of keys like this one; its pattern counts as met. */
   seriesOf(key: string): Series {
     const known = this.recent.get(key)
     if (known !== undefined) return known
@@ -90,7 +90,7 @@ export class Collector implements Meter {
     return [...this.byStore.values()].flatMap((calls) => Object.values(calls))
   }
 
-  /** What the watched locks hold and wait for right now. */
+  /** The numbers of holds and waiters of the watched locks right now. */
   local(): LocalView {
     const views = [...this.watched.keys()].map((locks) => locks.local())
     return {

@@ -1,6 +1,6 @@
 export type Labels = Readonly<Record<string, string>>
 
-/** Whoever wants every single value. Kept in one list by the collector, so that values which nobody wants cost nothing. */
+/** Listeners for every single value. The collector keeps them in one list, so that values without a listener cost nothing. */
 export interface Taps {
   readonly listeners: ((histogram: Histogram, value: number) => void)[]
 }

@@ -77,7 +77,7 @@ function follow<N extends EventName>(locks: Pick<Observed, 'on'>, name: N, logge
   })
 }
 
-/** What every logger can write, and anybody may read. */
+/** The data of an event in a form that every logger can write, without secrets. */
 function plain(fields: object): Record<string, string | number> {
   return Object.fromEntries(
     Object.entries(fields)

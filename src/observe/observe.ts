@@ -29,7 +29,7 @@ const OPTIONS: NamesOf<ObserveOptions> = {
   runtime: true,
 }
 
-/** What watches locks. */
+/** Watches locks. */
 export interface Observer {
   readonly collector: Collector
   readonly locks: readonly Observed[]

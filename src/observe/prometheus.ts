@@ -45,7 +45,7 @@ export function prometheus(
   return remove
 }
 
-/** What a registry asks of a metric. It may change the name, when it writes OpenMetrics. */
+/** The interface that a registry expects of a metric. It may change the name when it writes OpenMetrics. */
 class RegistryMetric {
   name: string
   readonly help: string

@@ -5,7 +5,7 @@ export type Why = LockEvents['turnedAway']['why']
 export type Cause = LockEvents['lost']['cause']
 export type Call = LockEvents['storeCall']['call']
 
-/** What was counted of the keys of one pattern. */
+/** The counts of the keys of one pattern. */
 export class Series implements HoldMeter {
   readonly pattern: string
   granted = 0
@@ -41,7 +41,7 @@ export class Series implements HoldMeter {
   }
 }
 
-/** What was counted of one kind of call to one kind of store. */
+/** The counts of one kind of call to one kind of store. */
 export class CallSeries {
   readonly labels: Labels
   calls = 0

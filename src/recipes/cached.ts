@@ -58,7 +58,7 @@ const MOST_COPIES = 10_000
 export class Cache {
   private readonly kit: Kit
   private readonly copies = new Map<string, Copy>()
-  /** What is being fetched by this process: later callers join in. */
+  /** The loads of this process that are under way: later callers join them. */
   private readonly flights = new Map<string, Promise<unknown>>()
   /** Keys that this process loads in the background. */
   private readonly refreshing = new Set<string>()

@@ -92,7 +92,7 @@ export class Election {
     await term.over.catch(() => undefined)
   }
 
-  /** Who leads right now, or null. */
+  /** The present leader, or null. */
   async leader(): Promise<Leader | null> {
     const [holder] = (await this.kit.locks.read(this.key)).holders
     if (holder === undefined) return null

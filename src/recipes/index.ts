@@ -8,7 +8,7 @@ import { idempotent, type OnceOptions, type OnceWork, once } from './once.ts'
 import { type Change, type UpdateOptions, update } from './optimistic.ts'
 import { type Striped, striped } from './striped.ts'
 
-/** What people wanted the lock for. */
+/** The uses of a lock: recipes over it. */
 export interface Recipes {
   /** Runs the work once per id; others wait for it, and later calls get the stored result. A failure allows a retry. */
   once<T>(id: string, work: OnceWork<T>): Promise<T>

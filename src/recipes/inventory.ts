@@ -27,7 +27,7 @@ export interface TakeOptions {
   request?: string
 }
 
-/** What became of a purchase. `order` is for `confirm` and `giveBack`. */
+/** The outcome of a purchase. `order` is for `confirm` and `giveBack`. */
 export type Taken =
   | {
       readonly kind: 'taken'

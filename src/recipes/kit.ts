@@ -7,7 +7,7 @@ import type { Runtime } from '../core/runtime.ts'
 import type { Records } from '../core/store.ts'
 import { InvalidArgumentError, LeaseLostError, StoreError, UnsupportedError } from '../errors.ts'
 
-/** What recipes are made from. */
+/** The parts that recipes are built from. */
 export interface Kit {
   readonly locks: Locks
   readonly runtime: Runtime

@@ -5,7 +5,7 @@ import { ConflictError, InvalidArgumentError, LockTimeoutError, quote } from '..
 import { functionOf, type Kit, keepMs, keyFor, recordsOf, wholeNumber } from './kit.ts'
 import { keepResult, resultOf } from './results.ts'
 
-/** What a second caller with the same id gets. */
+/** The answer to a second call with the same id. */
 export type OnDuplicate = 'wait' | 'replay' | 'skip' | 'error'
 
 export interface OnceOptions {
@@ -76,7 +76,7 @@ export async function once<T>(
   let outcome: { readonly value: T | undefined } | null = null
   const run = async (lease: Lease): Promise<void> => {
     granted = true
-    // Whoever waited may come after the one that finished.
+    // A call that waited may come after one that finished.
     const finished = await records.read(name)
     if (finished !== null) {
       outcome = { value: duplicate(id, onDuplicate, finished.value) }

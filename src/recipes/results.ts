@@ -3,7 +3,7 @@ import { InvalidArgumentError, quote, StoreError } from '../errors.ts'
 import { type Kit, pause, recordsOf } from './kit.ts'
 import { packed, unpacked } from './values.ts'
 
-/** What errors call it. */
+/** Its name in errors. */
 export const RESULT = 'the result of the work'
 const SHORTEST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 1000
@@ -65,7 +65,7 @@ async function tryAgain(
   }
 }
 
-/** What a later caller gets. */
+/** The result for a later caller. */
 export function resultOf<T>(id: string, text: string): T {
   const { notKept } = JSON.parse(text) as { notKept?: string }
   if (notKept === undefined) return unpacked<T>(text)

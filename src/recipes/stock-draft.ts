@@ -19,7 +19,7 @@ export interface Written {
 /** Reads the cells of the stock with that id. */
 export type Load = (id: string, names: readonly string[]) => Promise<readonly unknown[]>
 
-/** What several steps on a stock come to, before any of it is written. */
+/** The changes of several steps on a stock, before any of them is written. */
 export class Draft implements Cells {
   head: StockHead | null
   readonly cells = new Map<string, Written>()
@@ -43,7 +43,7 @@ export class Draft implements Cells {
     this.pages.set(name, units)
   }
 
-  /** Whether more holds have run out than one step gives back. */
+  /** True if more holds have expired than one step returns. */
   async returnExpired(): Promise<boolean> {
     if (this.head === null || !hasExpired(this.head, this.wallMs)) return false
     this.head = await this.finish(returnExpired(this.head, this, this.wallMs))

@@ -7,7 +7,7 @@ export interface CellRecord {
   readonly value: unknown
 }
 
-/** What the last step changed beside the head: by cell, its value, and when nobody needs it any more. */
+/** The last step's changes beside the head: each cell with its value and its expiry. */
 export type Journal = Readonly<Record<string, { readonly value: unknown; readonly untilMs: number | null }>>
 
 export interface HeadRecord {

@@ -64,7 +64,7 @@ export class StockRecords {
       this.waiting.push({ deal, resolve, reject })
       if (this.running) return
       this.running = true
-      // Those of one tick go together.
+      // The requests of one tick travel together.
       this.runtime.defer(() => void this.run())
     })
   }
@@ -117,7 +117,7 @@ export class StockRecords {
     throw new StoreError(CROWDED)
   }
 
-  /** Whether the head is what it was, so that the cells that were read since belong to it. */
+  /** True if the head is unchanged, so that the cells read since belong to it. */
   private async isStill({ version }: Known): Promise<boolean> {
     const state = await this.records.read(this.key)
     if ((state?.version ?? null) === version) return true
@@ -135,7 +135,7 @@ export class StockRecords {
     this.known = known
   }
 
-  /** Whether the head was still the one the draft was made from. The outcome is unknown when it throws. */
+  /** True if the head was still the one that the draft started from. The outcome is unknown when it throws. */
   private async commit(known: Known, draft: Draft, wallMs: number): Promise<boolean> {
     const head: StockHead = { ...(draft.head as StockHead), revision: (draft.head as StockHead).revision + 1 }
     const record: HeadRecord = { head, journal: Object.fromEntries(draft.cells) }

@@ -78,7 +78,7 @@ async function fetchGoods(
   }
 }
 
-/** Whether the giver had so many. */
+/** True if the giver had so many. */
 async function move(
   trade: Trade,
   giver: number,

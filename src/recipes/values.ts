@@ -9,7 +9,7 @@ interface Writing {
   readonly argument: string
   /** The objects around the current one: meeting one of them again means that the value contains itself. */
   readonly around: Set<object>
-  /** Whether the text needs to be read with its marks. */
+  /** The text contains marks that a reader must decode. */
   marked: boolean
 }
 

@@ -3,7 +3,7 @@ import type { Soon, StoreNotice } from '../core/store.ts'
 
 export type CallName = 'attempt' | 'renew' | 'release' | 'admin' | 'records'
 
-/** What may happen to one call on its way to the store and back. */
+/** A fault of one call on its way to the store and back. */
 export type Fault =
   /** The call goes through. For scripts such as "the second one fails". */
   | { readonly kind: 'none' }
@@ -18,14 +18,14 @@ export type Fault =
   /** The request, or its reply, stands at the gate until that is opened. */
   | { readonly kind: 'hang'; readonly gate: Gate; readonly at: 'request' | 'reply' }
 
-/** What may happen to a notice. */
+/** A fault of a notice. */
 export type NoticeFate =
   | { readonly kind: 'pass' }
   | { readonly kind: 'drop' }
   | { readonly kind: 'double' }
   | { readonly kind: 'delay'; readonly ms: number }
 
-/** What the caller of a lost request or reply gets. */
+/** The error of a lost request or reply. */
 export class LostCallError extends Error {
   constructor(call: CallName, what: string) {
     super(`${call}: the ${what} was lost on purpose`)

@@ -5,7 +5,7 @@ import { World } from './world.ts'
 
 type Result<E extends Event> = StepOutcome<Answer<E>>
 
-/** What these stores do right with a few claims, and wrong with more. */
+/** These stores are right with a few claims, and wrong with more. */
 const MANY = 100
 const MANY_IN_A_CALL = 40
 

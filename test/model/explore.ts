@@ -28,17 +28,17 @@ export interface Step {
 export interface Sight extends Step {
   /** Holders whose time ran out since the step before. */
   readonly expired: readonly string[]
-  /** What the claimants knew when the event came, at that moment of time. */
+  /** The claimants' knowledge when the event came, at that time. */
   readonly known: Ledger
-  /** What they know after it. */
+  /** Their knowledge after it. */
   readonly learnt: Ledger
 }
 
 export interface Tour {
   readonly rules?: Rules
-  /** Whether the state is dropped as soon as the model calls it forgettable, as a store does. */
+  /** Drops the state as soon as the model calls it forgettable, as a store does. */
   readonly forget?: boolean
-  /** Whether states and events are frozen, so that a step that changes its input throws. */
+  /** Freezes states and events, so that a step that changes its input throws. */
   readonly freeze?: boolean
 }
 

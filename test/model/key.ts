@@ -20,7 +20,7 @@ export class Key {
   nowMs = 0
   /** How far the wall clock is off. */
   skewUs = 0
-  /** What the last step told whom. */
+  /** The notifications of the last step, with their inboxes. */
   notifications: readonly Notification[] = []
   readonly rules: Rules = { offerMs: 10, keepSeqMs: 60_000, mostOffers: Number.POSITIVE_INFINITY }
 

@@ -21,7 +21,7 @@ export interface BelievedWaiter {
 }
 
 /**
- * What the claimants know, from answers, notifications and their clocks alone. It never looks into a state, so it
+ * The claimants' knowledge, from answers, notifications and their clocks alone. It never looks into a state, so it
  * can bear witness against one.
  */
 export class Ledger {
@@ -31,7 +31,7 @@ export class Ledger {
   /** Every token that began a hold, in the order of the grants. */
   readonly tokens: bigint[] = []
 
-  /** Those whose time is up know it by themselves. Says which of the holders that were. */
+  /** Removes the expired claims, which know it by their clocks. Returns the holders among them. */
   pass(nowMs: number): string[] {
     const expired: string[] = []
     for (const hold of this.holds) {

@@ -31,7 +31,7 @@ function random(seed: number): (below: number) => number {
   }
 }
 
-/** What a store with a row per claim would load: as little as the contract of an excerpt lets it. */
+/** The rows that a store with a row per claim would load: as few as the contract of a partial key allows. */
 function excerptOf(state: KeyState, event: Event, nowMs: number, heads: number): KeyState {
   const all = [...heldClaims(state).values()]
   const ids =

@@ -176,7 +176,7 @@ test('goods of a buyer that died before its request was registered return when i
   const homeOf = (name: string) => stripeOf(name, 16)
   const dead = buyers.find((buyer) => homeOf(buyer) !== homeOf('r')) as string
   const other = buyers.find((buyer) => ![homeOf('r'), homeOf(dead)].includes(homeOf(buyer))) as string
-  // What a process leaves behind that dies right after the take.
+  // The leftovers of a process that dies right after the take.
   await traderOf(
     locks.records as Records,
     nodeRuntime,

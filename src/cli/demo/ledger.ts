@@ -8,7 +8,7 @@ export interface Incident {
   readonly text: string
 }
 
-/** What the organiser of the sale has seen with its own eyes: every promise made to a buyer, and every incident. */
+/** The organiser's own observations: every promise made to a buyer, and every incident. */
 export class Ledger {
   readonly sales: Sale[] = []
   readonly refusals: Refusal[] = []

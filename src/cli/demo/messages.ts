@@ -1,4 +1,4 @@
-/** What is on sale, and to whom. */
+/** The goods on sale, and the buyers. */
 export const SALE = {
   units: 100,
   workers: 8,
@@ -9,7 +9,7 @@ export const SALE = {
   paymentSpreadMs: 16,
 } as const
 
-/** What one worker is told when it is started. */
+/** The start message of a worker. */
 export interface Order {
   readonly worker: number
   readonly folder: string

@@ -9,7 +9,7 @@ const REMARKS: Partial<Record<Incident['kind'], string>> = {
   refused: 'paused, late write refused',
 }
 
-/** Who was inside its sale when: one row for each worker, one column for each slice of time. */
+/** The sales over time: one row for each worker, one column for each slice of time. */
 export function timeline({ sales, incidents, startedAtMs, endedAtMs }: Result, columns: number): string[] {
   const columnOf = (atMs: number): number => {
     const share = (atMs - startedAtMs) / (endedAtMs - startedAtMs)

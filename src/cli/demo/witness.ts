@@ -11,7 +11,7 @@ export interface Result {
   readonly refusals: readonly Refusal[]
   readonly incidents: readonly Incident[]
   readonly turnedAway: number
-  /** What the file said at the end. */
+  /** The stock file at the end. */
   readonly stock: Stock
 }
 

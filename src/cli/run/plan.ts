@@ -6,7 +6,7 @@ const DEFAULT_WAIT = '10s'
 const DEFAULT_GRACE = '10s'
 const LONGEST_GRACE_MS = 24 * 3_600_000
 
-/** What one `holdfast run` is to do. */
+/** The parsed options of one `holdfast run`. */
 export interface Plan {
   readonly key: string
   readonly command: readonly [string, ...string[]]

@@ -15,7 +15,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** What a shell reports for a process that a signal ended. */
+/** The exit code that a shell reports for a process ended by a signal. */
 export function codeOfSignal(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal]
 }

@@ -53,7 +53,7 @@ function waitingText(key: string, { holder, heldMs, others, position }: Place, l
   return parts.filter(Boolean).join(', ')
 }
 
-/** What the store says now; what the claim was told when that cannot be had. */
+/** The present state in the store; if it cannot be read, the state that the claim knew last. */
 async function placeOf(locks: Locks, key: string, position: number, holder: string | null): Promise<Place> {
   const view = await locks.read(key).catch(() => null)
   const first = view?.holders[0]

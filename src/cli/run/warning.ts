@@ -2,7 +2,7 @@ import type { Lease } from '../../index.ts'
 
 /** How long a command may take to end itself. */
 const LONGEST_GRACE_MS = 2_000
-/** What it gets when the lease is over already: every moment more is one without the lock. */
+/** The grace when the lease is over already: every moment more is one without the lock. */
 const LAST_CHANCE_MS = 200
 
 /** Renewals leave at least a third of the ttl, so a quarter is reached only when they fail. */

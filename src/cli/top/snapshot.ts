@@ -1,6 +1,6 @@
 import type { KeyView, Locks } from '../../index.ts'
 
-/** What is to be seen at one moment. */
+/** The data of one screen. */
 export interface Snapshot {
   readonly at: string
   readonly held: number

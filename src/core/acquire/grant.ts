@@ -1,10 +1,10 @@
-import { LockError } from '../../errors.ts'
-import type { Claim, ClaimAnswer, Granted } from '../../model/index.ts'
+import { ConflictError, LeaseLostError, LockError, UnsupportedError } from '../../errors.ts'
+import type { Claim, ClaimAnswer, Granted, Refused } from '../../model/index.ts'
 import type { Engine } from '../engine.ts'
 import { driftMs } from '../lease/hold.ts'
 import type { Soon } from '../store.ts'
 
-/** A grant, by a store's answer or by its push. */
+/** A grant, from an answer or a push of the store. */
 export interface Grant {
   readonly token: bigint | null
   readonly spare: number
@@ -17,7 +17,7 @@ export interface Grant {
 
 export type Asked = Soon<readonly ClaimAnswer[]> | LockError
 
-/** One attempt at a store that answers at once; an error at once is an answer, too. */
+/** One attempt at a store that answers at once; an error is returned, not thrown. */
 export function ask(engine: Engine, claim: Claim): Asked {
   try {
     return engine.client.attempt([claim])
@@ -26,14 +26,14 @@ export function ask(engine: Engine, claim: Claim): Asked {
   }
 }
 
-/** The grant of a store that answers in the same turn; null when it is not granted or not known yet. */
+/** The grant of a store that answers in the same turn; null if it is not granted or not known yet. */
 export function grantedAtOnce(answers: Asked, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
   if (answers instanceof Promise || answers instanceof LockError) return null
   const [answer] = answers
   return answer?.kind === 'granted' ? grantOf(answer, claim, sentAtMs, nowMs) : null
 }
 
-/** The grant that an answer gives, counted from before the request was sent; null when it had run out before it came. */
+/** The grant of an answer, valid from before the request was sent; null if it expired before it arrived. */
 export function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
   const { ttlMs } = claim
   const validUntilMs = sentAtMs + ttlMs - driftMs(ttlMs)
@@ -47,7 +47,14 @@ export function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: 
   }
 }
 
-/** The fencing tokens directly above a granted one, for those who use the grant after its first holder. */
+/** The error of a claim that can never be granted. */
+export function refusal(key: string, { reason, message }: Refused): LockError {
+  if (reason === 'absent') return new LeaseLostError(key, message)
+  const why = `${JSON.stringify(key)}: ${message}`
+  return reason === 'format' ? new UnsupportedError(why) : new ConflictError(why)
+}
+
+/** The fencing tokens directly above a granted one, for the holders that use the grant after the first one. */
 export class SpareTokens {
   private readonly granted: bigint | null
   private readonly spare: number
@@ -58,7 +65,7 @@ export class SpareTokens {
     this.spare = spare
   }
 
-  /** Those of the highest grant: of several holds of one key, the tokens that are handed out still rise. */
+  /** The tokens of the highest grant, so that with several holds of one key the tokens still rise. */
   static newer(known: SpareTokens | null, grant: Grant): SpareTokens {
     const { token } = grant
     const stale = known !== null && token !== null && known.granted !== null && token < known.granted

@@ -15,7 +15,7 @@ import type { GroupAttempts } from './group-attempts.ts'
 import type { LocalQueues } from './local-queues.ts'
 import { Busy, tellTurnedAway } from './waiter.ts'
 
-/** Takes every key or none: in one step where the store can, else one by one in one global order. */
+/** Acquires every key or none: in one step where the store can, else one by one in one global order. */
 export async function acquireAll(
   engine: Engine,
   queues: LocalQueues,
@@ -47,12 +47,12 @@ export async function acquireAll(
     const lost = leases.find(({ held }) => !held)
     if (lost === undefined) return groupOf(leases)
     await releaseAll(leases)
-    // Nobody has been given anything yet: while there is time, all of them are asked for again.
+    // The caller has no lease yet: while there is time, all keys are acquired again.
     if (engine.runtime.nowMs() - startMs >= lost.request.waitMs) lost.assertHeld()
   }
 }
 
-/** Each is waited for while the ones before it are held; these may be lost meanwhile. An outage counts until the first answer. */
+/** Acquires one key after the other while holding the earlier ones, which may be lost meanwhile. An outage counts until the first answer. */
 async function acquireInTurn(
   engine: Engine,
   queues: LocalQueues,
@@ -95,14 +95,14 @@ export function eachOnce(keys: readonly string[]): readonly string[] {
   return keys
 }
 
-/** Each is asked for while the ones before it are held, and what the caller does next it does inside the last. */
+/** Nests the frames: each key is acquired while the earlier ones are held, and the caller continues inside the last. */
 function chain(ordered: readonly Request[]): void {
-  for (let place = 1; place < ordered.length; place++)
-    ordered[place]?.frame?.putInside(ordered[place - 1]?.frame ?? null)
+  for (let index = 1; index < ordered.length; index++)
+    ordered[index]?.frame?.putInside(ordered[index - 1]?.frame ?? null)
   ordered.at(-1)?.frame?.enter()
 }
 
-/** One attempt at all of them; null when one of them is not free, or why that is not known. */
+/** One attempt at all keys; null if one is not free, an error if the outcome is unknown. */
 async function attemptTogether(
   engine: Engine,
   together: GroupAttempts,

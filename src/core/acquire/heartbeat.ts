@@ -5,21 +5,21 @@ import type { Runtime } from '../runtime.ts'
 import type { RenewReply } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
 
-/** What one call carries at most. */
+/** The most heartbeats that one call carries. */
 const MOST_TOGETHER = 500
 /** Heartbeats that are due within this part of a ttl travel together. */
 const TOGETHER = 1 / 30
 const SHORTEST_CALL_MS = 50
-/** After a failure, in parts of a ttl: the first retry may save the position, later ones come half as often as heartbeats do. */
+/** After a failure, in parts of a ttl: the first retry may save the position, later ones are half as frequent as heartbeats. */
 const FIRST_RETRY = 1 / 10
 const LONGEST_RETRY = 2 / 3
 
 /** One call that carries heartbeats. */
 export interface HeartbeatCall {
   readonly sentAtMs: number
-  /** How often the machine had slept by then. */
+  /** The number of sleeps of the machine by then. */
   readonly sleeps: number
-  /** One for all that the call carries: if it fails, they go on together. */
+  /** One for the whole call: after a failure its heartbeats stay together. */
   readonly jitter: number
 }
 
@@ -39,11 +39,11 @@ export class HeartbeatBucket implements TimerEntry {
   }
 }
 
-/** Keeps the queue positions of waiting claims alive: renewals of many travel in one call, and no attempt is made. */
+/** Keeps the queue positions of waiting claims alive: one call renews many, and makes no attempt. */
 export class Heartbeats {
   private readonly client: StoreClient
   private readonly runtime: Runtime
-  /** Those of the engine's waiters: they keep the process alive. */
+  /** Shared with the engine's waiters: these timers keep the process alive. */
   private readonly timers: TimerHeap
   private readonly sleeps: () => number
   private readonly buckets = new Map<number, HeartbeatBucket>()
@@ -60,7 +60,7 @@ export class Heartbeats {
     this.schedule(acquisition, (acquisition.claim.ttlMs / 3) * (0.9 + 0.1 * this.runtime.random()))
   }
 
-  /** The last one failed, as did so many calls before it. */
+  /** Schedules a retry after `failures` + 1 failed calls. */
   retry(acquisition: Acquisition, failures: number, { jitter }: HeartbeatCall): void {
     const part = Math.min(FIRST_RETRY * 2 ** failures, LONGEST_RETRY)
     this.schedule(acquisition, acquisition.claim.ttlMs * part * jitter)

@@ -25,7 +25,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     return this.waiters.length
   }
 
-  /** Nobody holds the key through this queue, and nobody waits for it. */
+  /** No hold and no waiter uses this queue. */
   abstract get idle(): boolean
 
   close(quietly: boolean): void {
@@ -48,7 +48,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     const sinceMs = engine.runtime.nowMs()
     if (!engine.client.immediate) {
       const waiter = this.wait(request, sinceMs)
-      this.settle(this.sendFor(waiter, claim), (acquisition) => acquisition.begin(sinceMs))
+      this.sendFor(waiter, claim).begin(sinceMs)
       return waiter.promise
     }
     engine.watchdog.sleeps()
@@ -57,14 +57,13 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     const grant = grantedAtOnce(answers, claim, sinceMs, nowMs)
     if (grant !== null) return this.admit(claim, request, grant, sinceMs, nowMs)
     const waiter = this.wait(request, sinceMs)
-    this.settle(this.sendFor(waiter, claim), (acquisition) => acquisition.follow(answers, sinceMs))
+    this.sendFor(waiter, claim).follow(answers, sinceMs)
     return waiter.promise
   }
 
-  /** Sends a claim for a waiter that stands in the queue already. */
+  /** Sends a claim for a waiter in the queue. */
   protected start(waiter: Waiter): void {
-    const acquisition = this.sendFor(waiter, this.engine.claimOf(waiter.request))
-    this.settle(acquisition, () => acquisition.begin(this.engine.runtime.nowMs()))
+    this.sendFor(waiter, this.engine.claimOf(waiter.request)).begin(this.engine.runtime.nowMs())
   }
 
   protected wait(request: Request, sinceMs: number): Waiter {
@@ -73,7 +72,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     return waiter
   }
 
-  /** Makes a lease of a grant that nobody of this queue waited for yet. */
+  /** Makes a lease of a grant for which no waiter was created. */
   protected abstract admit(
     claim: Claim,
     request: Request,
@@ -90,7 +89,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     return acquisition
   }
 
-  /** Makes a hold of a granted claim. Notifications find it by its id, unless the queue passes them on. */
+  /** Makes a hold of a granted claim. Notices find it by its id, unless the queue passes them on. */
   protected hold(claim: Claim, request: Request, grant: Grant, nowMs: number): LocalHold {
     const own = claim.replaces === null ? claim : { ...claim, replaces: null }
     const hold = this.engine.hold(own, request, grant, nowMs)
@@ -98,7 +97,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     return hold
   }
 
-  /** Whether the hold may go on in other hands, as far as the hold alone decides. */
+  /** True if the hold may pass to another waiter, as far as the hold alone decides. */
   protected mayPassOn(hold: LocalHold): boolean {
     const { engine } = this
     engine.watchdog.sleeps()
@@ -116,19 +115,9 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     const ahead = this.waiters.ahead(waiter)
     return outage ?? detailsOf(waiter.request, waiter.waitedMs, acquisition?.lastSeen() ?? null, ahead)
   }
-
-  private settle(
-    acquisition: Acquisition,
-    begin: (acquisition: Acquisition) => Grant | Blocked | null,
-  ): void {
-    const known = begin(acquisition)
-    if (known === null) return
-    if ('kind' in known && known.kind === 'blocked') this.busy(acquisition, known)
-    else this.granted(acquisition, known as Grant)
-  }
 }
 
-/** Whether a claim serves a request as well as the one that it was sent for: its life and what operators see of it are the same. */
+/** True if a claim sent for one request can serve another: same ttl, weight and fields that operators see. */
 export function servesToo({ ttlMs, meta, actor, mode }: Claim, request: Request): boolean {
   return (
     ttlMs === request.ttlMs &&

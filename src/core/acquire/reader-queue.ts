@@ -12,18 +12,18 @@ import { SpareTokens } from './grant.ts'
 import { LocalQueue, servesToo } from './local-queue.ts'
 import { type Busy, detailsOf, type Waiter } from './waiter.ts'
 
-/** What one grant serves: its own token and the spare ones. */
+/** The most leases that one grant serves: its own token and the spare ones. */
 const MOST_TOGETHER = 256
 
 /**
- * Readers of one process. They share one shared hold, each with a token of its own, as long as nobody of another process
- * waits: from then on the next readers stand behind that waiter, with a claim of their own.
+ * The readers of one process share one shared hold, each with its own token, until another process waits. The readers
+ * after that queue behind that waiter, with a claim of their own.
  */
 export class ReaderQueue extends LocalQueue {
   readonly notifies = false
   /** The hold that the next readers may share. */
   private current: SharedHold | null = null
-  /** The last claim that was sent, with the waiters that it was sent for. */
+  /** The last claim that was sent. */
   private latest: Acquisition | null = null
   /** A writer of this process waited already when the last claim was sent. */
   private latestBehindWriter = false
@@ -34,7 +34,7 @@ export class ReaderQueue extends LocalQueue {
     return this.holds === 0 && this.waiters.length === 0
   }
 
-  /** `behindWriter`: a writer of this process waits for the key, and its notification may still be on its way. */
+  /** `behindWriter`: a writer of this process waits for the key, and the notice about it may not have arrived. */
   enter(request: Request, behindWriter = false): Soon<StoreLease | Busy> {
     if (behindWriter) this.current = null
     const shared = this.current
@@ -90,13 +90,13 @@ export class ReaderQueue extends LocalQueue {
     return why
   }
 
-  /** The last reader of a hold has left it. */
+  /** Releases a hold after its last reader left. */
   give(shared: SharedHold): Soon<ReleaseOutcome> | Releasing {
     this.forget(shared)
     return this.engine.letGo(shared.hold)
   }
 
-  /** Nobody else may share the hold from now on. */
+  /** No other reader may share the hold from now on. */
   forget(shared: SharedHold): void {
     if (shared.over) return
     shared.over = true
@@ -151,7 +151,7 @@ export class ReaderQueue extends LocalQueue {
     return this.mayPassOn(hold) && this.isFresh(hold)
   }
 
-  /** A claim that was sent for one try is no claim to wait with, and the other way round. */
+  /** A claim for a single attempt cannot wait, and the other way round. */
   private mayWaitFor({ claim, request }: Acquisition, next: Request): boolean {
     if (claim.queue !== next.waitMs > 0 || !request.renew || !servesToo(claim, next)) return false
     return (this.waitersOf.get(this.latest as Acquisition)?.size ?? 0) < MOST_TOGETHER
@@ -170,14 +170,14 @@ export class ReaderQueue extends LocalQueue {
   }
 }
 
-/** One shared hold in the store, and the leases of the readers that use it. */
+/** One shared hold in the store, and the leases of its readers. */
 class SharedHold implements HoldUser, LeaseHome {
   readonly hold: LocalHold
   readonly tokens: SpareTokens
   readonly leases = new Set<StoreLease>()
   /** The hold ended, or its last reader left. */
   over = false
-  /** A reader handed its lease to another process, or let it live longer than the next readers would. */
+  /** A reader serialised its lease: no other reader may join. */
   closed = false
   private readonly queue: ReaderQueue
 
@@ -206,8 +206,8 @@ class SharedHold implements HoldUser, LeaseHome {
     this.leases.delete(lease)
   }
 
-  /** The other readers were promised what the hold has. */
-  longerTtl(_lease: StoreLease, ttlMs: number): number {
+  /** Never shortens the life that the other readers were promised. */
+  longerTtl(ttlMs: number): number {
     return this.leases.size > 1 ? Math.max(ttlMs, this.hold.claim.ttlMs) : ttlMs
   }
 

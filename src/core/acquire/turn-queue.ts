@@ -12,28 +12,28 @@ import { SpareTokens } from './grant.ts'
 import { LocalQueue, servesToo, weightOf } from './local-queue.ts'
 import { type Busy, busyAtOnce, detailsOf, type Waiter } from './waiter.ts'
 
-/** How often, and for how long, a hold is handed over while others wait for the key in the store's queue. */
+/** The bounds of local handover while others wait for the key in the store's queue. */
 const HANDOVERS_WHEN_CONTENDED = 5
 const HANDOVER_MS_WHEN_CONTENDED = 1000
-/** To wake another process takes about this long: a hold that goes there sooner spends most of the time on the way. */
+/** Waking another process takes about this long: a hold passed on sooner would spend most of its time on the way. */
 const WORTH_A_WAKE_UP_MS = 1
 
 /**
- * Exclusive holders and holders of permits, who take turns: the process never has more claims in the store than could be
- * granted at once, and hands them from holder to holder. The first waiters have a claim in the store, the others none.
+ * The queue for exclusive claims and for permits: the process never has more claims in the store than can be granted at
+ * once, and hands them from holder to holder. Only the first waiters have a claim in the store.
  */
 export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
   readonly notifies: boolean
   readonly limit: number
   private readonly leases = new Set<StoreLease>()
-  /** The weights of all claims in the store, those that are held and those that wait. */
+  /** The weight of all claims in the store, held and waiting. */
   private claimed = 0
-  /** The first waiter without a claim: all those behind it have none either. */
+  /** The first waiter without a claim: all waiters behind it have none either. */
   private unclaimed: Waiter | null = null
   private tokens: SpareTokens | null = null
   private advancing = false
 
-  /** `limit`: the weights that can be granted at once. `notifies`: notifications are found by the key. */
+  /** `limit`: the weight that can be granted at once. `notifies`: notices find the queue by its key. */
   constructor(engine: Engine, limit: number, notifies: boolean) {
     super(engine)
     this.limit = limit
@@ -114,12 +114,6 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     this.advance()
   }
 
-  longerTtl(_lease: StoreLease, ttlMs: number): number {
-    return ttlMs
-  }
-
-  serialising(): void {}
-
   override close(quietly: boolean): void {
     super.close(quietly)
     this.unclaimed = null
@@ -155,7 +149,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return this.claimed + weightOf(request.mode) <= this.limit
   }
 
-  /** After a renewal that was needed first, or when nobody can take over: hand over if it may be, else give the claim back. */
+  /** Hands over if that is allowed now, perhaps after a renewal; otherwise releases the claim. */
   private passOn(lease: StoreLease): Soon<ReleaseOutcome> | Releasing {
     const { hold } = lease
     if (hold.ended) {
@@ -170,7 +164,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     try {
       return this.engine.letGo(hold)
     } finally {
-      // The release is on its way, so the next local claim follows it and does not wait for its answer.
+      // The release is sent; the next local claim follows it without waiting for the answer.
       if (isOurs) this.advance()
     }
   }
@@ -202,7 +196,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return 'released'
   }
 
-  /** The first in the queue, if the granted claim serves it; it leaves its own claim to the waiter that this one was sent for. */
+  /** The first in the queue, if the granted claim serves it; the waiter that this claim was sent for gets the first one's claim. */
   private nextFor(acquisition: Acquisition): Waiter {
     const own = acquisition.waiter as Waiter
     this.acquisitions.delete(acquisition)
@@ -216,7 +210,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return first
   }
 
-  /** A claim whose waiter was served or left goes to the next waiter without one, or is given up. */
+  /** Gives the claim of a waiter that was served or left to the next waiter without one, or cancels it. */
   private reuse(acquisition: Acquisition): void {
     const waiter = this.unclaimed
     if (waiter !== null && canServe(acquisition, waiter.request)) {
@@ -240,7 +234,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     waiter.acquisition = null
   }
 
-  /** Sends claims for the first waiters that have none, as long as there is room. A store that answers at once comes back to here. */
+  /** Sends claims for the first waiters without one, while there is room. A store that answers at once re-enters this method. */
   private advance(): void {
     if (this.advancing) return
     this.advancing = true
@@ -251,7 +245,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     this.advancing = false
   }
 
-  /** The process itself has all that can be granted at once. */
+  /** The state of the key when this process itself uses the whole limit. */
   private blockedHere(request: Request, waiter: Waiter | null = null): TimeoutDetails {
     const ahead = waiter === null ? this.waiters.length : this.waiters.ahead(waiter)
     const lease = this.leases.values().next().value

@@ -6,7 +6,7 @@ import { checkFunction } from '../check.ts'
 import type { Engine } from '../engine.ts'
 import type { Request } from '../options.ts'
 
-/** A lock that ends with the caller's transaction, whichever way it ends. */
+/** A lock that ends with the caller's transaction, by commit or rollback. */
 export interface TransactionHold {
   readonly key: string
   readonly token: bigint
@@ -18,14 +18,14 @@ export type WithinRest<T> = [WithinWork<T>] | [WithinOptions, WithinWork<T>]
 
 const FIRST_PAUSE_MS = 4
 const LONGEST_PAUSE_MS = 50
-/** Who has waited for longer may be in a circle of transactions, which only the database sees, and only while they wait in it. */
+/** A longer wait may be part of a cycle of transactions, which the database only detects while they wait inside it. */
 const SUSPECT_MS = 100
-/** Databases look for a circle after a second at the latest, as they are delivered. */
+/** With default settings, databases detect a deadlock within a second. */
 const LONGEST_INSIDE_MS = 2000
 
 /**
- * Takes the key's row inside the caller's transaction. Nothing is written that would have to be released: until the
- * transaction ends the row is the database's own lock, and afterwards it is free.
+ * Locks the key's row inside the caller's transaction. Nothing needs a release: the row lock of the database ends with the
+ * transaction.
  */
 export async function within<T>(
   engine: Engine,

@@ -24,7 +24,7 @@ export class ActorFrame {
   lease: StoreLease | null = null
   /** It neither waits nor holds any more; a group that lost a key on its way may begin again. */
   over = false
-  /** Whether the caller has the lease: what it does afterwards, it does while it holds. */
+  /** The caller has the lease, so its further requests come while it holds. */
   delivered = false
   /** Where the context was entered; what runs there is beside the caller, not after it. */
   enteredOn: object | null = null
@@ -56,7 +56,7 @@ export class ActorFrame {
     return storage.run(this, work)
   }
 
-  /** What the caller does after this call and the delivery, it does inside. */
+  /** The requests of the caller after this call and the delivery belong to this frame. */
   enter(): void {
     if (contextsStay()) this.enteredOn = executionAsyncResource()
     storage.enterWith(this)
@@ -91,13 +91,13 @@ export class ActorFrame {
   }
 }
 
-/** Who is told that a wait has begun, of an actor that may hold something. */
+/** Hears that an actor which may hold something has begun to wait. */
 export interface ActorWatcher {
   waiting(): void
   close(): Promise<void>
 }
 
-/** Who is behind which claims of this process: by async context, or by the name that the caller gives. Opt-in. */
+/** The actors behind the claims of this process: by async context, or by the name that the caller gives. Opt-in. */
 export class Actors {
   /** Tells processes apart, also those with one label. */
   readonly process: string
@@ -140,14 +140,14 @@ export class Actors {
     this.live.delete(frame)
   }
 
-  /** Whether somebody waits that may hold something. */
+  /** True if an actor waits that may hold something. */
   get waiting(): boolean {
     for (const { waiter, outer, name } of this.live)
       if (waiter !== null && (outer !== null || name !== null)) return true
     return false
   }
 
-  /** Who waits for longer than that while it holds, and what it holds. */
+  /** The actors that have waited for longer than that while they hold, and their holds. */
   blockage(longerThanMs: number): Blockage {
     return blockageOf(this.live, longerThanMs, this.runtime)
   }
@@ -167,7 +167,7 @@ export class Actors {
 let stays: boolean | null = null
 
 /**
- * Whether a context that was entered stays with its resource, as in Node 20 and 22: the next message of a socket, or the
+ * True if an entered context stays with its resource, as in Node 20 and 22: the next message of a socket, or the
  * next tick of an interval, would find itself inside the frame of the last request.
  */
 function contextsStay(): boolean {

@@ -73,7 +73,7 @@ export function blockageOf(live: ReadonlySet<ActorFrame>, longerThanMs: number, 
   return { waits: [...waiting].map((wait) => blockedWait(wait, nowMs, runtime)), holds }
 }
 
-/** What is under way inside each hold: by context, and the waits of the actor that both name. */
+/** The requests under way inside each hold: by context, and the waits of an actor that both name. */
 function innerOf(live: ReadonlySet<ActorFrame>): Map<ActorFrame, Set<ActorFrame>> {
   const inner = new Map<ActorFrame, Set<ActorFrame>>()
   const waitsOf = new Map<string, ActorFrame[]>()

@@ -10,7 +10,7 @@ export interface Rule {
   readonly breachedWhen: 'under' | 'over'
   /** A ratio, seconds or a count: what `limit` is compared with. */
   readonly limit: number
-  /** What it means, one sentence. */
+  /** Its meaning, one sentence. */
   readonly summary: string
   /** The value by PromQL, one for each pattern where there are patterns. */
   expression(window: string): string

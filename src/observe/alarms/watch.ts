@@ -10,7 +10,7 @@ import { type Happened, Window } from './window.ts'
 export interface AlarmOptions {
   /** Other limits than those of the alert file (a ratio, seconds or a count), or `false` for a rule that is not wanted. */
   readonly rules?: Partial<Record<RuleName, number | false>>
-  /** What is judged is what happened within this time: 5 minutes by default. */
+  /** The rules look at the events within this time: 5 minutes by default. */
   readonly window?: Duration
   /** How often it is judged: every 5 seconds by default. */
   readonly every?: Duration

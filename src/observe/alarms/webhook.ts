@@ -86,7 +86,7 @@ export class Webhook {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...this.options.headers },
         body: JSON.stringify(alarm),
-        // Whoever answers with another address would get headers that are meant for this one.
+        // A redirect would send these headers to another address.
         redirect: 'manual',
         signal: late.signal,
       })

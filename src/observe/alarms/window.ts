@@ -2,7 +2,7 @@ import type { Collector } from '../collector.ts'
 import { quantileOf, SECONDS } from '../histogram.ts'
 import type { Series } from '../series.ts'
 
-/** What happened to the keys of one pattern within the window. */
+/** The events of the keys of one pattern within the window. */
 export interface Happened {
   readonly pattern: string
   readonly granted: number
@@ -23,7 +23,7 @@ const FIGURES: readonly ((series: Series) => number)[] = [
   ({ granted }) => granted,
   ({ turnedAway }) => turnedAway.timeout,
   ({ turnedAway }) => turnedAway.failed,
-  // What is adopted or closed ended as its holder wished.
+  // An adopted or closed lease ended as its holder wished.
   ({ lost }) => lost.deadline + lost.expired + lost.evicted,
 ]
 
@@ -55,7 +55,7 @@ export class Window {
     for (const series of this.collector.series()) {
       const now = Float64Array.of(...FIGURES.map((figure) => figure(series)), ...series.wait.counts)
       const last = previous?.get(series)
-      // What did not change is kept once, however many readings the window has.
+      // Unchanged counts are kept once, however many readings the window has.
       counts.set(series, last?.every((count, place) => count === now[place]) === true ? last : now)
     }
     return { atMs, counts }

@@ -21,7 +21,7 @@ export function cyclesIn(stuck: Stuck): Cycle[] {
   })
 }
 
-/** Whether every link of a cycle that was seen before is still there. */
+/** True if every link of a cycle seen before is still there. */
 export function isStillIn(stuck: Stuck, cycle: Cycle): boolean {
   return cycle.every(({ from, hold, to }) =>
     (stuck.get(from) ?? []).some((edge) => edge.to === to && edge.hold === hold),

@@ -42,12 +42,12 @@ export interface Edge {
   readonly hold: string | null
 }
 
-/** Who waits for whom, among those alone who will wait for ever unless one of them gives up. */
+/** The edges between actors that will wait for ever unless one of them gives up. */
 export type Stuck = ReadonlyMap<string, readonly Edge[]>
 
 /**
  * Everything counts as stuck until something shows that it is not: somebody works, or what is certainly stuck leaves room.
- * What remains is the greatest set whose members wait for nobody outside of it.
+ * The rest is the greatest set whose members wait for nobody outside of it.
  */
 export function stuckIn({ locks, waits }: Graph): Stuck {
   const free = new Set<string>()
@@ -80,7 +80,7 @@ export function stuckIn({ locks, waits }: Graph): Stuck {
   return stuck
 }
 
-/** Those of the holds that alone would keep a claim of that mode waiting. */
+/** The holds that alone would keep a claim of that mode waiting. */
 function inTheWay(mode: Mode, holds: readonly GraphHold[]): readonly GraphHold[] {
   if (fits(mode, holds)) return []
   return mode.kind === 'shared' ? holds.filter((hold) => hold.mode.kind !== 'shared') : holds

@@ -9,7 +9,7 @@ import { LONG_WAIT_MS, type Sight } from './scene.ts'
 import { allCycles, type Cycles, provenCycles } from './search.ts'
 import { DeadlockWatch, type Desk } from './watch.ts'
 
-/** What is needed of the locks to look for deadlocks. */
+/** The part of the locks that deadlock detection needs. */
 export interface Source {
   readonly traits: Traits
   readonly settings: Settings
@@ -20,7 +20,7 @@ export interface Source {
 
 export interface Deadlocks {
   /**
-   * Those who wait for each other and would do so for ever, over all processes. Each list is one cycle, and each of its members
+   * The waits that would never end, over all processes. Each list is one cycle, and each of its members
    * waits for a key of the next. Takes a moment when there seems to be one, because a cycle has to be seen twice.
    */
   deadlocks(): Promise<readonly (readonly DeadlockStep[])[]>

@@ -31,7 +31,7 @@ export function byLabel(sight: Sight) {
   }
 }
 
-/** Whether nobody can know what else the actor of a claim holds or waits for. */
+/** True if the other holds and waits of a claim's actor cannot be known. */
 function tellsNothing(actor: string | null, { notes }: Sight): boolean {
   return actor === null || (!notes && actor.startsWith('@'))
 }

@@ -1,13 +1,13 @@
 import { type KeyView, seqOf } from '../../model/index.ts'
 import type { Note } from './note.ts'
 
-/** What can be seen of all processes. Keys are those of the store. */
+/** A view of all processes. Keys are those of the store. */
 export interface World {
   read(key: string): Promise<KeyView>
   list(): AsyncIterable<KeyView>
-  /** What a process tells about itself; null when it tells nothing. */
+  /** The note of a process; null when there is none. */
   note(process: string): Promise<Note | null>
-  /** What this process would tell right now. */
+  /** The note that this process would leave right now. */
   own(): Note | null
   nowMs(): number
 }

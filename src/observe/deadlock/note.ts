@@ -1,13 +1,13 @@
 import type { Blockage } from '../../core/reentry/blockage.ts'
 import type { Mode } from '../../model/index.ts'
 
-/** What a process tells the others while somebody in it waits and holds. */
+/** The message of a process to the others while one of its actors waits and holds. */
 export interface Note {
   readonly process: string
   readonly label: string
   /** Rises with every note; each is written after the one before it has arrived. */
   readonly count: number
-  /** Whether one of its waits may be ended to end a deadlock. */
+  /** One of its waits may be ended to end a deadlock. */
   readonly abort: boolean
   readonly waits: readonly NotedWait[]
   readonly holds: readonly NotedHold[]

@@ -6,7 +6,7 @@ import type { Note } from './note.ts'
 /** A wait that is shorter says nothing: it may be over before anybody could act on it. */
 export const LONG_WAIT_MS = 1000
 
-/** What is known about one that waits. */
+/** The known facts about a waiter. */
 export interface Waiter {
   readonly key: string
   readonly label: string
@@ -25,11 +25,11 @@ export interface Scene {
   readonly heldMs: ReadonlyMap<string, number | null>
 }
 
-/** What a store can tell apart from its claims. */
+/** The abilities of a store that matter here, apart from its claims. */
 export interface Sight {
-  /** Whether its lines are served in order. */
+  /** It serves its queues in order. */
   readonly ordered: boolean
-  /** Whether processes can leave notes in it. */
+  /** Processes can leave notes in it. */
   readonly notes: boolean
 }
 
@@ -104,7 +104,7 @@ class Composition {
       .map(({ key }) => key)
   }
 
-  /** Who it is, when only its name can tell: processes that can leave notes say more, and exactly. */
+  /** The actor, as far as its name tells; processes that leave notes know it exactly. */
   private nameOf(label: string, actor: string | null): string | null {
     if (actor === null) return null
     const process = processOf(actor)

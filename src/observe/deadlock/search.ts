@@ -41,7 +41,7 @@ export async function provenCycles(world: World, sight: Sight, runtime: Runtime)
   return plain.certain.map(({ steps }) => steps)
 }
 
-/** Those, and the cycles that show when everything under one label is taken for one actor. */
+/** These cycles, and those that appear when everything under one label counts as one actor. */
 export async function allCycles(world: World, sight: Sight, runtime: Runtime): Promise<Cycles> {
   const labelled = byLabel(sight)
   const readings = [PLAIN, { read: labelled.read, laterMs: LIKELY_MS }]

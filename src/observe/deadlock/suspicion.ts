@@ -16,7 +16,7 @@ export interface Deadlock {
 interface Suspicion {
   readonly cycle: Cycle
   readonly name: string
-  /** What the notes of other processes counted after the cycle was seen. */
+  /** The note counters of other processes after the cycle was seen. */
   readonly counts: ReadonlyMap<string, number>
   readonly waitedMs: ReadonlyMap<string, number>
   readonly seenMs: number

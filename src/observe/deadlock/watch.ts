@@ -9,7 +9,7 @@ import { describe } from './text.ts'
 /** How often a process that is blocked tells so and looks around. */
 const PACE_MS = 500
 
-/** What the watch does with what it finds. */
+/** The watch's actions on its findings. */
 export interface Desk {
   /** Leaves a note for other processes, about now; takes it back when nobody is blocked any more. */
   publish(): Promise<void>

@@ -1,7 +1,7 @@
 import type { HolderView, KeyView } from '../../model/index.ts'
 import type { DoctorSettings } from './options.ts'
 
-/** What processes have published about keys like this one. */
+/** The published habits of keys like this one. */
 export interface Usual {
   readonly pattern: string
   /** How many holds it is made from. */
@@ -16,9 +16,9 @@ export interface Usual {
   readonly expired: number
 }
 
-/** What was seen of a key at the first look, as much as is needed to see whether it moved. */
+/** A key at the first look, as much as shows if it moved since. */
 export interface Glimpse {
-  /** What was left of each hold, by label and token. */
+  /** The remaining time of each hold, by label and token. */
   readonly holds: ReadonlyMap<string, number | null>
   readonly head: { readonly label: string; readonly waitedMs: number } | null
 }
@@ -35,7 +35,7 @@ export interface Context {
   whyGone(label: string, sinceMs: number): string | null
   /** The process that is stopped: the one behind a label, or the command that it runs; null when none is. */
   stoppedPid(label: string): number | null
-  /** Whether the store has nobody to tell what becomes of such a claim. */
+  /** The store has no listener for the fate of such a claim. */
   isDeaf(role: 'holder' | 'waiter', key: string, label: string): boolean
 }
 
@@ -52,7 +52,7 @@ export function glimpseOf({ holders, line }: KeyView): Glimpse {
   }
 }
 
-/** What was left of a hold at the first look; undefined when its holder did not have the key then. */
+/** The remaining time of a hold at the first look; undefined if its holder did not have the key then. */
 export function leftBefore(holder: HolderView, before: Glimpse | undefined): number | null | undefined {
   return before?.holds.get(nameOf(holder))
 }

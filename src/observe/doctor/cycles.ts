@@ -4,7 +4,7 @@ import { span, word } from './words.ts'
 
 type Cycle = readonly DeadlockStep[]
 
-/** Who waits for whom in a cycle, with the keys of the store. */
+/** The members of a deadlock, with the keys of the store. */
 export interface Cycles {
   readonly proven: readonly Cycle[]
   /** Between processes, at least one of which does not publish, or not again, which of its tasks waits. */

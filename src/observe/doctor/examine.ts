@@ -14,7 +14,7 @@ import { examineServer, futureToken } from './server.ts'
 import { examineTimes } from './times.ts'
 import { UnseenClaims } from './unseen.ts'
 
-/** What the doctor works on. */
+/** The input of the doctor. */
 export interface Ward {
   readonly admin: Admin
   readonly records: Records | null
@@ -23,7 +23,7 @@ export interface Ward {
   cycles(): Promise<Cycles>
 }
 
-/** What was found, the worst first, and what was not looked at. */
+/** The findings, the worst first, and the parts that were not inspected. */
 export interface Diagnosis {
   readonly findings: readonly Finding[]
   /** The worst of them, null when nothing was found. */

@@ -13,7 +13,7 @@ const MOST_PATTERNS = 100
 const MOST_HOLDS = 10_000
 const TRIES = 5
 
-/** What is known of the keys of one pattern. */
+/** The statistics of the keys of one pattern. */
 export interface Habit {
   /** How long the work under each lease took. */
   work: Times
@@ -93,7 +93,7 @@ export function usualBy(known: readonly Usual[]): (key: string) => Usual | null 
   return (key) => byPattern.get(keyPattern(key)) ?? null
 }
 
-/** What a newer version has written is left alone until it is this version's turn to forget it. */
+/** A record of a newer version stays until this version would forget it. */
 function habitsOf(text: string | undefined): Habits {
   if (text === undefined) return {}
   const kept = JSON.parse(text) as Kept

@@ -6,7 +6,7 @@ import { argument, span, word } from './words.ts'
 /** Below this, ten times the usual is nothing to wake anybody for. */
 const LEAST_MS = 1000
 
-/** What is wrong with those who have a key. */
+/** Findings about the holders of a key. */
 export function examineHolders(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
   return view.holders
     .flatMap((holder) => {
@@ -102,7 +102,7 @@ function ttlTooLong({ key }: KeyView, holder: HolderView, context: Context): Fin
   )
 }
 
-/** Whether it had the key at the first look, too. */
+/** True if it had the key at the first look, too. */
 function stays(holder: HolderView, before: Glimpse | undefined): boolean {
   return leftBefore(holder, before) !== undefined
 }

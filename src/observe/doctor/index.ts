@@ -8,11 +8,11 @@ export type { Finding, FindingCode, Severity } from './findings.ts'
 export type { DoctorOptions } from './options.ts'
 export type { ReapedThing, ReapOptions } from './reaper.ts'
 
-/** What operators do beside evicting. */
+/** The tools of an operator beside evicting. */
 export interface Operations {
   /** Looks for everything that is known to go wrong with locks; takes about as long as `watch` says. */
   doctor(options?: DoctorOptions): Promise<Diagnosis>
-  /** What is certainly dead, in small steps; only with `remove` is it removed. */
+  /** Finds what is certainly dead, in small steps; only with `remove` is it removed. */
   reap(options?: ReapOptions): AsyncIterable<ReapedThing>
 }
 

@@ -15,7 +15,7 @@ const OVERDUE = 1 / 3
 /** The candidates of an election wait as long as the leader leads, and mean to. */
 const ELECTION = /(?:^|\W)election:/
 
-/** What is wrong with those who wait for a key. */
+/** Findings about the waiters of a key. */
 export function examineLine(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
   const dead = view.line.map((waiter) => deadWaiter(view.key, waiter, context))
   return [lineStuck(view, before, context), ...dead].filter((each) => each !== null)

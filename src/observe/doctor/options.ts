@@ -18,7 +18,7 @@ export interface DoctorOptions {
   stuck?: Duration
   /** How long the doctor watches before it looks again: 1 s by default. */
   watch?: Duration
-  /** What has been dead for less than this goes by itself and is no finding: 1 h by default. */
+  /** Leftovers that have been dead for less than this go by themselves and are no finding: 1 h by default. */
   deadFor?: Duration
 }
 

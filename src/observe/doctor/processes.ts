@@ -30,7 +30,7 @@ export function stoppedPid(label: string): number | null {
   return child !== undefined && others.length === 0 && isStopped(child) ? child : null
 }
 
-/** Whether it can be known here if the process of a label is gone or stopped. */
+/** True if this machine can tell that the process of a label is gone or stopped. */
 export function isVisible(label: string): boolean {
   const pid = pidOf(label)
   return pid !== null && (startOf(pid) !== null || !exists(pid))

@@ -83,7 +83,7 @@ export class Recorder {
     const { habits } = this
     this.habits = {}
     this.count = 0
-    // Whether a write without an answer was done is unknown: to add it again could count it twice, and a gap does no harm.
+    // The outcome of a write without an answer is unknown: writing again could count it twice, and a gap does no harm.
     await publish(this.locks.records, habits).catch(() => {})
   }
 

@@ -9,7 +9,7 @@ const CLOCK_FIX = 'timedatectl set-ntp true   # on the machine whose clock is wr
 /** So many of a kind are shown one by one. */
 const MOST_SHOWN = 10
 
-/** What is wrong with the server and with what lies in it beside the locks. */
+/** Findings about the server and the other things in it than locks. */
 export function examineServer(facts: readonly Fact[], foreign: readonly string[]): Finding[] {
   const found: Finding[] = []
   for (const fact of facts) {
@@ -91,7 +91,7 @@ function shown(remains: readonly Remains[], findingOf: (each: Remains) => Findin
   return [...found.slice(0, -1), { ...last, evidence: `${last.evidence}; and ${more} more like these` }]
 }
 
-/** Whether a name fits a pattern in which `*` stands for any text. */
+/** True if a name fits a pattern in which `*` stands for any text. */
 export function matches(pattern: string, name: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
   return new RegExp(`^${parts.join('[^]*')}$`, 'u').test(name)

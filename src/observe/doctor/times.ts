@@ -2,7 +2,7 @@ import { ENOUGH_HOLDS, type Usual } from './context.ts'
 import { type Finding, finding } from './findings.ts'
 import { argument, span } from './words.ts'
 
-/** Whether the times to live fit the work, by what processes have published. */
+/** Compares the times to live with the work, by the published habits. */
 export function examineTimes(usuals: readonly Usual[], prefix: string): Finding[] {
   return usuals.flatMap(({ pattern, holds, workP99Ms, ttlMs, expired }) => {
     if (holds < ENOUGH_HOLDS || ttlMs === 0 || !pattern.startsWith(prefix)) return []

@@ -3,7 +3,7 @@ import type { Traits } from '../../core/store.ts'
 import type { HolderView, KeyView, WaiterView } from '../../model/index.ts'
 import { isVisible } from './processes.ts'
 
-/** What the doctor cannot know of claims, counted key by key. */
+/** The limits of the doctor's knowledge of claims, counted key by key. */
 export class UnseenClaims {
   private readonly traits: Traits
   private readonly untold = new Count()

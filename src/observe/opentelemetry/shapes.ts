@@ -1,6 +1,6 @@
 import type { Labels } from '../histogram.ts'
 
-// What is used of `@opentelemetry/api`, by its shape: nobody who does not use it needs its types.
+// The used part of `@opentelemetry/api`, by its shape: other users do not need its types.
 
 interface InstrumentOptions {
   readonly description?: string

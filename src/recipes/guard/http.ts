@@ -9,9 +9,9 @@ export interface SoonGuard {
 }
 
 export interface FenceOptions<Request> {
-  /** What the token is for: the path by default. */
+  /** The resource of the token: the path by default. */
   resource?: (request: Request) => string
-  /** Whether a request without a token is refused with 428: true by default. */
+  /** Refuses a request without a token with 428: true by default. */
   required?: boolean
 }
 

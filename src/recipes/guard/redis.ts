@@ -55,7 +55,7 @@ export function redisGuard(client: RedisLike): RedisGuard {
   }
 }
 
-/** What Cluster takes for a hash tag: between the first brace and the first closing one behind it, if that is not empty. */
+/** The hash tag, as Cluster reads it: between the first brace and the next closing one, if that is not empty. */
 const TAGGED = /^[^{]*\{[^}]+\}/
 
 const NOTHING_BUT_TAG = /^\{[^}]+\}$/

@@ -3,7 +3,7 @@ import { show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import { stale, tokenOf } from './memory.ts'
 
-/** What a column may be given or compared with. JSON goes into a column as text. */
+/** A value that a column is set to or compared with. JSON goes into a column as text. */
 export type SqlScalar = string | number | bigint | boolean | Date | Uint8Array
 
 export interface FencedUpdate {
@@ -34,7 +34,7 @@ interface Dialect {
   readonly value: (place: number) => string
   readonly token: (place: number) => string
   readonly text: (column: string) => string
-  /** What a column of the key is compared with. */
+  /** The value that a key column is compared with. */
   readonly key: (value: SqlScalar) => SqlScalar
 }
 

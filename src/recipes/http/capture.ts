@@ -7,7 +7,7 @@ import { shadow } from './shadow.ts'
 export interface Captured {
   /** Resolves when the handler has ended its response, or was given up. */
   readonly ended: Promise<Ended>
-  /** Whether the handler has ended its response, which then counts. */
+  /** The handler has ended its response, which then counts. */
   readonly hasEnded: () => boolean
   /** Resolves when the connection is closed before that. */
   readonly gone: Promise<void>

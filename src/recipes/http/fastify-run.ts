@@ -16,7 +16,7 @@ export class FastifyRun {
   private isGone = false
   private isDestroyed = false
   private isSending = false
-  /** What is known of the handler: it is at work, returned nothing, or may have ended or not. */
+  /** The state of the handler: at work, returned nothing, or unknown. */
   private handler: 'unknown' | 'works' | 'returned nothing' = 'unknown'
 
   constructor(reply: FastifyReplyLike, abandonMs: number, kept: Promise<unknown>) {
@@ -50,7 +50,7 @@ export class FastifyRun {
     )
   }
 
-  /** What goes to the client, once it has been kept. */
+  /** The response to the client, sent after it was stored. */
   async send(payload: unknown): Promise<unknown> {
     const { reply } = this
     this.isSending = true

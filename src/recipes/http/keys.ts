@@ -9,9 +9,9 @@ import { RESULT } from '../results.ts'
 export interface IdempotencyOptions<Request = unknown> extends Pick<OnceOptions, 'ttl' | 'lease'> {
   /** Methods that are guarded: POST and PATCH by default. The others pass. */
   methods?: readonly string[]
-  /** Whether a guarded request without the header is refused with 400: false by default, it passes. */
+  /** Refuses a guarded request without the header with 400: false by default, it passes. */
   required?: boolean
-  /** Who the key belongs to: two users may choose the same key. By default all share one space. */
+  /** The user that the key belongs to: two users may choose the same key. By default all share one space. */
   scope?: (request: Request) => string
   /** A larger response is sent but not kept, and its request is not run again: 1 MiB of JSON by default. */
   maxResponseBytes?: number
@@ -28,7 +28,7 @@ export interface KeptResponse {
 /** How a handler ended: with a response, or, for the reason given, without one that can be sent again. */
 export type Ended = KeptResponse | { readonly notKept: string }
 
-/** What the middleware does with a request; `gone`: there is nobody to answer, or the handler did so itself. */
+/** The middleware's decision on a request; `gone`: the client left, or the handler answered itself. */
 export type Verdict =
   | { readonly kind: 'pass' }
   | { readonly kind: 'gone' }
@@ -53,7 +53,7 @@ type Kept = { readonly print: string } & ({ readonly response: KeptResponse } | 
 /** Headers of one connection or of one moment: they are made anew for a response that is sent again. */
 const OWN_HEADERS = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date'])
 const LARGEST_RESPONSE_BYTES = 16_000_000
-/** What is kept beside the response. */
+/** The record that is kept beside the response. */
 const FRAME_BYTES = 1024
 const LONGEST_KEY_LETTERS = 255
 
@@ -119,7 +119,7 @@ export async function decide<Request>(
   return answerOf(ended)
 }
 
-/** Whether the same key may try again. */
+/** True if the same key may try again. */
 export function hasFailed(ended: Ended): boolean {
   return 'status' in ended && ended.status >= 500
 }
@@ -181,7 +181,7 @@ function problem(status: 400 | 409 | 422, title: string, detail: string): Verdic
   return { kind: 'problem', status, title, detail }
 }
 
-/** What a framework made of the body; an empty one when it did not read it. */
+/** The body as the framework parsed it; empty when it did not read it. */
 export function bodyOf(body: unknown): Uint8Array | string {
   if (body === undefined || body === null) return ''
   if (typeof body === 'string' || body instanceof Uint8Array) return body

@@ -11,7 +11,7 @@ export type LocksSource =
 interface Placement {
   /** For applications with several stores: the name that `InjectLocks` and the decorators ask for. */
   readonly name?: string
-  /** Whether every module can inject the locks without importing this one; default true. */
+  /** Every module can inject the locks without importing this one; default true. */
   readonly global?: boolean
 }
 

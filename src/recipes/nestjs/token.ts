@@ -1,6 +1,6 @@
 import { checkText } from '../../core/check.ts'
 
-/** What `Locks` are provided as: one pair of locks without a name, and any number of named ones. */
+/** The injection token of `Locks`: one without a name, and any number of named ones. */
 export function locksToken(name?: string): string {
   if (name !== undefined) checkText('name', name)
   return name === undefined ? 'HOLDFAST_LOCKS' : `HOLDFAST_LOCKS:${name}`

@@ -5,7 +5,7 @@ export interface ClaimNode {
   claim: IndexedClaim
   before: ClaimNode | null
   after: ClaimNode | null
-  /** Whether it is in a list. */
+  /** It is in a list. */
   linked: boolean
   /** Its key in the expiry heap: the expiry, or an earlier one, since expiries only move back. Null while it is in no heap. */
   heapMs: number | null

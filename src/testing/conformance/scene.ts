@@ -11,7 +11,7 @@ import type { ConformanceTarget, FaultHooks } from './target.ts'
 const POLL_MS = 10
 /** Of a lease that must outlive it: long enough that a busy machine, too, comes to renew it in time. */
 export const SURVIVING_TTL_MS = 3000
-/** What comes without delay has come by now, on a busy machine too; what waits for a ttl of a minute has not. */
+/** A bound for events without delay, on a busy machine too, well below a ttl of a minute. */
 export const SOON_MS = 5000
 /** How late an observer on a busy machine may look. */
 const LATE_LOOK_MS = 2000
@@ -33,14 +33,14 @@ export function forgiveLoss(error: unknown): void {
   if (!(error instanceof LeaseLostError)) throw error
 }
 
-/** What one case works with. Everything that was opened through it is closed when the case ends. */
+/** The environment of one case. Everything opened through it is closed when the case ends. */
 export class Scene {
   readonly traits: Traits
   readonly runtime: Runtime
   readonly hooks: FaultHooks
   /** How late the server may bring about what time alone brings about. */
   readonly slackMs: number
-  /** Whether the verdict depends on time, so that a process which stands still cannot give one. */
+  /** The verdict depends on time, so that a process which stands still cannot give one. */
   timed = false
   private readonly target: ConformanceTarget
   private readonly endings: (() => unknown)[] = []
@@ -72,7 +72,7 @@ export class Scene {
     return Math.ceil(ms / ttlStepMs) * ttlStepMs
   }
 
-  /** What lives for `ttlMs` from now is over by then, and has been seen to be. */
+  /** Waits until a life of `ttlMs` from now is over and has been seen to be. */
   endedByMs(ttlMs: number): number {
     return ttlMs + this.slackMs + LATE_LOOK_MS
   }
@@ -153,7 +153,7 @@ export class Scene {
     }
   }
 
-  /** What the store shows of the keys that begin with `prefix`. */
+  /** The store's view of the keys that begin with `prefix`. */
   async list(store: Store, prefix: string): Promise<KeyView[]> {
     const views: KeyView[] = []
     for await (const view of store.admin.list(prefix)) views.push(view)

@@ -55,7 +55,7 @@ export interface ConformanceTarget {
   readonly runtime?: Runtime
 }
 
-/** What test runners hand to a test: vitest's and node:test's contexts both fit. */
+/** The context that test runners pass to a test: vitest's and node:test's both fit. */
 export interface CaseContext {
   skip(reason: string): unknown
 }

@@ -18,7 +18,7 @@ export function permitsUsed(ledger: Ledger): number {
   return used
 }
 
-/** Whether a claim that nobody stands before could hold the key now, as far as the claimants know. */
+/** True if a claim at the head of the queue could hold the key now, as far as the claimants know. */
 export function couldEnter(ledger: Ledger, claim: Claim, nowMs: number): boolean {
   const own = ledger.ownHold(claim)
   if (own !== undefined) return gives(own.mode, claim.mode)

@@ -4,7 +4,7 @@ import { plan } from '../arbitraries.ts'
 import { explore, inboxOf, type Sight } from '../explore.ts'
 import { atEveryStep, forAll, type Topic } from '../property.ts'
 
-/** What each claimant heard last about whether others wait. */
+/** The last news of each claimant about others that wait. */
 function listen(heard: Map<string, boolean>, { event, answer, notifications }: Sight): void {
   for (const { notice } of notifications) {
     if (notice.kind === 'granted') heard.set(notice.id, notice.contended)

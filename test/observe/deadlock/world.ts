@@ -6,7 +6,7 @@ import { claimOf } from '../../model/arbitraries.ts'
 const RULES = { offerMs: 1000, keepSeqMs: 0, mostOffers: Number.POSITIVE_INFINITY }
 const CLOCK = { nowMs: 0, stampUs: 0 }
 
-/** Who wants which key, one after the other, each while holding what it had before. */
+/** Actors and their keys, one after the other, each taken while holding the ones before. */
 export interface Wish {
   readonly actor: number
   readonly key: string
@@ -50,7 +50,7 @@ export class ModelWorld {
     else if (answer.kind === 'blocked') this.blocked.set(actor, { key, id, mode })
   }
 
-  /** What a detector would see of it. */
+  /** A detector's view of it. */
   graph(): Graph {
     const locks = new Map<string, GraphLock>()
     const waits = new Map<string, GraphWait>()

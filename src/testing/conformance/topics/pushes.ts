@@ -4,7 +4,7 @@ import { type Check, check, hooked, ordered, pushing } from '../check.ts'
 import { grantedOf } from '../party.ts'
 import { SOON_MS, safe } from '../scene.ts'
 
-/** What a waiter is told, what becomes of it when the message is lost, late or told twice. */
+/** Pushes to a waiter, and a message that is lost, late or doubled. */
 export const pushes: readonly Check[] = [
   check('a waiter is told of its grant without asking', [ordered, pushing], async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
