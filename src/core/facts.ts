@@ -2,7 +2,7 @@ import type { StoreWarning } from './store.ts'
 
 /** The scope of an operator's look at a server. */
 export interface InspectOptions {
-  /** Names, with `*` for any text, of what other programs use as locks. */
+  /** Patterns, with `*` for any text, of keys that other programs use as locks. */
   readonly foreign: readonly string[]
   /** Leftovers that have been dead for less than this are left out: they go by themselves. */
   readonly deadForMs: number
@@ -13,12 +13,12 @@ export interface InspectOptions {
 /** How far a clock is ahead of ours. */
 export interface ClockFact {
   readonly kind: 'clock'
-  /** Whose clock it is, in words. */
+  /** The owner of the clock, in words. */
   readonly whose: string
   readonly aheadMs: number
 }
 
-/** Nobody listens any more where the store would tell a holder or a waiter something. */
+/** The process of a holder or a waiter no longer listens to the store. */
 export interface DeafFact {
   readonly kind: 'deaf'
   readonly key: string
@@ -26,18 +26,18 @@ export interface DeafFact {
   readonly label: string
 }
 
-/** Something that lies in the store and that nobody needs; foreign keys without an end are for others to judge. */
+/** A leftover in the store, or a foreign key without an expiry, which its owner must judge. */
 export interface Remains {
   readonly kind: 'foreign' | 'orphan'
-  /** As the server knows it. */
+  /** Its name in the server. */
   readonly name: string
   /** Its description, in words. */
   readonly what: string
-  /** How many of them the name stands for. */
+  /** The number of things that the name stands for. */
   readonly count: number
   /** It keeps a key closed. */
   readonly blocking: boolean
-  /** How long nobody has used it; null where the server does not tell. */
+  /** The time since its last use; null where the server does not tell. */
   readonly idleMs: number | null
   /** The condition of its removal; only the store can read it. */
   readonly proof: string

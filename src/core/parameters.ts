@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../errors.ts'
 import { unknownName } from './check.ts'
 
-/** A name that can be no part of a password that was written without its percent signs. */
+/** A safe name to show: it cannot be a part of a password that was not percent-encoded. */
 const PLAIN_NAME = /^\w{1,40}$/
 
 /** The parameters of a URL, each known and given once. Values may be secret: errors name the parameter only. */

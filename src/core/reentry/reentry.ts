@@ -10,17 +10,17 @@ import { proven } from './proven.ts'
 
 type Held = ReadonlyMap<string, StoreLease>
 
-/** One for the whole process: a storage that was used once is never given back, and every promise pays for it. */
+/** One for the whole process: a used storage is never freed, and slows every promise. */
 const storage = new AsyncLocalStorage<ReadonlyMap<Reentry, Held>>()
 
-/** Re-entry by async context: work inside `using` finds the lease that its own context holds. Opt-in. */
+/** Re-entry by async context: work inside `using` finds the lease of its own context. Opt-in. */
 export class Reentry {
-  /** A lease inside the lease that this context holds, if it holds one that gives what is asked for. */
+  /** A nested lease, if this context holds the key in a mode that covers the request. */
   enter(request: Request, runtime: Runtime): Soon<NestedLease | null> {
     const outer = storage.getStore()?.get(this)?.get(request.storeKey)
     if (outer === undefined || outer.ended) return null
     if (outer.held) return nested(outer, request)
-    // In doubt is not over: one that queued now would wait for its own hold.
+    // A lease in doubt is not over: a request that queued now would wait for its own hold.
     return proven(outer, request, runtime).then(() => (outer.held ? nested(outer, request) : null))
   }
 
@@ -39,7 +39,7 @@ function nested(outer: StoreLease, { key, mode }: Request): NestedLease {
   )
 }
 
-/** One more holder of a lease that the same context holds already: only the outermost release gives the key back. */
+/** A further holder of a lease in the same context: only the outermost release frees the key. */
 export class NestedLease implements WriteLease {
   private readonly outer: StoreLease
   private released = false
