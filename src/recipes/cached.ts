@@ -8,11 +8,11 @@ import { packed, unpacked } from './values.ts'
 export interface CachedOptions {
   /** How long a value is fresh in the store. */
   ttl: Duration
-  /** How long a copy is served by this process without asking the store: a tenth of `ttl`, at most one second, by default. */
+  /** How long this process serves its copy without asking the store: a tenth of `ttl`, at most one second, by default. */
   local?: Duration
-  /** How much longer an old value is served while one process loads the new one. */
+  /** How much longer a stale value is served while one process loads the new one. */
   stale?: Duration
-  /** Told when the load in the background failed; a warning of the process when left out. */
+  /** Called when a background load failed; without it, the process warns. */
   onRefreshError?: (error: unknown) => void
   /** How long to wait for the process that loads. */
   wait?: Duration
@@ -22,7 +22,7 @@ export interface CachedOptions {
 
 export type Load<T> = () => Promise<T> | T
 
-/** By both clocks: the monotonic one stands still while the machine sleeps, the wall clock may be set back. */
+/** Both clocks count: the monotonic one stands still while the machine sleeps, the wall clock may be set back. */
 interface Moment {
   readonly nowMs: number
   readonly wallMs: number
@@ -30,7 +30,7 @@ interface Moment {
 
 interface Copy {
   readonly value: unknown
-  /** When the store was asked for it, or when it was loaded. */
+  /** The time of the read from the store, or of the load. */
   readonly since: Moment
   readonly localMs: number
 }
@@ -54,7 +54,7 @@ const OPTIONS: NamesOf<CachedOptions> = {
 }
 const MOST_COPIES = 10_000
 
-/** Values by key: a copy of this process first, then the store's, then one loader across all processes. */
+/** Values by key: a local copy first, then the store's, then one loader across all processes. */
 export class Cache {
   private readonly kit: Kit
   private readonly copies = new Map<string, Copy>()
@@ -91,7 +91,7 @@ export class Cache {
     return this.keep(key, unpacked(found.value), fresh ? checked.localMs : 0, since)
   }
 
-  /** One caller of one process loads; those that waited for it find its value. */
+  /** One caller of one process loads; the callers that waited find its value. */
   private async load(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
     const { wait } = checked
     const options = wait === undefined ? {} : { wait }
@@ -107,13 +107,13 @@ export class Cache {
         got = { value }
       })
     } catch (error) {
-      // Only the loss of our own lease is told after the value; before it, the error is the loader's.
+      // Only the loss of our own lease comes after the value; an earlier error is the loader's.
       if (got === null) throw error
     }
     return (got as { readonly value: unknown } | null)?.value
   }
 
-  /** In the background, by whoever gets the lock; a failure leaves the old value until it ends. */
+  /** Loads in the background if the lock is free; after a failure the stale value stays until it expires. */
   private refresh(key: string, checked: Checked, load: Load<unknown>): void {
     if (this.refreshing.has(key)) return
     this.refreshing.add(key)
@@ -145,7 +145,7 @@ export class Cache {
     try {
       await writeUnder(this.kit, lease, text, ttlMs + staleMs)
     } catch (error) {
-      // Another process may load by now. The value is as good as it was; it only is not kept for others.
+      // Another process may load by now. The value is valid, but it is not stored for others.
       if (error instanceof LeaseLostError) return value
       throw error
     }
@@ -181,7 +181,7 @@ function lockOf(key: string): string {
   return keyFor('cached', 'key', key)
 }
 
-/** Its record is there as long as the value is fresh: the store's clock decides, not ours. */
+/** Its record exists while the value is fresh: the store's clock decides, not ours. */
 function freshOf(key: string): string {
   return `fresh:${key}`
 }

@@ -18,7 +18,7 @@ export interface Recipes {
     work: OnceWork<T>,
   ): Promise<T | undefined>
   once<T>(id: string, options: OnceOptions, work: OnceWork<T>): Promise<T>
-  /** The function, run once per id that its arguments have. */
+  /** Wraps a function so that it runs once per id, computed from its arguments. */
   idempotent<A extends unknown[], T>(
     idOf: (...args: A) => string,
     work: (...args: A) => Promise<T> | T,
@@ -26,16 +26,16 @@ export interface Recipes {
   ): (...args: A) => Promise<T>
   /** Changes a value by compare-and-set, with bounded, jittered retries; `ConflictError` when they are used up. */
   update<T>(key: string, change: Change<T>, options?: UpdateOptions): Promise<T | undefined>
-  /** Stock that cannot be oversold. */
+  /** A stock that cannot be oversold. */
   inventory(name: string, options?: InventoryOptions): Inventory
   /** A fixed number of locks for many ids. */
   striped(name: string, size: number, defaults?: AcquireOptions): Striped
-  /** A copy of this process, then the shared value, then one loader across all processes. */
+  /** A local copy, then the shared value, then one loader across all processes. */
   cached<T>(key: string, options: CachedOptions, load: Load<T>): Promise<T>
-  /** Once across replicas. */
+  /** Runs a job once across replicas. */
   job(name: string, work: Work<unknown>): Promise<'ran' | 'skipped'>
   job(name: string, options: JobOptions, work: Work<unknown>): Promise<'ran' | 'skipped'>
-  /** One leader among those who campaign for the same name. */
+  /** One leader among the candidates for a name. */
   election(name: string, options?: ElectionOptions): Election
 }
 

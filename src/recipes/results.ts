@@ -7,12 +7,12 @@ import { packed, unpacked } from './values.ts'
 export const RESULT = 'the result of the work'
 const SHORTEST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 1000
-/** A store that refuses a result this often while it answers otherwise takes the mark alone. */
+/** A store that refuses a result this often, but answers otherwise, gets only the mark that the work is done. */
 const TRIES_BEFORE_MARK = 3
-/** How long a store that does not answer is tried after the lease was lost. */
+/** The retry time with a store that does not answer, after the lease was lost. */
 const TRYING_MS = 600_000
 
-/** A result on its way into the store. */
+/** A result that is being stored. */
 export interface Finished {
   readonly name: string
   readonly result: unknown
@@ -21,9 +21,9 @@ export interface Finished {
 }
 
 /**
- * Keeps the result of finished work unless another one is kept already, also when the lease is lost by now: the effect
- * happened. A result that cannot be kept leaves the mark that the work is done. Never rejects, and waits for a store that
- * does not answer only as long as the lease lives; the tries go on in the background.
+ * Stores the result of finished work unless another one is stored already, even if the lease is lost by now: the effect
+ * happened. A result that cannot be stored leaves the mark that the work is done. Never rejects, and waits for a silent store
+ * only as long as the lease lives; the tries continue in the background.
  */
 export async function keepResult(kit: Kit, lease: Lease, id: string, finished: Finished): Promise<void> {
   const { text, problem } = textOf(finished)

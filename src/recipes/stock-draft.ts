@@ -12,7 +12,7 @@ import {
 
 export interface Written {
   readonly value: unknown
-  /** Wall-clock milliseconds after which nobody needs it; null for the life of the stock. */
+  /** Wall-clock milliseconds of its expiry; null for the life of the stock. */
   readonly untilMs: number | null
 }
 
@@ -56,7 +56,7 @@ export class Draft implements Cells {
     return answer
   }
 
-  /** Reads together what these deals will ask for one after the other. */
+  /** Reads together the cells that these deals will need one after the other. */
   async prefetch(deals: readonly Deal[]): Promise<void> {
     if (this.head === null || deals.length < 2) return
     await this.load(this.head.id, [...new Set(deals.flatMap(cellsOf))])

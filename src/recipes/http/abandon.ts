@@ -2,8 +2,8 @@ import { type Duration, durationMs } from '../../core/durations.ts'
 
 export interface AbandonOptions {
   /**
-   * How long a handler may go on after its client has gone when nothing tells its end: 10 minutes by default. Later its
-   * request counts as done without a response, and is not run again.
+   * The time limit of a handler whose client has gone and whose end is unknown: 10 minutes by default. After that its
+   * request counts as done without a response, and does not run again.
    */
   abandonAfter?: Duration
 }

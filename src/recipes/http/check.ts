@@ -23,7 +23,7 @@ export const IDEMPOTENCY: NamesOf<Options> = {
   scope: true,
   maxResponseBytes: true,
 }
-/** Where a handler may go on after its client has gone. */
+/** Options of a middleware whose handler may outlive its client. */
 export const FOLLOWED: NamesOf<Options & AbandonOptions> = { ...IDEMPOTENCY, abandonAfter: true }
 const HANDLER: NamesOf<Options & AbandonOptions & { maxBodyBytes?: number }> = {
   ...FOLLOWED,
@@ -31,7 +31,7 @@ const HANDLER: NamesOf<Options & AbandonOptions & { maxBodyBytes?: number }> = {
 }
 const LARGEST_BYTES = 15 * 1024 * 1024
 
-/** Refuses, where the middleware is made, what would else fail at the first request. */
+/** Checks when the middleware is made; otherwise a mistake would fail at the first request. */
 export function checkMiddleware(locks: Recipes, options: Options, known: NamesOf<Options>): void {
   checkLocks(locks, 'once')
   checkOptions('options', options, known)

@@ -7,17 +7,17 @@ import type { OnceOptions } from '../once.ts'
 import { RESULT } from '../results.ts'
 
 export interface IdempotencyOptions<Request = unknown> extends Pick<OnceOptions, 'ttl' | 'lease'> {
-  /** Methods that are guarded: POST and PATCH by default. The others pass. */
+  /** The guarded methods: POST and PATCH by default. Others pass. */
   methods?: readonly string[]
   /** Refuses a guarded request without the header with 400: false by default, it passes. */
   required?: boolean
   /** The user that the key belongs to: two users may choose the same key. By default all share one space. */
   scope?: (request: Request) => string
-  /** A larger response is sent but not kept, and its request is not run again: 1 MiB of JSON by default. */
+  /** A larger response is sent but not stored, and its request does not run again: 1 MiB of JSON by default. */
   maxResponseBytes?: number
 }
 
-/** A response as it is kept. */
+/** A stored response. */
 export interface KeptResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
@@ -25,7 +25,7 @@ export interface KeptResponse {
   readonly body: string
 }
 
-/** How a handler ended: with a response, or, for the reason given, without one that can be sent again. */
+/** The end of a handler: a response, or the reason why there is none that can be sent again. */
 export type Ended = KeptResponse | { readonly notKept: string }
 
 /** The middleware's decision on a request; `gone`: the client left, or the handler answered itself. */
@@ -50,14 +50,14 @@ export interface Asked<Request> {
 
 type Kept = { readonly print: string } & ({ readonly response: KeptResponse } | { readonly notKept: string })
 
-/** Headers of one connection or of one moment: they are made anew for a response that is sent again. */
+/** Headers of one connection or one moment: a replayed response gets new ones. */
 const OWN_HEADERS = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date'])
 const LARGEST_RESPONSE_BYTES = 16_000_000
 /** The record that is kept beside the response. */
 const FRAME_BYTES = 1024
 const LONGEST_KEY_LETTERS = 255
 
-/** The `Idempotency-Key` header, as the IETF draft describes it, over `once`. */
+/** The `Idempotency-Key` header of the IETF draft, over `once`. */
 export async function decide<Request>(
   locks: Recipes,
   options: IdempotencyOptions<Request>,
@@ -88,7 +88,7 @@ export async function decide<Request>(
   const run = async (): Promise<Kept> => {
     isOurs = true
     ended = await handle()
-    // The handler's own word that nothing happened, as if it had thrown: the same key may try again.
+    // The handler reported that nothing happened, as if it had thrown: the same key may try again.
     if (hasFailed(ended)) throw new Error('the handler failed')
     return { print, ...keepable(ended, maxResponseBytes) }
   }
@@ -105,7 +105,7 @@ export async function decide<Request>(
     const first = await locks.once(id, kept, run)
     if (ended === null) return replay(first, print)
   } catch (error) {
-    // A conflict of the handler's own is an error like any other.
+    // A `ConflictError` of the handler itself is an error like any other.
     if (error instanceof ConflictError && !isOurs)
       return problem(
         409,
@@ -152,7 +152,7 @@ function keepable(
   }
 }
 
-/** The headers of a response that is sent again; a list keeps its members apart, as cookies need it. */
+/** The headers of a replayed response; a list keeps its members apart, as cookies need it. */
 export function keptHeaders(headers: Iterable<readonly [string, unknown]>): KeptResponse['headers'] {
   return Object.fromEntries(
     Array.from(headers)
@@ -166,7 +166,7 @@ export function problemText({ title, detail, status }: Verdict & { kind: 'proble
   return JSON.stringify({ type: 'about:blank', title, status, detail })
 }
 
-/** The draft says a structured text, in quotes; many clients send it without. */
+/** The draft demands a quoted string; many clients send it without quotes. */
 function keyOf(header: string): string | null {
   const [, quoted] = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header) ?? []
   const key = quoted === undefined ? header : quoted.replace(/\\(["\\])/g, '$1')

@@ -1,6 +1,6 @@
 /**
- * Puts methods and readings before those of an object, and returns how to take them away again. A value that is written
- * to a reading meanwhile is there afterwards.
+ * Shadows properties of an object and returns a function that restores them. A value written to a shadowed property in the
+ * meantime is kept.
  */
 export function shadow(
   target: object,
