@@ -7,10 +7,10 @@ import type { Store } from './core/store.ts'
 import { InvalidArgumentError, UnsupportedError, unreachable } from './errors.ts'
 import { type Locks, toolkit } from './toolkit.ts'
 
-/** Opens a store, or rejects when it takes longer than a call may take. */
+/** Opens a store, or rejects after the call timeout. */
 type Open = (url: string, callTimeoutMs: number) => Promise<Store>
 
-/** A store's code, and the client library it needs, are loaded only when its scheme is used. */
+/** A store's code and its client library are loaded only when its scheme is used. */
 const SCHEMES: Record<string, Open> = {
   'memory:': openMemory,
   'sqlite:': openSqlite,
@@ -58,7 +58,7 @@ export async function connect(url: string, options: Omit<LocksOptions, 'store'> 
 }
 
 async function openMemory(url: string): Promise<Store> {
-  // A name would look as if others who use it saw the same locks.
+  // A name would suggest that other users of it saw the same locks.
   if (!/^memory:(?:\/\/)?$/i.test(url))
     throw new InvalidArgumentError('url', 'must be memory: and nothing else: every such store is its own')
   const { memory } = await import('./stores/memory/index.ts')
@@ -112,7 +112,7 @@ async function openZooKeeper(url: string, callTimeoutMs: number): Promise<Store>
   try {
     return await answeredWithin(opening, callTimeoutMs, nodeRuntime)
   } catch (error) {
-    // One that opens after that has nobody who would close it.
+    // A store that opens later has no owner to close it.
     opening.then((store) => store.close()).catch(() => {})
     if (!(error instanceof LateError)) throw error
     const { addressOf } = await import('./stores/zookeeper/url.ts')

@@ -1,4 +1,4 @@
-/** Every error of Holdfast: class, code, and what it means. `docs/errors.md` is generated from this table. */
+/** Every error of Holdfast: class, code and meaning. `docs/errors.md` is generated from this table. */
 export const ERRORS = {
   LOCK_TIMEOUT: {
     name: 'LockTimeoutError',
@@ -57,7 +57,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** The base of every error that Holdfast throws. Match on `code`, which never changes. */
+/** The base of every error of Holdfast. Match on `code`, which never changes. */
 export class LockError extends Error {
   readonly code: ErrorCode
 
@@ -75,11 +75,11 @@ export interface TimeoutDetails {
   /** The holder of the key at the last look. */
   readonly holder: string | null
   readonly heldMs: number | null
-  /** True when this very `Locks` object is known to be the holder: perhaps the caller itself, further up. */
+  /** True if this `Locks` object is known to be the holder: perhaps the caller itself, further up. */
   readonly heldHere: boolean
-  /** False when the wait ended before the store's first answer: nobody knows whether the key was free. */
+  /** False if the wait ended before the store's first answer: it is unknown whether the key was free. */
   readonly answered: boolean
-  /** Our last known place in line, 1 is next; 0 when not in the line. */
+  /** Our last known position in the queue, 1 is next; 0 when not in the queue. */
   readonly position: number
 }
 
@@ -123,8 +123,8 @@ export class StoreError extends LockError {
 }
 
 /**
- * That a server cannot be reached. `server` names hosts and never a password; the innermost cause has the code, the host and
- * the port that an operator looks for.
+ * The error of a server that cannot be reached. `server` names hosts and never a password; the innermost cause has the code,
+ * the host and the port that an operator needs.
  */
 export function unreachable(server: string, cause: unknown): StoreError {
   const innermost = innermostOf(cause)
@@ -135,7 +135,7 @@ export function innermostOf(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? innermostOf(error.cause) : error
 }
 
-/** The message of an error. An error for all addresses of a host has none of its own. */
+/** The message of an error. An `AggregateError` for all addresses of a host has none of its own. */
 export function whyOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.message === '' && error instanceof AggregateError) return error.errors.map(whyOf).join(', ')
@@ -163,22 +163,22 @@ export class ClosedError extends LockError {
   }
 }
 
-/** One of those who wait for each other: it waits for a key that the next one holds, and the last one waits for the first. */
+/** One member of a cycle of waits: it waits for a key that the next one holds, and the last one waits for the first. */
 export interface DeadlockStep {
-  /** The name that was given; `#` and a number for an async context without one; null for one that only stands in the line. */
+  /** The given name; `#` and a number for an async context without one; null for a claim that is only in the queue. */
   readonly actor: string | null
-  /** The process, as operators see it. */
+  /** The label of the process. */
   readonly label: string
   readonly waitsFor: string
   readonly waitedMs: number
   /** The keys that it keeps from others while it waits. */
   readonly holds: readonly string[]
-  /** How long it has held the key that the one before it waits for; null for one that only stands in the line. */
+  /** How long it has held the key that the one before it waits for; null for a claim that is only in the queue. */
   readonly heldMs: number | null
 }
 
 export class ConflictError extends LockError {
-  /** How often an optimistic change was tried; null for a claim that contradicts the use of its key. */
+  /** The number of tries of an optimistic change; null for a claim that contradicts the use of its key. */
   readonly tries: number | null
   /** The cycle of waits, when the claim was given up to end a deadlock; else null. */
   readonly cycle: readonly DeadlockStep[] | null
@@ -216,7 +216,7 @@ export class StaleTokenError extends LockError {
   }
 }
 
-/** A key as it may stand in a message: quoted, and cut when it is long. */
+/** A key in the form that messages show: quoted, and cut if it is long. */
 export function quote(key: string): string {
   return JSON.stringify(key.length > 80 ? `${key.slice(0, 77)}...` : key)
 }

@@ -9,7 +9,7 @@ import { EXIT, exitCodeOf, UsageError } from './exit.ts'
 import { commandHelp, overview } from './help.ts'
 import { messageOf, outliveStreams, outputClosed, print, say, sayWarnings } from './output.ts'
 
-/** How long a socket that does not close may keep the process alive after its last word. */
+/** How long a socket that does not close may keep the process alive after its last output. */
 const LINGER_MS = 500
 const VERSION_WORDS = ['version', '--version', '-v', '-V']
 
@@ -70,7 +70,7 @@ async function main(): Promise<void> {
   setTimeout(() => process.exit(), LINGER_MS).unref()
 }
 
-/** A reader that has seen enough, as in `holdfast ls | head`, is no error; a full disk is one. */
+/** A reader that closes early, as in `holdfast ls | head`, is no error; a full disk is one. */
 async function judgeOutput(): Promise<void> {
   // The error of the last line arrives a turn after it was written.
   await turn()

@@ -6,8 +6,8 @@ interface StockHold {
 }
 
 /**
- * The holds by the time they end, as a binary heap with a cell for each place. An order that is settled keeps its place until
- * its time has come: it is recognised by its state then.
+ * The holds by their end, as a binary heap with a cell for each index. A settled order stays in it until its time has come,
+ * and is recognised by its state then.
  */
 export function* pushHold(head: StockHead, hold: StockHold, cells: Cells): Reading<StockHead> {
   let place = head.holds.count
@@ -23,7 +23,7 @@ export function* pushHold(head: StockHead, hold: StockHold, cells: Cells): Readi
   return { ...head, holds: { count: count + 1, nextMs: place === 0 ? hold.untilMs : nextMs } }
 }
 
-/** Takes the hold that ends first; there is one. */
+/** Removes the hold that ends first; there must be one. */
 export function* popHold(head: StockHead, cells: Cells): Reading<{ head: StockHead; hold: StockHold }> {
   const count = head.holds.count - 1
   const [top, last] = (yield [holdCell(0), holdCell(count)]) as [StockHold, StockHold]

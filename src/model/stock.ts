@@ -28,12 +28,12 @@ import {
 import { popHold, pushHold } from './stock-hold-heap.ts'
 
 /**
- * For so long after its hold ran out, an order still belongs to its buyer. If it were free at once, another buyer could take
- * under it, and a late `confirm` of the first one would sell the other's goods.
+ * An order belongs to its buyer for so long after its hold expired. If it were free at once, another buyer could use it,
+ * and a late `confirm` of the first one would sell the other's goods.
  */
 const REMEMBER_MS = 86_400_000
 
-/** So many holds return in one step; the others in the next ones. */
+/** The most holds that return in one step; the next steps return the others. */
 export const MOST_RETURNS = 50
 
 /** The result of a step; the head is null when there is no stock. */
@@ -42,7 +42,7 @@ export interface Traded {
   readonly answer: DealAnswer
 }
 
-/** Holds end by `wallMs`, because they may outlive a restart of the machine. */
+/** `wallMs` is the time of holds, because they may outlive a restart of the machine. */
 export function trade(head: StockHead | null, deal: Deal, cells: Cells, wallMs: number): Reading<Traded> {
   if (deal.kind === 'open') return open(head, deal, cells, wallMs)
   return head === null ? absent() : step(head, deal, cells, wallMs)
@@ -192,7 +192,7 @@ function* take(
   return { head: next, answer: { kind: 'taken', goods } }
 }
 
-/** Undefined when the deal is what the order was first used for. */
+/** Undefined if the deal is the one that the order was first used for. */
 function conflictOf(order: Order, deal: Deal & { kind: 'add' | 'take' | 'register' | 'compare' }) {
   const first: FirstUse = {
     kind: order.state === 'added' ? 'add' : 'take',

@@ -11,12 +11,12 @@ export const SECONDS = [
 ] as const
 export const PLACES = [1, 2, 5, 10, 25, 50, 100, 250, 1000] as const
 
-/** Counts of values by upper bound. To add one allocates nothing. */
+/** Counts of values by upper bound. Adding a value allocates nothing. */
 export class Histogram {
   readonly measure: string
   readonly labels: Labels
   readonly bounds: readonly number[]
-  /** One more than bounds: the last is for what is above all of them. */
+  /** One more than bounds: the last counts the values above all of them. */
   readonly counts: Float64Array
   sum = 0
   private readonly taps: Taps
@@ -44,7 +44,7 @@ export class Histogram {
       (listeners[index] as Taps['listeners'][number])(this, value)
   }
 
-  /** The value that so large a part of all values does not exceed; null when there is none. */
+  /** The quantile: the value that this part of all values does not exceed; null if there are none. */
   quantile(part: number): number | null {
     return quantileOf(this.bounds, this.counts, part)
   }

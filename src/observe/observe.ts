@@ -7,13 +7,13 @@ import { Collector, type CollectorOptions, type Observed } from './collector.ts'
 import { checkLogger, type Logger, logTo, redacted } from './log.ts'
 
 export interface ObserveOptions extends CollectorOptions, AlarmOptions {
-  /** Called when a rule begins to be broken, and when it no longer is. */
+  /** Called when a rule begins to fire, and when it stops. */
   readonly onAlarm?: (alarm: Alarm) => unknown
-  /** Where alarms are sent to. */
+  /** The receiver of alarms. */
   readonly webhook?: string | WebhookOptions
-  /** Gets what goes wrong, and alarms; `console` and pino fit. */
+  /** Gets failures and alarms; `console` and pino fit. */
   readonly logger?: Logger
-  /** Time; for tests. */
+  /** Time, for tests. */
   readonly runtime?: Runtime
 }
 
@@ -37,7 +37,7 @@ export interface Observer {
   close(): void
 }
 
-/** Watches these locks from now on: counts, and, where that is asked for, writes to a log and raises alarms. */
+/** Watches these locks from now on: counts, and optionally writes to a log and raises alarms. */
 export function observe(locks: Observed | readonly Observed[], options: ObserveOptions = {}): Observer {
   const watched = Array.isArray(locks) ? (locks as readonly Observed[]) : [locks as Observed]
   for (const each of watched) checkLocks(each, 'on', 'meter', 'local')
@@ -80,7 +80,7 @@ export function observe(locks: Observed | readonly Observed[], options: ObserveO
   }
 }
 
-/** A hook that fails, at once or later, must not end the process. */
+/** A hook that throws or rejects must not end the process. */
 async function attempt(
   tell: (alarm: Alarm) => unknown,
   alarm: Alarm,

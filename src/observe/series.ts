@@ -22,7 +22,7 @@ export class Series implements HoldMeter {
   readonly wait: Histogram
   /** Seconds from the grant to the release or the loss. */
   readonly hold: Histogram
-  /** Places in the store's line when it was joined. */
+  /** Positions in the store's queue at the time of joining. */
   readonly place: Histogram
 
   constructor(pattern: string, taps: Taps) {
@@ -33,7 +33,7 @@ export class Series implements HoldMeter {
     this.place = new Histogram('holdfast_line_place', labels, PLACES, taps)
   }
 
-  /** Called by the locks that are watched. */
+  /** Called by the watched locks. */
   released(heldMs: number, outcome: 'released' | 'expired'): void {
     if (outcome === 'released') this.releasedInTime++
     else this.releasedExpired++

@@ -12,11 +12,11 @@ interface Alarm {
 }
 
 /**
- * A runtime whose time stands still until it is told to pass. Whole milliseconds; timers that are due together run
- * in the order in which they were set, and all promise jobs run between two timers.
+ * A runtime whose time only passes on demand. Whole milliseconds; timers that are due together run in the order in which
+ * they were set, and all promise jobs run between two timers.
  */
 export class FakeRuntime implements Runtime {
-  /** Sorted by due time; among equals, the one that was set first comes first. */
+  /** Sorted by due time, then by the order of setting. */
   private readonly alarms: Alarm[] = []
   private now = 0
   private wallShift = 0
@@ -65,17 +65,17 @@ export class FakeRuntime implements Runtime {
     return Buffer.from(bytes).toString('base64url')
   }
 
-  /** How many timers are set: none, once everything was released and closed. */
+  /** The number of timers: none after everything was released and closed. */
   get pendingTimers(): number {
     return this.alarms.length
   }
 
-  /** Lets all promise jobs run; no time passes. */
+  /** Runs all promise jobs; no time passes. */
   drain(): Promise<void> {
     return new Promise((resolve) => realImmediate(() => resolve()))
   }
 
-  /** Lets `ms` pass and runs what falls due on the way. */
+  /** Lets `ms` pass and runs the timers that fall due. */
   async advance(ms: number): Promise<void> {
     const endMs = this.now + Math.ceil(ms)
     await this.drain()
@@ -106,12 +106,12 @@ export class FakeRuntime implements Runtime {
     return promise
   }
 
-  /** A blocked event loop: `ms` pass, and what fell due meanwhile runs only with the next `advance` or `until`. */
+  /** A blocked event loop: `ms` pass, and timers that fell due run only with the next `advance` or `until`. */
   stall(ms: number): void {
     this.now += Math.ceil(ms)
   }
 
-  /** A step of the wall clock; monotonic time does not notice. */
+  /** A step of the wall clock, which monotonic time does not show. */
   shiftWall(ms: number): void {
     this.wallShift += ms
   }

@@ -2,10 +2,10 @@ import { say } from '../output.ts'
 import { age } from '../text.ts'
 import type { Group } from './group.ts'
 
-/** Signals that ask a command to end. One that goes on is not let go on for ever. */
+/** Signals that ask a command to end. A command that ignores them is ended later. */
 const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP'])
 
-/** Passes signals on to a group, and ends it by SIGKILL when it is still there some time after it was asked to end. */
+/** Forwards signals to a group, and ends it by SIGKILL if it still runs some time after it was asked to end. */
 export class Grace {
   private readonly group: Group
   private readonly graceMs: number

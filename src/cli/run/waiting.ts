@@ -10,11 +10,11 @@ interface Place {
   readonly holder: string | null
   readonly heldMs: number | null
   readonly others: number
-  /** 1 is next; 0 when it is not known. */
+  /** 1 is next; 0 if it is not known. */
   readonly position: number
 }
 
-/** Says on stderr for whom we wait: a line that is kept up to date on a terminal, one line elsewhere. */
+/** Shows on stderr which holder we wait for: a line that is updated on a terminal, one line elsewhere. */
 export function announceWaiting(locks: Locks, key: string, waitMs: number): () => void {
   const givesUpAtMs = performance.now() + waitMs
   const live = process.stderr.isTTY === true

@@ -4,17 +4,17 @@ export type RuleName = 'successRate' | 'waitP99' | 'timeouts' | 'losses' | 'keys
 
 export interface Rule {
   readonly name: RuleName
-  /** As it is called in the alert file. */
+  /** Its name in the alert file. */
   readonly alert: string
   readonly severity: 'warning' | 'critical'
   readonly breachedWhen: 'under' | 'over'
-  /** A ratio, seconds or a count: what `limit` is compared with. */
+  /** A ratio, seconds or a count, compared with `limit`. */
   readonly limit: number
   /** Its meaning, one sentence. */
   readonly summary: string
-  /** The value by PromQL, one for each pattern where there are patterns. */
+  /** The value in PromQL, one for each pattern if there are patterns. */
   expression(window: string): string
-  /** The same value here; null when there is nothing to judge. */
+  /** The same value here; null if there is nothing to measure. */
   judge(happened: Happened): number | null
 }
 
@@ -22,7 +22,7 @@ const acquisitions = (outcomes: string) => `holdfast_acquisitions_total{outcome=
 const TIMEOUTS = 'holdfast_acquisitions_total{outcome="timeout"}'
 const LOSSES = 'holdfast_losses_total{cause=~"deadline|expired|evicted"}'
 
-/** The same rules for the alert file, the alarms of a process, and the documentation. */
+/** The rules of the alert file, of the alarms of a process, and of the documentation. */
 export const RULES: readonly Rule[] = [
   {
     name: 'successRate',
@@ -78,7 +78,7 @@ export const RULES: readonly Rule[] = [
     limit: 0,
     summary: 'Keys that look like locks have no time to live: if their holder dies, they stay locked',
     expression: () => 'max(holdfast_keys_without_ttl)',
-    // Known for the store as a whole, not by pattern.
+    // Measured for the whole store, not by pattern.
     judge: () => null,
   },
 ]
@@ -87,7 +87,7 @@ export function isBreached({ breachedWhen }: Rule, value: number, limit: number)
   return breachedWhen === 'under' ? value < limit : value > limit
 }
 
-/** A counter that is there for the first time begins above zero, which `increase` does not see. */
+/** A new counter starts above zero, which `increase` does not see. */
 function newOnesOf(counter: string, window: string): string {
   return (
     `(sum by (pattern) (increase(${counter}[${window}])) > 0 or ` +

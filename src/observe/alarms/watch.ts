@@ -8,11 +8,11 @@ import { isBreached, RULES, type Rule, type RuleName } from './rules.ts'
 import { type Happened, Window } from './window.ts'
 
 export interface AlarmOptions {
-  /** Other limits than those of the alert file (a ratio, seconds or a count), or `false` for a rule that is not wanted. */
+  /** Other limits than those of the alert file (a ratio, seconds or a count), or `false` to drop a rule. */
   readonly rules?: Partial<Record<RuleName, number | false>>
   /** The rules look at the events within this time: 5 minutes by default. */
   readonly window?: Duration
-  /** How often it is judged: every 5 seconds by default. */
+  /** The interval of the evaluation: every 5 seconds by default. */
   readonly every?: Duration
 }
 
@@ -22,7 +22,7 @@ const KNOWN_RULES = Object.fromEntries(RULES.map(({ name }) => [name, true])) as
 >
 const OF_THE_STORE = ''
 
-/** Judges the rules over a sliding window, and tells when one begins to be broken and when it no longer is. */
+/** Evaluates the rules over a sliding window, and reports when one begins to fire and when it stops. */
 export class AlarmWatch {
   private readonly collector: Collector
   private readonly runtime: Runtime
@@ -30,7 +30,7 @@ export class AlarmWatch {
   private readonly limits: ReadonlyMap<Rule, number>
   private readonly everyMs: number
   private readonly window: Window
-  /** By rule, the patterns that it is broken for. */
+  /** By rule, the patterns for which it fires. */
   private readonly firing = new Map<Rule, Set<string>>()
   private timer: Timer | null = null
 

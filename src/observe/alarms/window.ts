@@ -9,7 +9,7 @@ export interface Happened {
   readonly timeouts: number
   readonly failed: number
   readonly lost: number
-  /** Null when nobody waited. */
+  /** Null if there was no wait. */
   readonly waitP99Seconds: number | null
 }
 
@@ -27,7 +27,7 @@ const FIGURES: readonly ((series: Series) => number)[] = [
   ({ lost }) => lost.deadline + lost.expired + lost.evicted,
 ]
 
-/** Differences of a collector's counts over the last while. */
+/** The changes of a collector's counts within a sliding window. */
 export class Window {
   private readonly collector: Collector
   private readonly lengthMs: number
@@ -39,11 +39,11 @@ export class Window {
     this.readings.push(this.read(nowMs))
   }
 
-  /** Moves the window to now, and says what happened within it. */
+  /** Moves the window to now and returns the changes within it. */
   slide(nowMs: number): readonly Happened[] {
     const now = this.read(nowMs)
     this.readings.push(now)
-    // The one just outside is where the window begins.
+    // The last reading outside is the begin of the window.
     while ((this.readings[1] as Reading).atMs <= nowMs - this.lengthMs) this.readings.shift()
     const { counts: before } = this.readings[0] as Reading
     return [...now.counts].map(([series, counts]) => happened(series, counts, before.get(series)))

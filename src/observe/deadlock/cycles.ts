@@ -1,6 +1,6 @@
 import type { Edge, Stuck } from './graph.ts'
 
-/** One who waits, and the hold or place of the next one that it waits for. */
+/** A waiter, and the hold or queue position of the next one that it waits for. */
 export interface Link {
   readonly from: string
   readonly hold: string | null
@@ -9,7 +9,7 @@ export interface Link {
 
 export type Cycle = readonly Link[]
 
-/** One cycle, and a shortest one, of each part whose members all wait for each other. The same for everybody who sees the same. */
+/** One shortest cycle of each strongly connected part. The same for every observer of the same graph. */
 export function cyclesIn(stuck: Stuck): Cycle[] {
   return partsOf(stuck).flatMap((part) => {
     let shortest: Cycle | null = null
@@ -62,7 +62,7 @@ function sorted(edges: readonly Edge[]): readonly Edge[] {
   return [...edges].sort((one, other) => (`${one.to} ${one.hold}` < `${other.to} ${other.hold}` ? -1 : 1))
 }
 
-/** Strongly connected parts, by what can be reached from each and reaches it: there are few who are stuck. */
+/** Strongly connected parts, by forward and backward reachability: few actors are stuck. */
 function partsOf(stuck: Stuck): ReadonlySet<string>[] {
   const parts: ReadonlySet<string>[] = []
   const placed = new Set<string>()

@@ -1,17 +1,17 @@
 import { fits, type Mode } from '../../model/index.ts'
 
-/** A hold, as one of those that stand in the way of others. */
+/** A hold that blocks others. */
 export interface GraphHold {
   readonly id: string
   readonly mode: Mode
   /**
-   * Its claims, which all have to go before the hold is over; each goes as soon as one of these waits of its actor ends. A claim
-   * without a wait belongs to somebody who works.
+   * Its claims; the hold ends when all of them have. Each ends as soon as one of these waits of its actor ends. A claim
+   * without a wait belongs to a working actor.
    */
   readonly claims: readonly (readonly string[])[]
 }
 
-/** A claim in the line of a store that is served in order. */
+/** A claim in a queue that is served in order. */
 export interface GraphPlace {
   readonly id: string
   readonly mode: Mode
@@ -19,7 +19,7 @@ export interface GraphPlace {
 
 export interface GraphLock {
   readonly holds: readonly GraphHold[]
-  /** Empty where the order says nothing about who is next. */
+  /** Empty where the order does not decide who is next. */
   readonly line: readonly GraphPlace[]
 }
 
@@ -27,7 +27,7 @@ export interface GraphWait {
   readonly id: string
   readonly key: string
   readonly mode: Mode
-  /** Where in the line it may be; none when it is not there by itself. */
+  /** Its possible positions in the queue; none if it is not there by itself. */
   readonly places: readonly number[]
 }
 
@@ -36,7 +36,7 @@ export interface Graph {
   readonly waits: ReadonlyMap<string, GraphWait>
 }
 
-/** From one that waits to one that it waits for, by the hold of that one, or by its place in the line (null). */
+/** An edge from a waiter to one that it waits for, by that one's hold, or by its queue position (null). */
 export interface Edge {
   readonly to: string
   readonly hold: string | null
@@ -46,7 +46,7 @@ export interface Edge {
 export type Stuck = ReadonlyMap<string, readonly Edge[]>
 
 /**
- * Everything counts as stuck until something shows that it is not: somebody works, or what is certainly stuck leaves room.
+ * Everything counts as stuck until something shows that it is not: a working actor, or room beside the certainly stuck.
  * The rest is the greatest set whose members wait for nobody outside of it.
  */
 export function stuckIn({ locks, waits }: Graph): Stuck {
@@ -92,7 +92,7 @@ function edgesTo(holds: readonly GraphHold[], isOver: (claim: readonly string[])
   )
 }
 
-/** Nobody is served before the first in line who cannot be. */
+/** No waiter is served before the first in the queue that cannot be. */
 function edgesBehind({ line }: GraphLock, stuck: readonly GraphHold[], place: number): Edge[] {
   const first = line.findIndex(({ mode }) => !fits(mode, stuck))
   const ahead = first >= 0 && first < place ? line[first] : undefined

@@ -21,12 +21,12 @@ export interface Source {
 export interface Deadlocks {
   /**
    * The waits that would never end, over all processes. Each list is one cycle, and each of its members
-   * waits for a key of the next. Takes a moment when there seems to be one, because a cycle has to be seen twice.
+   * waits for a key of the next. It takes a moment if there seems to be a cycle, because a cycle has to be seen twice.
    */
   deadlocks(): Promise<readonly (readonly DeadlockStep[])[]>
 }
 
-/** For the doctor, who tells of more than what is proven. */
+/** For the doctor, which also reports likely cycles. */
 export interface DeadlockSearch extends Deadlocks {
   cycles(): Promise<Cycles>
 }
@@ -46,7 +46,7 @@ export function deadlocksOf(source: Source): DeadlockSearch {
   }
 }
 
-/** The world through one `Locks` object, and its own notes in it. */
+/** The view of the world through one `Locks` object, and its own notes. */
 class Post implements World, Desk {
   private readonly source: Source
   private count = 1
@@ -89,7 +89,7 @@ class Post implements World, Desk {
     if (note === null || records === null) return
     this.published = true
     await records.write(noteKey(note.process), written(note), NOTE_TTL_MS, { kind: 'always' })
-    // Only a note that has arrived lets the next one count as later.
+    // The next note counts as later only after this one has arrived.
     this.count++
   }
 

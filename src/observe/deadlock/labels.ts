@@ -3,12 +3,12 @@ import type { KeyView } from '../../model/index.ts'
 import type { Look } from './look.ts'
 import type { Sight } from './scene.ts'
 
-/** Stands for the actor of claims that name none; a name that a caller gives is never empty. */
+/** The actor of claims without a name; a caller's name is never empty. */
 const UNNAMED = ''
 
 /**
- * A second reading of a look, in which all claims of one label that name no actor belong to one actor. What is a cycle in it
- * need not be one: the task of a process that holds may be another than the one that waits.
+ * A second reading of a look, in which all unnamed claims of one label belong to one actor. A cycle in it may be false: in
+ * one process, the task that holds may be another than the one that waits.
  */
 export function byLabel(sight: Sight) {
   const isUntold = (actor: string | null): boolean => tellsNothing(actor, sight)

@@ -12,7 +12,7 @@ export interface World {
   nowMs(): number
 }
 
-/** Keys and notes, read one after another: together they need not have been true at any moment. */
+/** Keys and notes, read one after another: they need not have been true at the same moment. */
 export interface Look {
   readonly views: ReadonlyMap<string, KeyView>
   readonly notes: ReadonlyMap<string, Note>
@@ -20,9 +20,9 @@ export interface Look {
   readonly endedMs: number
 }
 
-/** A look goes no further than this many keys. */
+/** The most keys that one look reads. */
 const MOST_KEYS = 1000
-/** The name that a caller gave, if any, and the process that made the claim. */
+/** The caller's name of an actor, if any, and the process of the claim. */
 const KNOWN_ACTOR = /^(.*)@([\w-]{10})$/s
 
 export function processOf(actor: string | null): string | null {
@@ -35,7 +35,7 @@ export function givenName(actor: string | null): string | null {
   return KNOWN_ACTOR.exec(actor)?.[1] || null
 }
 
-/** Looks at these keys, at what their holders wait for, and so on. */
+/** Reads these keys, the keys that their holders wait for, and so on. */
 export async function chase(world: World, keys: Iterable<string>): Promise<Look> {
   const looking = new Looking(world)
   let next = [...new Set(keys)]
@@ -50,7 +50,7 @@ export async function chase(world: World, keys: Iterable<string>): Promise<Look>
   return looking.end()
 }
 
-/** Looks at every key that somebody waits for or that a known actor has. */
+/** Reads every key with a waiter or with a known actor. */
 export async function survey(world: World): Promise<Look> {
   const looking = new Looking(world)
   for await (const view of world.list()) {
@@ -78,7 +78,7 @@ class Looking {
     }
   }
 
-  /** Reads what the processes that hold these keys or wait for them tell. */
+  /** Reads the notes of the processes that hold these keys or wait for them. */
   async ask(views: readonly KeyView[]): Promise<void> {
     const processes = new Set<string>()
     for (const { holders, line } of views) {
@@ -92,7 +92,7 @@ class Looking {
     for (const note of notes) if (note !== null) this.notes.set(note.process, note)
   }
 
-  /** The keys that those wait for who hold this one. */
+  /** The keys that the holders of this one wait for. */
   waitedForBy({ key, holders }: KeyView): string[] {
     return holders.flatMap(({ actor, token }) => {
       const note = this.notes.get(processOf(actor) ?? '')

@@ -3,7 +3,7 @@ import type { Graph, GraphHold, GraphLock, GraphPlace, GraphWait } from './graph
 import { givenName, type Look, processOf } from './look.ts'
 import type { Note } from './note.ts'
 
-/** A wait that is shorter says nothing: it may be over before anybody could act on it. */
+/** A shorter wait means nothing: it may be over before anybody could act on it. */
 export const LONG_WAIT_MS = 1000
 
 /** The known facts about a waiter. */
@@ -13,7 +13,7 @@ export interface Waiter {
   readonly actor: string | null
   readonly waitedMs: number
   readonly holds: readonly string[]
-  /** Null for one that is known only from a line. */
+  /** Null for an actor that is known only from a queue. */
   readonly noted: { readonly process: string; readonly id: number; readonly sinceMs: number } | null
   readonly abort: boolean
 }
@@ -21,7 +21,7 @@ export interface Waiter {
 export interface Scene {
   readonly graph: Graph
   readonly waiters: ReadonlyMap<string, Waiter>
-  /** How long each hold has been held. */
+  /** The age of each hold. */
   readonly heldMs: ReadonlyMap<string, number | null>
 }
 
@@ -33,7 +33,7 @@ export interface Sight {
   readonly notes: boolean
 }
 
-/** Puts together what the store's lines and the notes of processes show. */
+/** Combines the store's queues with the notes of processes. */
 export function sceneOf(look: Look, sight: Sight): Scene {
   return new Composition(look, sight).compose()
 }
@@ -44,7 +44,7 @@ class Composition {
   private readonly waits = new Map<string, GraphWait>()
   private readonly waiters = new Map<string, Waiter>()
   private readonly heldMs = new Map<string, number | null>()
-  /** The waits of actors that are known by name alone, and whether each is long. */
+  /** The waits of actors that are known by name alone, each with a flag for a long one. */
   private readonly named = new Map<string, Map<string, boolean>>()
 
   constructor(look: Look, sight: Sight) {
@@ -72,7 +72,7 @@ class Composition {
     }
   }
 
-  /** Exclusive claims of a process share a place, and depend on the holders alone. */
+  /** Exclusive claims of a process share a position, and depend on the holders alone. */
   private placesOf(key: string, process: string, mode: Mode): number[] {
     if (mode.kind === 'exclusive' || !this.sight.ordered) return []
     const line = this.look.views.get(key)?.line ?? []

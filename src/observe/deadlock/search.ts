@@ -6,23 +6,23 @@ import { NOTE_TTL_MS } from './note.ts'
 import type { Sight } from './scene.ts'
 import { type Deadlock, Suspicions } from './suspicion.ts'
 
-/** How long, and how often, a cycle that was seen is looked at again: what a dead process published is gone by then. */
+/** The interval and number of the further looks at a cycle: a dead process's note is gone by then. */
 const PATIENCE_MS = NOTE_TTL_MS
 const AGAIN_MS = 250
-/** Tasks of busy processes seem to wait for each other for a moment: only what does not move for so long is likely. */
+/** Tasks of busy processes seem to wait for each other for a moment: only a cycle that does not move for so long is likely. */
 const LIKELY_MS = 3000
 
 /** Each cycle with the keys of the store. */
 export interface Cycles {
-  /** These wait for each other for ever. */
+  /** These actors wait for each other for ever. */
   readonly proven: readonly (readonly DeadlockStep[])[]
-  /** These processes wait for each other, and at least one of them does not publish, or not again, which of its tasks does. */
+  /** These processes wait for each other, and at least one does not publish, or not again, which of its tasks waits. */
   readonly likely: readonly (readonly DeadlockStep[])[]
 }
 
 interface Reading {
   readonly read: (look: Look) => Look
-  /** How long a wait that only a line shows must go on after it was seen. */
+  /** How long a wait that only a queue shows must go on after it was seen. */
   readonly laterMs?: number
 }
 
@@ -35,7 +35,7 @@ interface Verdict {
 
 const NOTHING: Verdict = { certain: [], unconfirmed: [] }
 
-/** The cycles that publications of processes and named actors prove. */
+/** The cycles that the notes of processes and named actors prove. */
 export async function provenCycles(world: World, sight: Sight, runtime: Runtime): Promise<Cycles['proven']> {
   const [plain = NOTHING] = await search(world, sight, runtime, [PLAIN])
   return plain.certain.map(({ steps }) => steps)
@@ -53,7 +53,7 @@ export async function allCycles(world: World, sight: Sight, runtime: Runtime): P
   }
 }
 
-/** Looks again and again until every cycle of the first look is certain or gone. One verdict for each reading. */
+/** Looks again until every cycle of the first look is certain or gone. One verdict for each reading. */
 async function search(
   world: World,
   sight: Sight,

@@ -4,12 +4,12 @@ import { stuckIn } from './graph.ts'
 import type { Look, World } from './look.ts'
 import { type Scene, type Sight, sceneOf, type Waiter } from './scene.ts'
 
-/** A cycle that was really there, at one moment, as a whole. */
+/** A cycle that really existed, at one moment, as a whole. */
 export interface Deadlock {
   readonly name: string
   readonly steps: readonly DeadlockStep[]
   readonly waiters: readonly Waiter[]
-  /** Whose wait is to end: the place in `waiters`, the same for all who see this. Null when nobody may be stopped. */
+  /** The wait to end: its index in `waiters`, the same for all observers. Null if no wait may be ended. */
   readonly victim: number | null
 }
 
@@ -22,15 +22,15 @@ interface Suspicion {
   readonly seenMs: number
 }
 
-/** Two notes later a note has certainly been made after the first look was over: the one in between may have been on its way. */
+/** After two publications at least one was written after our first look: the one in between may have been on its way. */
 const LATER_NOTES = 2
-/** How long a wait that only a line shows must go on after it was seen. */
+/** How long a wait that only a queue shows must go on after it was seen. */
 const LATER_MS = 500
 const ROUGHLY_MS = 50
 
 /**
- * Views and notes are read one after another, so a cycle in them may never have existed. It did if every wait and every hold
- * in it was there before the end of one look, and the same ones were still there after it.
+ * Views and notes are read one after another, so a cycle in them may never have existed. It did if every wait and hold in
+ * it was there before the end of one look, and the same ones were still there after it.
  */
 export class Suspicions {
   private readonly world: World
@@ -59,7 +59,7 @@ export class Suspicions {
     return links.flatMap(({ from }) => waiters.get(from)?.key ?? [])
   }
 
-  /** Takes in one more look, and tells which cycles are certain now. */
+  /** Adds one more look, and returns the cycles that are certain now. */
   async judge(look: Look): Promise<Deadlock[]> {
     const scene = sceneOf(look, this.sight)
     const stuck = stuckIn(scene.graph)
@@ -117,13 +117,13 @@ export class Suspicions {
       const held = before === null ? null : (heldMs.get(before) ?? null)
       return { actor, label, waitsFor: key, waitedMs, holds, heldMs: held }
     })
-    // Without notes nobody knows whom the others would choose.
+    // Without notes it is unknown which wait the others would choose.
     const agreed = this.sight.notes || members.every(({ noted }) => noted !== null)
     return { name, steps, waiters: members, victim: agreed ? victimAmong(members) : null }
   }
 }
 
-/** The youngest wait, by what was told of it: everybody compares the same numbers. */
+/** The youngest wait, by its published begin: every process compares the same numbers. */
 function victimAmong(waiters: readonly Waiter[]): number | null {
   let victim: number | null = null
   for (const [place, waiter] of waiters.entries()) {

@@ -1,6 +1,6 @@
 import { type DeadlockStep, quote } from '../../errors.ts'
 
-/** The cycle in one sentence, for the error of the one that gave up. */
+/** The cycle in one sentence, for the error of the wait that was ended. */
 export function describe(cycle: readonly DeadlockStep[], key: string): string {
   const members = cycle.map((step) => {
     const holds = step.holds.length === 0 ? 'is in the line' : `holds ${step.holds.map(quote).join(', ')}`

@@ -6,20 +6,20 @@ import { LONG_WAIT_MS, type Sight } from './scene.ts'
 import { type Deadlock, Suspicions } from './suspicion.ts'
 import { describe } from './text.ts'
 
-/** How often a process that is blocked tells so and looks around. */
+/** The interval at which a blocked process publishes its note and looks around. */
 const PACE_MS = 500
 
 /** The watch's actions on its findings. */
 export interface Desk {
-  /** Leaves a note for other processes, about now; takes it back when nobody is blocked any more. */
+  /** Publishes a note of the present state; removes it when no actor is blocked any more. */
   publish(): Promise<void>
   withdraw(): Promise<void>
   tell(cycle: readonly DeadlockStep[], victim: DeadlockStep | null): void
-  /** The key as the caller knows it. */
+  /** The caller's name of the key. */
   shown(step: DeadlockStep): DeadlockStep
 }
 
-/** Looks for deadlocks while somebody of this process waits for long and holds; else it does nothing at all. */
+/** Detects deadlocks while an actor of this process waits for long and holds; otherwise it does nothing. */
 export class DeadlockWatch implements ActorWatcher {
   private readonly actors: Actors
   private readonly runtime: Runtime
@@ -68,7 +68,7 @@ export class DeadlockWatch implements ActorWatcher {
     )
   }
 
-  /** A store that does not answer is told by other events; the next round tries again. */
+  /** Other events report a silent store; the next round tries again. */
   private async goRound(): Promise<void> {
     try {
       const own = this.world.own()

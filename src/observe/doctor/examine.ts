@@ -26,23 +26,23 @@ export interface Ward {
 /** The findings, the worst first, and the parts that were not inspected. */
 export interface Diagnosis {
   readonly findings: readonly Finding[]
-  /** The worst of them, null when nothing was found. */
+  /** The highest severity, null without findings. */
   readonly severity: Severity | null
-  /** How many keys in use were looked at. */
+  /** The number of keys in use that were examined. */
   readonly keys: number
   readonly watchedMs: number
   readonly unseen: readonly { readonly what: string; readonly why: string }[]
 }
 
-/** Findings about single keys beyond this are counted only. */
+/** Further findings about single keys are only counted. */
 const MOST_FINDINGS = 500
 
-/** Looks, asks the server, waits a little, looks again, and judges; looks for deadlocks at the same time. */
+/** Looks, inspects the server, waits a little, looks again, and judges; meanwhile it detects deadlocks. */
 export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagnosis> {
   const settings = doctorSettings(options)
   const [cycles, rest] = await Promise.all([ward.cycles(), examineAll(ward, settings)])
   const deadlocks = examineCycles(cycles, ward.settings.prefix + settings.prefix)
-  // That the queue of such a key does not move follows from it.
+  // The deadlock explains why the queue of such a key does not move.
   const explained = new Set(cycles.proven.flat().map(({ waitsFor }) => waitsFor))
   const others = rest.findings.filter(
     ({ code, key }) => code !== 'LINE_STUCK' || key === null || !explained.has(key),
@@ -84,7 +84,7 @@ async function examineAll(ward: Ward, settings: DoctorSettings): Promise<Omit<Di
     keys++
     claims.add(view)
     if (findings.length >= MOST_FINDINGS) continue
-    // A list may take its time, so each key has been watched for a time of its own.
+    // A list may take long, so each key has its own time between the looks.
     const before = glimpses.get(view.key)
     const elapsedMs = runtime.nowMs() - (before?.seenAtMs ?? beganMs)
     findings.push(...examineKey(view, before, { ...context, elapsedMs }))
@@ -106,10 +106,10 @@ const NO_HABITS: UnseenFact = {
   why: 'no process publishes how long it holds keys (option `habits`); `usual` says it instead',
 }
 
-/** Everything about one key; pure. */
+/** All findings about one key; pure. */
 export function examineKey(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
   const holders = examineHolders(view, before, context)
-  // That a queue waits for a holder that does not work says the same again.
+  // The holder's finding explains why the queue does not move.
   const idle = holders.some(({ code }) => code === 'HOLDER_GONE' || code === 'HOLDER_STOPPED')
   const line = examineLine(view, before, context).filter(({ code }) => !(idle && code === 'LINE_STUCK'))
   return [...holders, ...line, ...futureToken(view, context.wallMs)]

@@ -1,7 +1,7 @@
 /** `critical`: somebody is harmed now. `warning`: somebody will be. `note`: worth knowing. */
 export type Severity = 'critical' | 'warning' | 'note'
 
-/** Everything that the doctor knows, with the worst that it can be; `docs/operations.md` is generated from it. */
+/** Every finding that the doctor knows, with its highest severity; `docs/operations.md` is generated from it. */
 export const SICKNESSES = {
   FOREIGN_NO_TTL: {
     severity: 'warning',
@@ -67,15 +67,15 @@ export const SICKNESSES = {
 
 export type FindingCode = keyof typeof SICKNESSES
 
-/** One thing that is wrong, what shows it, and how to put it right. */
+/** One problem, its evidence, and its remedy. */
 export interface Finding {
   readonly code: FindingCode
   readonly severity: Severity
-  /** The key in the store, its prefix included; null for what is about no key. */
+  /** The key in the store, with its prefix; null for a finding about no key. */
   readonly key: string | null
   readonly evidence: string
   readonly meaning: string
-  /** A command, or what to change where no command can. */
+  /** A command, or a change to make if no command can. */
   readonly fix: string
 }
 
@@ -91,7 +91,7 @@ export function finding(
   return { code, severity, key, evidence, meaning: SICKNESSES[code].meaning, fix }
 }
 
-/** The worst first; else in the order they were found. */
+/** The worst first; otherwise in the order of discovery. */
 export function bySeverity(findings: readonly Finding[]): readonly Finding[] {
   return [...findings].sort((one, other) => RANKS.indexOf(one.severity) - RANKS.indexOf(other.severity))
 }

@@ -3,7 +3,7 @@ import { type Context, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './con
 import { type Finding, finding } from './findings.ts'
 import { argument, span, word } from './words.ts'
 
-/** Below this, ten times the usual is nothing to wake anybody for. */
+/** Below this, ten times the usual is not worth a finding. */
 const LEAST_MS = 1000
 
 /** Findings about the holders of a key. */
@@ -11,7 +11,7 @@ export function examineHolders(view: KeyView, before: Glimpse | undefined, conte
   return view.holders
     .flatMap((holder) => {
       const idle = holderGone(view, holder, before, context) ?? holderStopped(view, holder, context)
-      // One that does not work has no habits.
+      // A holder that does not work has no habits.
       return idle !== null
         ? [idle]
         : [heldTooLong(view, holder, before, context), ttlTooLong(view, holder, context)]

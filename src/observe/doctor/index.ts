@@ -10,13 +10,13 @@ export type { ReapedThing, ReapOptions } from './reaper.ts'
 
 /** The tools of an operator beside evicting. */
 export interface Operations {
-  /** Looks for everything that is known to go wrong with locks; takes about as long as `watch` says. */
+  /** Looks for all known problems of locks; takes about as long as `watch`. */
   doctor(options?: DoctorOptions): Promise<Diagnosis>
-  /** Finds what is certainly dead, in small steps; only with `remove` is it removed. */
+  /** Finds leftovers that are certainly dead, in small steps; removes them only with `remove`. */
   reap(options?: ReapOptions): AsyncIterable<ReapedThing>
 }
 
-/** Loaded when an operator asks: a program that only locks goes without them. */
+/** Loaded on demand: a program that only locks does not load it. */
 export function operationsOf(ward: Ward): Operations {
   return {
     async doctor(options = {}) {
@@ -30,7 +30,7 @@ export function operationsOf(ward: Ward): Operations {
   }
 }
 
-/** Publishes how long keys are held until it is closed. */
+/** Publishes how long keys are held, until it is closed. */
 export function recorderOf(locks: Recorded): { close(): Promise<void> } {
   return new Recorder(locks)
 }

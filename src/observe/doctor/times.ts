@@ -6,7 +6,7 @@ import { argument, span } from './words.ts'
 export function examineTimes(usuals: readonly Usual[], prefix: string): Finding[] {
   return usuals.flatMap(({ pattern, holds, workP99Ms, ttlMs, expired }) => {
     if (holds < ENOUGH_HOLDS || ttlMs === 0 || !pattern.startsWith(prefix)) return []
-    // One of a hundred that ran out says the same as the times do.
+    // One expiry in a hundred says the same as the times.
     if (workP99Ms <= ttlMs && expired * 100 < holds) return []
     const lost =
       expired === 0
@@ -18,7 +18,7 @@ export function examineTimes(usuals: readonly Usual[], prefix: string): Finding[
         pattern,
         `99 of 100 holds take up to ${span(workP99Ms)}, and the ttl is ${span(ttlMs)} (${holds} seen); ${lost}`,
         `acquire(key, { ttl: '${argument(2 * Math.max(workP99Ms, ttlMs))}' })   # twice what 99 of 100 take`,
-        // With renewal, a ttl shorter than the work is how it is meant to be.
+        // With renewal, a ttl shorter than the work is intended.
         expired === 0 ? 'note' : 'warning',
       ),
     ]

@@ -14,7 +14,7 @@ export class UnseenClaims {
   }
 
   add(view: KeyView): void {
-    // Without records a process can publish nothing, so only a name that was given tells.
+    // Without records a process cannot publish, so only a given name tells.
     const { records } = this.traits
     this.untold.add(view, ({ actor }) => actor === null || (!records && actor.startsWith('@')))
     this.remote.add(view, ({ label }) => !isVisible(label))

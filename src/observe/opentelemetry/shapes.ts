@@ -12,7 +12,7 @@ interface HistogramInstrument {
   record(value: number, attributes?: Labels): void
 }
 
-/** An instrument that is asked for its value; only handed back to the meter. */
+/** An observable instrument; only handed back to the meter. */
 // biome-ignore lint/suspicious/noExplicitAny: it is opaque to us
 export type Observable = any
 
@@ -36,7 +36,7 @@ export interface Span {
   end(): void
 }
 
-/** Where a trace goes on; opaque to us. */
+/** A trace context; opaque to us. */
 // biome-ignore lint/suspicious/noExplicitAny: it is opaque to us
 export type Context = any
 
