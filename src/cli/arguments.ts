@@ -16,7 +16,7 @@ export const LOCKING = {
   quiet: { type: 'boolean', short: 'q' },
 } as const
 
-/** Options and positional arguments. `names` are those of the positionals; the ones in brackets may be left out. */
+/** Options and positional arguments. `names` are those of the positionals; names in brackets are optional. */
 export function readArguments<O extends Options>(
   args: readonly string[],
   options: O,
@@ -31,7 +31,7 @@ export function readArguments<O extends Options>(
   return { values, positionals }
 }
 
-/** Splits at the first `--`: what is ours, and the command that follows, or null when there is no `--`. */
+/** Splits at the first `--`: our arguments, and the command that follows, or null without `--`. */
 export function splitCommand(args: readonly string[]): {
   own: readonly string[]
   command: readonly string[] | null
@@ -47,7 +47,7 @@ export function storesIn(args: readonly string[]): string[] {
   )
 }
 
-/** A duration in milliseconds; `forever` where waiting without end makes sense. A bare number is refused: seconds or not? */
+/** A duration in milliseconds; `forever` if waiting without end makes sense. A bare number is refused as ambiguous. */
 export function readDuration(option: string, text: string, forever = false): number {
   if (forever && text === 'forever') return Number.POSITIVE_INFINITY
   const match = /^(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h)$/.exec(text)

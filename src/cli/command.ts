@@ -16,7 +16,7 @@ export interface Command {
 export interface Entry {
   readonly name: string
   readonly summary: string
-  /** Works, but is of no use to a person. */
+  /** A command for programs, not shown to users. */
   readonly hidden?: boolean
   load(): Promise<Command>
 }

@@ -14,7 +14,7 @@ type Cycle = readonly DeadlockStep[]
 /** The findings of one look. */
 interface Seen {
   readonly cycles: readonly Cycle[]
-  /** Claims of which nobody can know what else they wait for or hold. */
+  /** The claims whose other waits and holds cannot be known. */
   readonly untold: { readonly holders: number; readonly waiters: number }
 }
 
@@ -66,7 +66,7 @@ export const deadlocks: Command = {
 async function look(locks: Locks): Promise<Seen> {
   const cycles = await locks.deadlocks()
   const { records } = locks.traits
-  // Without records a process can publish nothing, so only a name that was given tells.
+  // Without records a process cannot publish, so only a given name tells.
   const isUntold = ({ actor }: { readonly actor: string | null }) =>
     actor === null || (!records && actor.startsWith('@'))
   let holders = 0
@@ -91,7 +91,7 @@ async function watch(locks: Locks, show: (seen: Seen) => void): Promise<number> 
       const seen = await look(locks)
       if (seen.cycles.length > 0) code = EXIT.failed
       const cycles = seen.cycles.map((cycle) => cycle.map(({ label, waitsFor }) => [label, waitsFor]))
-      // How many could not be judged changes all the time; that there are some is news.
+      // Their number changes all the time; only their existence is news.
       const now = JSON.stringify([cycles, seen.untold.holders + seen.untold.waiters > 0])
       if (now !== before) show(seen)
       before = now
@@ -103,7 +103,7 @@ async function watch(locks: Locks, show: (seen: Seen) => void): Promise<number> 
   return code
 }
 
-/** Names the claims that an answer of "none" does not cover; null when it covers all. */
+/** Names the claims that a negative answer does not cover; null if it covers all. */
 function blindness({ untold }: Seen, { traits }: Locks, store: string | undefined): string | null {
   const { holders, waiters } = untold
   if (holders + waiters === 0) return null
@@ -136,7 +136,7 @@ function evictionOf([first]: Cycle, store: string | undefined): string {
   return suggestion(`holdfast evict ${shellWord(first?.waitsFor ?? '')}`, store)
 }
 
-/** Each holds what the one above it waits for, and the first what the last one waits for. */
+/** Each holds the key that the one above waits for, and the first the key that the last one waits for. */
 export function drawing(cycle: Cycle): string[] {
   const names = cycle.map(nameOf)
   const width = Math.max(...names.map(widthOf))

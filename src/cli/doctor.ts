@@ -86,7 +86,7 @@ export const doctor: Command = {
 const OPTION_OF: Readonly<Record<string, string>> = { maxTtl: 'max-ttl', deadFor: 'dead-for' }
 const COLOURS = { critical: 'red', warning: 'yellow', note: 'cyan' } as const
 
-/** One line on a terminal while nothing else is to be seen. */
+/** A progress line on a terminal. */
 function progress(): () => void {
   if (!process.stderr.isTTY) return () => {}
   process.stderr.write('looking, and in a moment once more …')

@@ -15,7 +15,7 @@ type Holder = KeyView['holders'][number]
 interface Choice {
   readonly json: boolean
   readonly yes: boolean
-  /** How long a holder that is only asked may take; null when it is not asked but put out. */
+  /** The time that a holder has when it is only asked; null if it is evicted. */
   readonly askMs: number | null
 }
 
@@ -91,7 +91,7 @@ async function evictFrom(locks: Locks, key: string, token: bigint | null, choice
   return report(key, evicted, choice, 'nothing was evicted: the holder let go in the meantime')
 }
 
-/** Looks again until those who were asked are gone, or the time is over. */
+/** Looks again until the asked holders are gone or the time is over. */
 async function awaitRelease(
   locks: Locks,
   key: string,
@@ -122,7 +122,7 @@ async function awaitRelease(
   }
 }
 
-/** By the tokens that were shown; a store without tokens can only evict whoever holds. */
+/** Evicts by the tokens that were shown; a store without tokens can only evict the present holders. */
 async function evictAll(
   locks: Locks,
   key: string,
@@ -141,7 +141,7 @@ async function confirmed(view: KeyView, { askMs }: Choice): Promise<boolean> {
   for (const line of holdersAndLine(view, process.stderr.columns)) process.stderr.write(`${line}\n`)
   const question = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    // Ctrl-C at the question is a no.
+    // Ctrl-C at the question means no.
     const stop = new AbortController()
     question.once('SIGINT', () => stop.abort())
     question.once('close', () => stop.abort())

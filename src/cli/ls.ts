@@ -37,7 +37,7 @@ export const ls: Command = {
       try {
         for await (const view of locks.list({ prefix: positionals[0] ?? '' })) views.push(view)
       } catch (error) {
-        // A server of several may be silent: what the others have is shown first.
+        // One server of several may be silent: the keys of the others are shown first.
         if (views.length === 0) throw error
         failure = error
       }
@@ -76,7 +76,7 @@ function rowOf({ key, holders, line, limit }: KeyView): string[] {
   ]
 }
 
-/** For a semaphore: how many of its permits are taken. */
+/** For a semaphore: the number of permits taken. */
 function modeOf(mode: string | undefined, limit: number | null, holders: KeyView['holders']): string {
   if (limit === null) return mode ?? '-'
   return `${holders.reduce((sum, holder) => sum + holder.weight, 0)} of ${limit}`

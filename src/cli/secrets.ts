@@ -1,10 +1,10 @@
 const USER_INFO = /([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi
 const SECRET_PARAMETER = /([?&;](?:\w*password|passwd|pwd|pass|secret|token|auth)=)[^\s&;]*/gi
 
-/** The passwords inside a store's address, as written and as decoded: a client's message may repeat either. */
+/** The passwords in a store's URL, as written and as decoded: a client's message may repeat either. */
 export function secretsOf(url: string): string[] {
   const authority = /^[a-z][a-z0-9+.-]*:\/\/([^\s/?#]*)@/i.exec(url)?.[1]
-  // A user name is no secret, and a refusal is about it: also one that happens to be the password.
+  // A user name is not secret, and a refusal names it, even if it equals the password.
   const [user = '', ...password] = authority?.split(':') ?? []
   const parameters = [...url.matchAll(SECRET_PARAMETER)].map((match) => match[0].slice(match[1]!.length))
   return [password.join(':'), ...parameters]
@@ -12,7 +12,7 @@ export function secretsOf(url: string): string[] {
     .filter((secret) => secret !== '' && secret !== decoded(user))
 }
 
-/** The text without anything that could open the store. */
+/** The text without the passwords of the store. */
 export function redact(text: string, secrets: readonly string[]): string {
   const hidden = text.replace(USER_INFO, '$1***@').replace(SECRET_PARAMETER, '$1***')
   return secrets

@@ -70,7 +70,7 @@ function portrait(view: KeyView): string[] {
   ]
 }
 
-/** The holders and who waits for them, for the question before an eviction. */
+/** The holders and the waiters, for the question before an eviction. */
 export function holdersAndLine(view: KeyView, width: number | undefined): string[] {
   const holders = table(HOLDERS, view.holders.map(holderRow), width)
   return view.line.length === 0 ? holders : [...holders, '', ...table(LINE, view.line.map(waiterRow), width)]

@@ -1,12 +1,12 @@
 import { redact, secretsOf } from './secrets.ts'
 import { shellWord } from './text.ts'
 
-/** A command, or a text in quotes, which is somebody's key and left alone. */
+/** A command, or a quoted text, which is somebody's key and stays as it is. */
 const COMMAND = /'(?:[^']|'\\'')*'|"(?:[^"\\]|\\.)*"|\bholdfast (?:evict|reap|show|doctor|migrate)\b/g
 
 /**
- * Puts the store of `--store` into every command of a text, so that it can be pasted. HOLDFAST_STORE is there still when it is.
- * An address with a password is shown without it, as a variable: arguments of a command can be read by others.
+ * Adds the store of `--store` to every command of a text, so that it can be pasted; HOLDFAST_STORE needs no such help. A URL
+ * with a password is replaced by a variable: other users can read the arguments of a command.
  */
 export function suggestion(text: string, store: string | undefined): string {
   if (store === undefined) return text

@@ -66,7 +66,7 @@ export const demo: Command = {
   },
 }
 
-/** Without SQLite the second sale cannot be held: better said before the first one than after it. */
+/** Without SQLite the second sale is impossible: the message comes before the first one. */
 async function tryLocks(folder: string): Promise<void> {
   await (await connect(pathToFileURL(join(folder, 'trial.db')).href)).close()
 }

@@ -23,7 +23,7 @@ export async function strike(crew: Crew, ledger: Ledger): Promise<void> {
   crew.signal(PAUSED, 'SIGSTOP')
   const pausedAt = `worker ${PAUSED} is paused with the lock in its hands, about to sell unit ${paused.unit}`
   ledger.note({ kind: 'paused', worker: PAUSED, atMs: Date.now(), text: pausedAt })
-  // It reads this when it wakes up, and goes on as if no time had passed.
+  // It reads this when it is resumed, and continues as if no time had passed.
   crew.free(PAUSED)
   await Promise.all([sleep(PAUSE_MS), ledger.sold(ledger.sales.length + SALES_DURING_PAUSE)])
   const wokenAt = `worker ${PAUSED} wakes up and goes on as if no time had passed`

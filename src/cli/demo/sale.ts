@@ -8,7 +8,7 @@ import { fitted, progress, type Screen } from './screen.ts'
 import { fullStock, StockFile } from './stock.ts'
 import type { Result } from './witness.ts'
 
-/** Holds one sale from the opening to the last buyer. */
+/** Runs one sale from the opening to the last buyer. */
 export async function holdSale(
   guarded: boolean,
   parent: string,
@@ -44,7 +44,7 @@ export async function holdSale(
   }
 }
 
-/** Why nothing moves for a moment. */
+/** The reason why nothing moves for a moment. */
 function leaseHint({ heldByNobody }: Ledger): string {
   if (heldByNobody === null) return ''
   const leftMs = heldByNobody + SALE.ttlMs - Date.now()

@@ -7,7 +7,7 @@ const LINE_EVERY_MS = 1_000
 const BAR_CELLS = 30
 const CLEAR_LINE = '\r\x1b[K'
 
-/** The stage: lines that stay, and under them, on a terminal, one line that moves. Silent when data is wanted. */
+/** The output: permanent lines and, on a terminal, one moving line below. Silent in data mode. */
 export class Screen {
   readonly paint = paintFor(process.stdout)
   private readonly silent: boolean
@@ -25,14 +25,14 @@ export class Screen {
     this.draw()
   }
 
-  /** Begins a moving line; on a pipe it becomes a line a second. */
+  /** Starts a moving line; on a pipe it becomes a line a second. */
   follow(status: () => string): void {
     this.status = status
     const tick = this.live ? () => this.draw() : () => this.line(this.status?.())
     if (!this.silent) this.timer = setInterval(tick, this.live ? REDRAW_MS : LINE_EVERY_MS)
   }
 
-  /** Leaves the moving line as it is at the end. */
+  /** Leaves the moving line in its last state. */
   settle(): void {
     clearInterval(this.timer)
     const last = this.status?.()
@@ -41,7 +41,7 @@ export class Screen {
       process.stdout.write(this.live ? `${CLEAR_LINE}${last}\n` : `${last}\n`)
   }
 
-  /** Takes the moving line away. */
+  /** Removes the moving line. */
   clear(): void {
     clearInterval(this.timer)
     if (this.status !== null && this.live && !this.silent) process.stdout.write(CLEAR_LINE)

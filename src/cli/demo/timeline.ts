@@ -37,7 +37,7 @@ export function timeline({ sales, incidents, startedAtMs, endedAtMs }: Result, c
   })
 }
 
-/** The scale under the rows: a second at a time. */
+/** The scale under the rows, in seconds. */
 export function scale({ startedAtMs, endedAtMs }: Result, columns: number): string {
   const seconds = (endedAtMs - startedAtMs) / 1_000
   const line: string[] = Array(columns + 4).fill(' ')

@@ -2,7 +2,7 @@ import type { Incident } from './ledger.ts'
 import { type Refusal, SALE, type Sale } from './messages.ts'
 import type { Stock } from './stock.ts'
 
-/** One sale as it went. */
+/** The record of one sale. */
 export interface Result {
   readonly guarded: boolean
   readonly startedAtMs: number
@@ -21,12 +21,12 @@ export interface Tally {
   readonly sold: number
   readonly oversoldBy: number
   readonly unitsSoldTwice: number
-  /** Null where nothing checks tokens. */
+  /** Null without a token check. */
   readonly lateWritesRefused: number | null
   readonly seconds: number
 }
 
-/** Counts what buyers were promised, not what the file says. */
+/** Counts the promises to buyers, not the contents of the file. */
 export function tallyOf({ guarded, sales, refusals, startedAtMs, endedAtMs }: Result): Tally {
   const timesSold = new Map<number, number>()
   for (const { unit } of sales) timesSold.set(unit, (timesSold.get(unit) ?? 0) + 1)
@@ -41,7 +41,7 @@ export function tallyOf({ guarded, sales, refusals, startedAtMs, endedAtMs }: Re
   }
 }
 
-/** Every part of the promise that the guarded sale did not keep; empty when it kept all. */
+/** The parts of the promise that the guarded sale broke; empty if it kept all. */
 export function brokenPromises(result: Result): string[] {
   const { sales, stock, incidents, refusals } = result
   const { sold, unitsSoldTwice } = tallyOf(result)

@@ -38,7 +38,7 @@ class Seller {
     await locks?.close()
   }
 
-  /** Read, think, write: what every check-then-act without a lock comes down to. */
+  /** Read, think, write: the pattern of every check-then-act without a lock. */
   private async sellHastily(): Promise<boolean> {
     const fromMs = Date.now()
     const stock = this.stock.read()
@@ -52,12 +52,12 @@ class Seller {
 
   private async sellGuarded(locks: Locks): Promise<boolean> {
     for (;;) {
-      // A look at the shelf needs no lock: an empty one stays empty.
+      // A look at the stock needs no lock: empty stays empty.
       if (this.stock.read().left === 0) return false
       try {
         return await this.sellOne(locks)
       } catch (error) {
-        // The buyer is still there: the sale did not happen, or the lock was lost after it had been counted.
+        // The sale did not happen, or the lock was lost after it was counted: the buyer tries again.
         if (!(error instanceof StaleTokenError || error instanceof LeaseLostError)) throw error
         if (error instanceof LeaseLostError && error.result === true) return true
       }

@@ -59,7 +59,7 @@ async function onPipe(looker: Looker, everyMs: number | null, json: boolean): Pr
   }
 }
 
-/** A store that does not answer is told in place, and asked again. */
+/** Shows the error of a silent store in place, and asks again. */
 async function onTerminal(looker: Looker, everyMs: number): Promise<void> {
   const { stdout } = process
   const paint = paintFor(stdout)

@@ -15,7 +15,7 @@ const COLUMNS = [
 
 type Paint = (style: 'dim' | 'bold', text: string) => string
 
-/** The lines of one picture, as many as fit. */
+/** The lines of one screen, as many as fit. */
 export function picture(snapshot: Snapshot, columns: number, rows: number, paint: Paint): string[] {
   const [titles, ...lines] = table(COLUMNS, snapshot.keys.map(rowOf), columns)
   const room = Math.max(1, rows - 4)
@@ -27,7 +27,7 @@ export function picture(snapshot: Snapshot, columns: number, rows: number, paint
   return [paint('bold', headOf(snapshot, columns)), paint('dim', cut(titles!, columns)), ...body, ...more]
 }
 
-/** The rate of grants only where there is room for it. */
+/** The rate of grants, if there is room for it. */
 function headOf({ held, waiting, grantsPerSecond, at }: Snapshot, columns: number): string {
   const counts = `${at.slice(11, 19)}  ${plural(held, 'holder')}, ${waiting} waiting`
   const whole =

@@ -4,7 +4,7 @@ import { conformanceCases } from './cases.ts'
 import type { ConformanceCase, ConformanceReport, ConformanceTarget } from './target.ts'
 
 export interface RunOptions {
-  /** How many cases run at the same time: default 24. Each has two or three connections open. */
+  /** The number of cases that run at the same time: default 24. Each has two or three connections open. */
   concurrency?: number
 }
 
@@ -13,7 +13,7 @@ const MOST_AT_ONCE = 1000
 
 type Entry<K extends keyof ConformanceReport> = ConformanceReport[K][number]
 
-/** Runs the whole suite, side by side, without a test runner. */
+/** Runs the whole suite concurrently, without a test runner. */
 export async function runConformance(
   target: ConformanceTarget,
   options: RunOptions = {},

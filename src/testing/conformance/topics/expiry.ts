@@ -3,7 +3,7 @@ import { LeaseLostError, StoreError, UnsupportedError } from '../../../errors.ts
 import { type Check, check, delaying, lacking, ordered, sharing } from '../check.ts'
 import { safe } from '../scene.ts'
 
-/** Clocks that run at different rates, and rounding. */
+/** Tolerance for clock drift and rounding. */
 const earlyMs = (ttlMs: number) => ttlMs * 0.01 + 5
 
 export const expiry: readonly Check[] = [

@@ -18,7 +18,7 @@ export const pushes: readonly Check[] = [
     assert.ok(notice.kind === 'granted')
     assert.equal(notice.key, key)
     const { token } = grantedOf(await b.attempt(first), 'what was pushed must be true')
-    // On a busy machine the offer may be over by now, and this a new grant.
+    // On a busy machine the offer may have expired, and this may be a new grant.
     assert.ok(
       token === null || token >= (notice.token ?? 0n),
       `token ${token}, but ${notice.token} was pushed`,
@@ -93,7 +93,7 @@ export const pushes: readonly Check[] = [
     let slowGotIt = false
     const served = scene.begin(
       acquired.then((lease) => {
-        // An attempt on its way may have been granted before the faults began: that lease has ended by now, and is no second holder.
+        // An attempt sent before the faults may have been granted: that lease has ended by now, and is no second holder.
         slowGotIt = lease.held
       }),
     )

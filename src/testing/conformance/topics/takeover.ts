@@ -66,7 +66,7 @@ interface Takeover {
   readonly next: Taken
 }
 
-/** The first party's hold expires, the second's takes its place. */
+/** The first party's hold expires, and the second's replaces it. */
 async function takeOver(scene: Scene): Promise<Takeover> {
   const [a, b] = [await scene.party('the old one'), await scene.party('the new one')]
   const key = scene.key()

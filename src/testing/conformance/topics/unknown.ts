@@ -203,7 +203,7 @@ export const unknownOutcomes: readonly Check[] = [
   }),
 ]
 
-/** Long before any ttl, which is a minute here. */
+/** Well before any ttl, which is a minute here. */
 async function freeSoon(scene: Scene, locks: Locks, key: string): Promise<void> {
   const lease = await scene.within('the key must be free', SOON_MS, locks.acquire(key, { wait: 20_000 }))
   await lease.release()

@@ -174,7 +174,7 @@ export const waiting: readonly Check[] = [
     const player = async (locks: Locks): Promise<void> => {
       for (let round = 0; round < 10; round++) await locks.using(key, () => void passes++)
     }
-    // One lost wake-up that only a ttl repairs would take a minute here.
+    // A lost wake-up that only a ttl repairs would take a minute here.
     await scene.within('twenty turns of two players', 10_000, Promise.all(processes.map(player)))
     assert.equal(passes, 20)
   }),
