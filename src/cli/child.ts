@@ -1,9 +1,9 @@
-import type { Command } from './command.ts'
+import type { CliCommand } from './command.ts'
 import { EXIT, exitCodeOf } from './exit.ts'
 import { messageOf } from './output.ts'
 
 /** A child process of ours: it works by an order, and reports to its parent. */
-export function childCommand<Order>(of: string, work: (order: Order) => Promise<void>): Command {
+export function childCommand<Order>(of: string, work: (order: Order) => Promise<void>): CliCommand {
   return {
     help: { usage: `holdfast ${of}`, about: `One process of the ${of}.`, examples: [], options: [] },
     async run([order]) {

@@ -7,18 +7,18 @@ export interface Help {
   readonly exits?: readonly (readonly [code: string, meaning: string])[]
 }
 
-export interface Command {
+export interface CliCommand {
   readonly help: Help
   /** Returns the exit code. */
   run(args: readonly string[]): Promise<number>
 }
 
-export interface Entry {
+export interface CommandEntry {
   readonly name: string
   readonly summary: string
   /** A command for programs, not shown to users. */
   readonly hidden?: boolean
-  load(): Promise<Command>
+  load(): Promise<CliCommand>
 }
 
 export const STORE_OPTION = [

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeadlockStep, Locks } from '../index.ts'
 import { DATA, readArguments } from './arguments.ts'
-import { type Command, STORE_OPTION } from './command.ts'
+import { type CliCommand, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print, say } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
@@ -21,7 +21,7 @@ interface Seen {
 const OPTIONS = { ...DATA, watch: { type: 'boolean' } } as const
 const EVERY_MS = 2_000
 
-export const deadlocks: Command = {
+export const deadlocks: CliCommand = {
   help: {
     usage: 'holdfast deadlocks [--watch] [--json]',
     about: [

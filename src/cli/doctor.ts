@@ -1,6 +1,6 @@
 import type { Diagnosis, Finding } from '../index.ts'
 import { DATA, readArguments, readDuration } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
@@ -17,7 +17,7 @@ const OPTIONS = {
   'dead-for': { type: 'string' },
 } as const
 
-export const doctor: Command = {
+export const doctor: CliCommand = {
   help: {
     usage: "holdfast doctor [PREFIX] [--foreign 'lock:*'] [--usual 2s] [--watch 1s] [--json]",
     about: [

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyView, Locks } from '../index.ts'
 import { DATA, readArguments, readDuration, readToken } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT, UsageError } from './exit.ts'
 import { print } from './output.ts'
 import { holdersAndLine } from './show.ts'
@@ -22,7 +22,7 @@ interface Choice {
 const ASK_MS = 30_000
 const LOOK_EVERY_MS = 200
 
-export const evict: Command = {
+export const evictCommand: CliCommand = {
   help: {
     usage: 'holdfast evict KEY [--token T] [--ask [--wait 30s]] [--yes] [--json]',
     about: [

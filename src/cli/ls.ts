@@ -1,6 +1,6 @@
 import type { KeyView } from '../index.ts'
 import { DATA, readArguments } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
@@ -17,7 +17,7 @@ const COLUMNS = [
   { title: 'WAITING', align: 'right' },
 ] as const
 
-export const ls: Command = {
+export const ls: CliCommand = {
   help: {
     usage: 'holdfast ls [PREFIX] [--json]',
     about:

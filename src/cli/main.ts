@@ -3,7 +3,7 @@ import { setImmediate as turn } from 'node:timers/promises'
 import packageJson from '../../package.json' with { type: 'json' }
 import { nearest } from '../core/nearest.ts'
 import { splitCommand, storesIn } from './arguments.ts'
-import type { Command } from './command.ts'
+import type { CliCommand } from './command.ts'
 import { COMMANDS, commandNames } from './commands.ts'
 import { EXIT, exitCodeOf, UsageError } from './exit.ts'
 import { commandHelp, overview } from './help.ts'
@@ -42,7 +42,7 @@ async function help(name: string | undefined): Promise<number> {
   return EXIT.ok
 }
 
-async function find(name: string): Promise<Command> {
+async function find(name: string): Promise<CliCommand> {
   const entry = COMMANDS.find((candidate) => candidate.name === name)
   if (entry !== undefined) return await entry.load()
   const what = name.startsWith('-')

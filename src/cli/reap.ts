@@ -1,6 +1,6 @@
 import type { ReapedThing } from '../index.ts'
 import { DATA, readArguments, readDuration } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT, UsageError } from './exit.ts'
 import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
@@ -23,7 +23,7 @@ const COLUMNS = [
   { title: 'UNUSED FOR', align: 'right', drop: 1 },
 ] as const
 
-export const reap: Command = {
+export const reapCommand: CliCommand = {
   help: {
     usage: "holdfast reap [--foreign 'lock:*' --older 1h] [--dead-for 1h] [--yes] [--json]",
     about: [

@@ -1,6 +1,6 @@
 import type { Eviction, KeyView } from '../index.ts'
 import { DATA, readArguments } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
@@ -32,7 +32,7 @@ const EVICTIONS = [
   { title: 'WHOM', atLeast: 12 },
 ] as const
 
-export const show: Command = {
+export const showCommand: CliCommand = {
   help: {
     usage: 'holdfast show KEY [--json]',
     about: [

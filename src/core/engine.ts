@@ -12,7 +12,7 @@ import { type EndCause, type HoldKeeper, LocalHold } from './lease/hold.ts'
 import type { StoreLease } from './lease/lease.ts'
 import { type ReleaseOutcome, Releasing } from './lease/release.ts'
 import { Watchdog } from './lease/watchdog.ts'
-import type { Request, Settings } from './options.ts'
+import type { LockRequest, Settings } from './options.ts'
 import { Actors } from './reentry/actors.ts'
 import type { Runtime } from './runtime.ts'
 import type { Store, StoreNotice, StoreWarning } from './store.ts'
@@ -71,7 +71,7 @@ export class Engine implements HoldKeeper {
   }
 
   /** The request with its actor frame and event reference. */
-  announced(request: Request): Request {
+  announced(request: LockRequest): LockRequest {
     const tracked = this.actors === null ? request : this.actors.track(request)
     if (!this.events.has('entered')) return tracked
     const ref = {}
@@ -104,7 +104,7 @@ export class Engine implements HoldKeeper {
       })
   }
 
-  claimOf(request: Request): Claim {
+  claimOf(request: LockRequest): Claim {
     return {
       key: request.storeKey,
       id: this.runtime.newId(),
@@ -122,7 +122,7 @@ export class Engine implements HoldKeeper {
   }
 
   /** Makes a granted claim a hold that the watchdog keeps alive. */
-  hold(claim: Claim, request: Request, grant: Grant, nowMs: number): LocalHold {
+  hold(claim: Claim, request: LockRequest, grant: Grant, nowMs: number): LocalHold {
     const hold = new LocalHold(claim, request.key, grant, request.renew, nowMs, this)
     hold.renewUntilMs = nowMs + request.maxHoldMs
     this.watchdog.watch(hold, nowMs)

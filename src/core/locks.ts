@@ -38,8 +38,8 @@ import {
 } from './option-names.ts'
 import {
   EXCLUSIVE,
+  type LockRequest,
   permitsOf,
-  type Request,
   requestOf,
   type Settings,
   SHARED,
@@ -225,7 +225,7 @@ export class StoreLocks implements Locks {
     return lease instanceof Busy ? null : lease
   }
 
-  private async takeFor(request: Request): Promise<AnyLease | Busy> {
+  private async takeFor(request: LockRequest): Promise<AnyLease | Busy> {
     request.frame?.enter()
     const lease = await this.enter(request)
     request.frame?.deliver()
@@ -261,7 +261,7 @@ export class StoreLocks implements Locks {
     }
   }
 
-  private enter(request: Request): Soon<AnyLease | Busy> {
+  private enter(request: LockRequest): Soon<AnyLease | Busy> {
     if (request.signal?.aborted === true) throw request.signal.reason
     if (!request.reentrant) return this.queues.enter(request)
     const { runtime } = this.engine
@@ -274,7 +274,7 @@ export class StoreLocks implements Locks {
     })
   }
 
-  private request(key: string, mode: Mode, options: AcquireOptions | undefined): Request {
+  private request(key: string, mode: Mode, options: AcquireOptions | undefined): LockRequest {
     this.assertOpen()
     const { traits } = this.engine.store
     if (!traits.modes.includes(mode.kind))

@@ -46,7 +46,7 @@ export interface Settings {
 }
 
 /** One checked request for one key. */
-export interface Request {
+export interface LockRequest {
   readonly key: string
   readonly storeKey: string
   readonly mode: Mode
@@ -131,7 +131,7 @@ export function requestOf(
   mode: Mode,
   options: AcquireOptions | undefined,
   settings: Settings,
-): Request {
+): LockRequest {
   const storeKey = storeKeyOf(key, settings.prefix)
   const given = options === undefined ? NO_OPTIONS : checkOptions('options', options, knownFor(mode))
   const named = given.actor === undefined ? null : text('actor', given.actor, 1, LONGEST_NAME_BYTES)
@@ -214,7 +214,7 @@ function isWellFormed(value: string): boolean {
   return (value as string & { isWellFormed(): boolean }).isWellFormed()
 }
 
-function spinOf(retry: AcquireOptions['retry']): Request['spin'] {
+function spinOf(retry: AcquireOptions['retry']): LockRequest['spin'] {
   if (retry === undefined || retry === 'queue') return null
   if (typeof retry !== 'object' || retry === null) {
     throw new InvalidArgumentError('retry', `must be 'queue' or { spin, jitter }, not ${show(retry)}`)

@@ -15,7 +15,7 @@ import type {
 const NO_NOTIFICATIONS: readonly Notification[] = []
 
 /** A state being changed. Its arrays are replaced, never mutated, so the state it came from stays as it was. */
-export class Draft {
+export class KeyDraft {
   holds: readonly Hold[]
   queue: readonly QueuedClaim[]
   seq: number

@@ -54,7 +54,7 @@ export function conditionHolds(
   }
 }
 
-export function written(
+export function writtenRecord(
   previousVersion: number,
   value: string,
   ttlMs: number | null,
@@ -71,7 +71,7 @@ export function written(
  * Takes `count` from a record in one step, all or nothing. The value is either a whole number (a count)
  * or a JSON list of texts (numbered units, taken from its front).
  */
-export function take(
+export function takeFromRecord(
   record: RecordState | null,
   count: number,
   clock: Clock,

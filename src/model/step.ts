@@ -1,5 +1,5 @@
 import { covers, mismatch, ownHold, refused } from './admission.ts'
-import { Draft, spareOf } from './draft.ts'
+import { KeyDraft, spareOf } from './draft.ts'
 import { fastStep } from './fast-step.ts'
 import { seqOf, tokenOf } from './token.ts'
 import type {
@@ -40,7 +40,7 @@ export function fullStep<E extends Event>(
   clock: Clock,
   rules: Rules,
 ): StepOutcome<Answer<E>> {
-  const draft = new Draft(state, clock, rules)
+  const draft = new KeyDraft(state, clock, rules)
   draft.sweep()
   const answer = apply(draft, event, clock) as Answer<E>
   return { state: draft.finish(), answer, notifications: draft.notifications }
@@ -69,7 +69,7 @@ export function nextChangeMs(state: KeyState, nowMs: number): number | null {
   return atMs === Number.POSITIVE_INFINITY ? null : atMs
 }
 
-function apply(draft: Draft, event: Event, clock: Clock): Answer<Event> {
+function apply(draft: KeyDraft, event: Event, clock: Clock): Answer<Event> {
   switch (event.kind) {
     case 'claim':
       return claim(draft, event.claim, event.inbox, clock)
@@ -86,7 +86,7 @@ function apply(draft: Draft, event: Event, clock: Clock): Answer<Event> {
   }
 }
 
-function claim(draft: Draft, wanted: Claim, inbox: string | null, clock: Clock): ClaimAnswer {
+function claim(draft: KeyDraft, wanted: Claim, inbox: string | null, clock: Clock): ClaimAnswer {
   const found = draft.find(wanted.id)
   if (found !== undefined) return reclaim(draft, wanted, found, clock)
   if (wanted.replaces !== null) return adopt(draft, wanted, wanted.replaces, inbox)
@@ -104,7 +104,7 @@ function claim(draft: Draft, wanted: Claim, inbox: string | null, clock: Clock):
   return block(draft, wanted, inbox, waiting, clock)
 }
 
-function upgrade(draft: Draft, wanted: Claim): Refused | null {
+function upgrade(draft: KeyDraft, wanted: Claim): Refused | null {
   const own = ownHold(draft.holds, wanted)
   if (own === undefined || covers(own.mode, wanted.mode)) return null
   return refused(
@@ -115,9 +115,9 @@ function upgrade(draft: Draft, wanted: Claim): Refused | null {
 
 /** A claim that holds the key already is the same claim: it is granted again, for its full ttl. */
 function reclaim(
-  draft: Draft,
+  draft: KeyDraft,
   wanted: Claim,
-  found: NonNullable<ReturnType<Draft['find']>>,
+  found: NonNullable<ReturnType<KeyDraft['find']>>,
   clock: Clock,
 ): ClaimAnswer {
   const { hold, member } = found
@@ -133,7 +133,7 @@ function reclaim(
   return granted(draft, hold)
 }
 
-function adopt(draft: Draft, wanted: Claim, givenId: string, inbox: string | null): ClaimAnswer {
+function adopt(draft: KeyDraft, wanted: Claim, givenId: string, inbox: string | null): ClaimAnswer {
   const given = draft.find(givenId)
   if (given === undefined) return refused('absent', 'the lease to adopt is no longer held')
   const { hold, member } = given
@@ -148,11 +148,11 @@ function adopt(draft: Draft, wanted: Claim, givenId: string, inbox: string | nul
   return granted(draft, kept)
 }
 
-function granted(draft: Draft, hold: Hold): Granted {
+function granted(draft: KeyDraft, hold: Hold): Granted {
   return { kind: 'granted', token: tokenOf(hold.seq), spare: spareOf(hold), contended: draft.contended }
 }
 
-function block(draft: Draft, wanted: Claim, inbox: string | null, waiting: number, clock: Clock): Blocked {
+function block(draft: KeyDraft, wanted: Claim, inbox: string | null, waiting: number, clock: Clock): Blocked {
   const { nowMs } = clock
   let index = waiting
   if (waiting >= 0) {
@@ -183,20 +183,20 @@ function block(draft: Draft, wanted: Claim, inbox: string | null, waiting: numbe
 export const MOST_TOLD_OF_CONTENTION = 32
 
 /** Holders need to know that others wait, because they hand over inside their processes. */
-function tellHolders(draft: Draft): void {
+function tellHolders(draft: KeyDraft): void {
   const members = draft.holds.flatMap((hold) => hold.members)
   for (const member of members.slice(0, MOST_TOLD_OF_CONTENTION))
     draft.post(member.inbox, { kind: 'contended', id: member.id })
 }
 
 /** The claims before this one block it as the holders do, and any of them may expire. */
-function retryAfterMs(draft: Draft, index: number, nowMs: number): number | null {
+function retryAfterMs(draft: KeyDraft, index: number, nowMs: number): number | null {
   const before = index < 0 ? draft.queue : draft.queue.slice(0, index)
   const atMs = nextChangeMs({ ...draft.finish(), queue: before }, nowMs)
   return atMs === null ? null : atMs - nowMs
 }
 
-function renew(draft: Draft, id: string, ttlMs: number, clock: Clock): RenewAnswer {
+function renew(draft: KeyDraft, id: string, ttlMs: number, clock: Clock): RenewAnswer {
   const expiresAtMs = clock.nowMs + ttlMs
   const found = draft.find(id)
   if (found !== undefined) {
@@ -215,7 +215,7 @@ function renew(draft: Draft, id: string, ttlMs: number, clock: Clock): RenewAnsw
   return { kind: 'waiting', position: index + 1, storeTimeMs: clock.nowMs }
 }
 
-function release(draft: Draft, id: string): ReleaseAnswer {
+function release(draft: KeyDraft, id: string): ReleaseAnswer {
   const found = draft.find(id)
   if (found !== undefined) {
     draft.replaceMember(found.hold, found.member, null)
@@ -226,7 +226,7 @@ function release(draft: Draft, id: string): ReleaseAnswer {
   return { kind: 'released' }
 }
 
-function evict(draft: Draft, token: bigint | null): EvictAnswer {
+function evict(draft: KeyDraft, token: bigint | null): EvictAnswer {
   const evicted = holdsOf(draft, token)
   if (evicted.length === 0) return { kind: 'absent', labels: [] }
   for (const hold of evicted) {
@@ -239,7 +239,7 @@ function evict(draft: Draft, token: bigint | null): EvictAnswer {
   return { kind: 'evicted', labels: labelsOf(evicted) }
 }
 
-function revoke(draft: Draft, token: bigint | null): EvictAnswer {
+function revoke(draft: KeyDraft, token: bigint | null): EvictAnswer {
   const asked = holdsOf(draft, token)
   for (const hold of asked) {
     for (const member of hold.members) draft.post(member.inbox, { kind: 'revoked', id: member.id })
@@ -247,7 +247,7 @@ function revoke(draft: Draft, token: bigint | null): EvictAnswer {
   return { kind: asked.length === 0 ? 'absent' : 'evicted', labels: labelsOf(asked) }
 }
 
-function holdsOf(draft: Draft, token: bigint | null): readonly Hold[] {
+function holdsOf(draft: KeyDraft, token: bigint | null): readonly Hold[] {
   return token === null ? draft.holds : draft.holds.filter((hold) => hold.seq === seqOf(token))
 }
 

@@ -24,7 +24,7 @@ export interface StockHead {
 /** `registered`: nothing is taken, but only the same take may use the order. */
 export type OrderState = 'held' | 'sold' | 'moving' | 'returned' | 'added' | 'registered'
 
-export interface Order {
+export interface StockOrder {
   readonly state: OrderState
   readonly buyer: string | null
   /** The goods taken or added; for an order without goods, their number. */
@@ -54,7 +54,7 @@ export type Reading<T> = Generator<readonly string[], T, readonly unknown[]>
 
 export const UNITS_PER_PAGE = 100
 
-export function* read<T>(name: string): Reading<T | null> {
+export function* readCell<T>(name: string): Reading<T | null> {
   const [value] = yield [name]
   return value as T | null
 }
@@ -114,7 +114,7 @@ export function* takeUnits(
   const units: string[] = []
   let { first, gone } = head.queue
   while (units.length < count) {
-    const parcel = (yield* read<Parcel>(parcelCell(first))) as Parcel
+    const parcel = (yield* readCell<Parcel>(parcelCell(first))) as Parcel
     const size = sizeOf(parcel)
     const until = Math.min(size, gone + count - units.length)
     units.push(...(yield* unitsIn(parcel, gone, until)))
@@ -130,6 +130,6 @@ export function* takeUnits(
 /** Adds to the count of a buyer. */
 export function* addToBuyer(buyer: string | null, goods: Goods, sign: 1 | -1, cells: Cells): Reading<void> {
   if (buyer === null) return
-  const has = ((yield* read<number>(buyerCell(buyer))) ?? 0) + sign * amount(goods)
+  const has = ((yield* readCell<number>(buyerCell(buyer))) ?? 0) + sign * amount(goods)
   cells.set(buyerCell(buyer), has > 0 ? has : null)
 }

@@ -1,4 +1,4 @@
-import { type Cells, holdCell, type Reading, read, type StockHead } from './stock-cells.ts'
+import { type Cells, holdCell, type Reading, readCell, type StockHead } from './stock-cells.ts'
 
 interface StockHold {
   readonly order: string
@@ -13,7 +13,7 @@ export function* pushHold(head: StockHead, hold: StockHold, cells: Cells): Readi
   let place = head.holds.count
   while (place > 0) {
     const above = (place - 1) >> 1
-    const parent = (yield* read<StockHold>(holdCell(above))) as StockHold
+    const parent = (yield* readCell<StockHold>(holdCell(above))) as StockHold
     if (parent.untilMs <= hold.untilMs) break
     cells.set(holdCell(place), parent)
     place = above

@@ -2,7 +2,7 @@ import { checkFunction, checkLocks, checkOptions, checkWholeNumber, type NamesOf
 import type { LocalView, Locks, Meter } from '../index.ts'
 import { Histogram, SECONDS, type Taps } from './histogram.ts'
 import { keyPattern, Patterns } from './patterns.ts'
-import { type Call, CallSeries, Series } from './series.ts'
+import { type CallKind, CallSeries, Series } from './series.ts'
 
 /** The events of locks: a `Locks` object, or its metering part. */
 export type Observed = Pick<Locks, 'on' | 'meter' | 'local' | 'traits'>
@@ -18,7 +18,7 @@ const OPTIONS: NamesOf<CollectorOptions> = { keyPattern: true, maxPatterns: true
 const MOST_PATTERNS = 100
 /** The number of keys with a cached pattern: at least so many, at most twice as many. */
 const REMEMBERED_KEYS = 4096
-const CALLS: readonly Call[] = ['attempt', 'renew', 'release', 'admin', 'records']
+const CALLS: readonly CallKind[] = ['attempt', 'renew', 'release', 'admin', 'records']
 
 /** Counts the events of locks by key pattern. Every outlet of metrics reads them here. */
 export class Collector implements Meter {
@@ -30,7 +30,7 @@ export class Collector implements Meter {
   private readonly taps: Taps = { listeners: [] }
   private readonly patterns: Patterns
   private readonly byPattern = new Map<string, Series>()
-  private readonly byStore = new Map<string, Record<Call, CallSeries>>()
+  private readonly byStore = new Map<string, Record<CallKind, CallSeries>>()
   private readonly watched = new Map<Observed, () => void>()
   private recent = new Map<string, Series>()
   private older = new Map<string, Series>()
@@ -122,12 +122,12 @@ export class Collector implements Meter {
     return series
   }
 
-  private callsTo(store: string): Record<Call, CallSeries> {
+  private callsTo(store: string): Record<CallKind, CallSeries> {
     const known = this.byStore.get(store)
     if (known !== undefined) return known
     const calls = Object.fromEntries(CALLS.map((call) => [call, new CallSeries(store, call, this.taps)]))
-    this.byStore.set(store, calls as Record<Call, CallSeries>)
-    return calls as Record<Call, CallSeries>
+    this.byStore.set(store, calls as Record<CallKind, CallSeries>)
+    return calls as Record<CallKind, CallSeries>
   }
 
   private listen(locks: Observed): readonly (() => void)[] {

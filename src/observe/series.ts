@@ -3,7 +3,7 @@ import { Histogram, type Labels, PLACES, SECONDS, type Taps } from './histogram.
 
 export type Why = LockEvents['turnedAway']['why']
 export type Cause = LockEvents['lost']['cause']
-export type Call = LockEvents['storeCall']['call']
+export type CallKind = LockEvents['storeCall']['call']
 
 /** The counts of the keys of one pattern. */
 export class Series implements HoldMeter {
@@ -49,7 +49,7 @@ export class CallSeries {
   claims = 0
   readonly seconds: Histogram
 
-  constructor(store: string, call: Call, taps: Taps) {
+  constructor(store: string, call: CallKind, taps: Taps) {
     this.labels = { store, call }
     this.seconds = new Histogram('holdfast_store_call_seconds', this.labels, SECONDS, taps)
   }

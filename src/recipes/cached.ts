@@ -2,7 +2,7 @@ import type { Duration, Lease } from '../core/api.ts'
 import { checkOptions, type NamesOf } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
 import { LeaseLostError } from '../errors.ts'
-import { functionOf, type Kit, keepMs, keyFor, recordsOf, wholeNumber, writeUnder } from './kit.ts'
+import { functionOf, keepMs, keyFor, type RecipeKit, recordsOf, wholeNumber, writeUnder } from './kit.ts'
 import { packed, unpacked } from './values.ts'
 
 export interface CachedOptions {
@@ -20,7 +20,7 @@ export interface CachedOptions {
   maxBytes?: number
 }
 
-export type Load<T> = () => Promise<T> | T
+export type Loader<T> = () => Promise<T> | T
 
 /** Both clocks count: the monotonic one stands still while the machine sleeps, the wall clock may be set back. */
 interface Moment {
@@ -56,18 +56,18 @@ const MOST_COPIES = 10_000
 
 /** Values by key: a local copy first, then the store's, then one loader across all processes. */
 export class Cache {
-  private readonly kit: Kit
+  private readonly kit: RecipeKit
   private readonly copies = new Map<string, Copy>()
   /** The loads of this process that are under way: later callers join them. */
   private readonly flights = new Map<string, Promise<unknown>>()
   /** Keys that this process loads in the background. */
   private readonly refreshing = new Set<string>()
 
-  constructor(kit: Kit) {
+  constructor(kit: RecipeKit) {
     this.kit = kit
   }
 
-  async get<T>(key: string, options: CachedOptions, load: Load<T>): Promise<T> {
+  async get<T>(key: string, options: CachedOptions, load: Loader<T>): Promise<T> {
     functionOf('load', load)
     const checked = checkedOf(options)
     lockOf(key)
@@ -80,7 +80,7 @@ export class Cache {
     return flight as Promise<T>
   }
 
-  private async fetch(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
+  private async fetch(key: string, checked: Checked, load: Loader<unknown>): Promise<unknown> {
     const records = recordsOf(this.kit, 'cached')
     const name = this.kit.nameOf(lockOf(key))
     const since = this.moment()
@@ -92,7 +92,7 @@ export class Cache {
   }
 
   /** One caller of one process loads; the callers that waited find its value. */
-  private async load(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
+  private async load(key: string, checked: Checked, load: Loader<unknown>): Promise<unknown> {
     const { wait } = checked
     const options = wait === undefined ? {} : { wait }
     let got: { readonly value: unknown } | null = null
@@ -114,7 +114,7 @@ export class Cache {
   }
 
   /** Loads in the background if the lock is free; after a failure the stale value stays until it expires. */
-  private refresh(key: string, checked: Checked, load: Load<unknown>): void {
+  private refresh(key: string, checked: Checked, load: Loader<unknown>): void {
     if (this.refreshing.has(key)) return
     this.refreshing.add(key)
     const refreshed = async (): Promise<void> => {
@@ -136,7 +136,7 @@ export class Cache {
     lease: Lease,
     key: string,
     checked: Checked,
-    load: Load<unknown>,
+    load: Loader<unknown>,
   ): Promise<unknown> {
     const { ttlMs, staleMs, localMs, maxBytes } = checked
     const value = await load()

@@ -3,7 +3,7 @@ import { checkOptions, checkSignal, type NamesOf } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
 import { Events } from '../core/events.ts'
 import { ConflictError, quote } from '../errors.ts'
-import { functionOf, type Kit, keyFor, pause } from './kit.ts'
+import { functionOf, keyFor, pause, type RecipeKit } from './kit.ts'
 
 export interface ElectionOptions {
   /** Time to live of the leadership: how long the others wait when the leader dies. */
@@ -47,13 +47,13 @@ export type LeaderWork<T> = (lease: Lease, signal: AbortSignal) => Promise<T> | 
 
 /** One leader among the candidates for a name. */
 export class Election {
-  private readonly kit: Kit
+  private readonly kit: RecipeKit
   private readonly name: string
   private readonly options: AcquireOptions
   private readonly events = new Events<ElectionEvents>(EVENTS)
   private term: { readonly resigning: AbortController; over: Promise<unknown> } | null = null
 
-  constructor(kit: Kit, name: string, options: ElectionOptions = {}) {
+  constructor(kit: RecipeKit, name: string, options: ElectionOptions = {}) {
     const { ttl, meta } = checkOptions('options', options, OPTIONS)
     this.kit = kit
     this.name = name

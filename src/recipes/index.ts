@@ -1,11 +1,11 @@
 import type { AcquireOptions, Work } from '../core/api.ts'
-import { Cache, type CachedOptions, type Load } from './cached.ts'
+import { Cache, type CachedOptions, type Loader } from './cached.ts'
 import { Election, type ElectionOptions } from './election.ts'
 import { Inventory, type InventoryOptions } from './inventory.ts'
 import { type JobOptions, job } from './job.ts'
-import type { Kit } from './kit.ts'
+import type { RecipeKit } from './kit.ts'
 import { idempotent, type OnceOptions, type OnceWork, once } from './once.ts'
-import { type Change, type UpdateOptions, update } from './optimistic.ts'
+import { type UpdateOptions, type Updater, update } from './optimistic.ts'
 import { type Striped, striped } from './striped.ts'
 
 /** The uses of a lock: recipes over it. */
@@ -25,13 +25,13 @@ export interface Recipes {
     options?: OnceOptions,
   ): (...args: A) => Promise<T>
   /** Changes a value by compare-and-set, with bounded, jittered retries; `ConflictError` when they are used up. */
-  update<T>(key: string, change: Change<T>, options?: UpdateOptions): Promise<T | undefined>
+  update<T>(key: string, change: Updater<T>, options?: UpdateOptions): Promise<T | undefined>
   /** A stock that cannot be oversold. */
   inventory(name: string, options?: InventoryOptions): Inventory
   /** A fixed number of locks for many ids. */
   striped(name: string, size: number, defaults?: AcquireOptions): Striped
   /** A local copy, then the shared value, then one loader across all processes. */
-  cached<T>(key: string, options: CachedOptions, load: Load<T>): Promise<T>
+  cached<T>(key: string, options: CachedOptions, load: Loader<T>): Promise<T>
   /** Runs a job once across replicas. */
   job(name: string, work: Work<unknown>): Promise<'ran' | 'skipped'>
   job(name: string, options: JobOptions, work: Work<unknown>): Promise<'ran' | 'skipped'>
@@ -39,7 +39,7 @@ export interface Recipes {
   election(name: string, options?: ElectionOptions): Election
 }
 
-export function recipesOf(kit: Kit): Recipes {
+export function recipesOf(kit: RecipeKit): Recipes {
   const cache = new Cache(kit)
   return {
     once: async <T>(id: string, ...rest: [OnceWork<T>] | [OnceOptions, OnceWork<T>]) => {

@@ -3,10 +3,10 @@ import { checkOptions, type NamesOf } from '../core/check.ts'
 import { show } from '../core/durations.ts'
 import { ConflictError, InvalidArgumentError, quote } from '../errors.ts'
 import { amount, type Deal, type DealAnswer, type FirstUse, type Goods, sameGoods } from '../model/index.ts'
-import { type Kit, keepMs, keyFor, recordsOf, wholeNumber } from './kit.ts'
+import { keepMs, keyFor, type RecipeKit, recordsOf, wholeNumber } from './kit.ts'
 import { type Trader, traderOf } from './stock-records.ts'
 import { stripeOf } from './striped.ts'
-import { gather, orderOf, spread, type Take } from './stripes.ts'
+import { gatherGoods, orderOf, spreadGoods, type TakeDeal } from './stripes.ts'
 
 export interface InventoryOptions {
   /** The most that one buyer may have, held or bought. */
@@ -54,7 +54,7 @@ const EMPTY_MS = 50
 
 /** A stock that cannot be oversold: every step is one atomic step in the store. */
 export class Inventory {
-  private readonly kit: Kit
+  private readonly kit: RecipeKit
   private readonly name: string
   private readonly stripes: readonly string[]
   private readonly perBuyer: number | null
@@ -62,7 +62,7 @@ export class Inventory {
   private traders: readonly Trader[] | null = null
   private emptyUntilMs = Number.NEGATIVE_INFINITY
 
-  constructor(kit: Kit, name: string, options: InventoryOptions = {}) {
+  constructor(kit: RecipeKit, name: string, options: InventoryOptions = {}) {
     const { perBuyer, hold, stripes = 1 } = checkOptions('options', options, OPTIONS)
     this.kit = kit
     this.name = name
@@ -101,7 +101,7 @@ export class Inventory {
       throw this.conflict(request, answer.first, { kind: 'add', buyer: null, count })
     this.emptyUntilMs = Number.NEGATIVE_INFINITY
     const newId = () => this.kit.runtime.newId()
-    await spread((...deal) => this.trade(...deal), this.stripes.length, stripe, count, newId)
+    await spreadGoods((...deal) => this.trade(...deal), this.stripes.length, stripe, count, newId)
   }
 
   async take(buyer: string, options: TakeOptions = {}): Promise<Taken> {
@@ -171,7 +171,7 @@ export class Inventory {
   private async registered(
     home: number,
     request: string,
-    { order, buyer, count }: Take & { readonly buyer: string },
+    { order, buyer, count }: TakeDeal & { readonly buyer: string },
     answer: DealAnswer,
   ): Promise<DealAnswer> {
     const stripe = stripeOf(request, this.stripes.length)
@@ -191,10 +191,10 @@ export class Inventory {
     return new ConflictError(`${differs}: give every purchase and every delivery a request of its own`)
   }
 
-  private async takeFromAll(home: number, deal: Take, short: DealAnswer): Promise<DealAnswer> {
+  private async takeFromAll(home: number, deal: TakeDeal, short: DealAnswer): Promise<DealAnswer> {
     if (this.kit.runtime.nowMs() < this.emptyUntilMs) return short
     const newId = () => this.kit.runtime.newId()
-    const answer = await gather((...step) => this.trade(...step), this.stripes.length, home, deal, newId)
+    const answer = await gatherGoods((...step) => this.trade(...step), this.stripes.length, home, deal, newId)
     if (answer.kind === 'short' && answer.left === 0) this.emptyUntilMs = this.kit.runtime.nowMs() + EMPTY_MS
     return answer
   }

@@ -1,7 +1,7 @@
 import type { Duration, Work } from '../core/api.ts'
 import { checkOptions, type NamesOf } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
-import { functionOf, type Kit, keepMs, keyFor, recordsOf, writeUnder } from './kit.ts'
+import { functionOf, keepMs, keyFor, type RecipeKit, recordsOf, writeUnder } from './kit.ts'
 
 export interface JobOptions {
   /** The job does not run again before this time after its start, however short the work was. */
@@ -17,7 +17,7 @@ const OPTIONS: NamesOf<JobOptions> = { atLeast: true, atMost: true, ttl: true, m
 
 /** Runs the work on one replica; `skipped` on the others that try while it runs, or within `atLeast` of its start. */
 export async function job(
-  kit: Kit,
+  kit: RecipeKit,
   name: string,
   options: JobOptions,
   work: Work<unknown>,

@@ -8,7 +8,7 @@ import type { Records } from '../core/store.ts'
 import { InvalidArgumentError, LeaseLostError, StoreError, UnsupportedError } from '../errors.ts'
 
 /** The parts that recipes are built from. */
-export interface Kit {
+export interface RecipeKit {
   readonly locks: Locks
   readonly runtime: Runtime
   /** The name of a key in the store; throws when it is too long. */
@@ -23,7 +23,7 @@ const LONGEST_KEPT_MS = 365 * DAY_MS
 const PAUSE_MS = 50
 
 /** The records of the store, or an error that names the recipe that needs them. */
-export function recordsOf({ locks }: Kit, recipe: string): Records {
+export function recordsOf({ locks }: RecipeKit, recipe: string): Records {
   if (locks.records !== null) return locks.records
   throw new UnsupportedError(
     `${recipe} needs records, and the ${locks.traits.name} store has none: ` +
@@ -43,7 +43,7 @@ export function keepMs(argument: string, value: Duration): number {
 }
 
 /** Rejects with the signal's reason as soon as it fires. */
-export function pause({ runtime }: Kit, delayMs: number, signal?: AbortSignal): Promise<void> {
+export function pause({ runtime }: RecipeKit, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason)
     const stop = () => {
@@ -66,7 +66,12 @@ export function pause({ runtime }: Kit, delayMs: number, signal?: AbortSignal): 
  * Writes the record with the name of the lease's key, only while the lease is held: the store checks that in the same
  * step. An unknown outcome is tried again while the lease lives, since a repeated write changes nothing.
  */
-export async function writeUnder(kit: Kit, lease: Lease, value: string, ttlMs: number | null): Promise<void> {
+export async function writeUnder(
+  kit: RecipeKit,
+  lease: Lease,
+  value: string,
+  ttlMs: number | null,
+): Promise<void> {
   const records = recordsOf(kit, 'a write under a lease')
   const name = kit.nameOf(lease.key)
   for (;;) {

@@ -2,7 +2,7 @@ import type { Duration, Lease } from '../core/api.ts'
 import { checkOptions, type NamesOf } from '../core/check.ts'
 import { show } from '../core/durations.ts'
 import { ConflictError, InvalidArgumentError, LockTimeoutError, quote } from '../errors.ts'
-import { functionOf, type Kit, keepMs, keyFor, recordsOf, wholeNumber } from './kit.ts'
+import { functionOf, keepMs, keyFor, type RecipeKit, recordsOf, wholeNumber } from './kit.ts'
 import { keepResult, resultOf } from './results.ts'
 
 /** The answer to a second call with the same id. */
@@ -44,7 +44,7 @@ const LARGEST_RESULT_BYTES = 16 * 1024 * 1024
  * runs again: neither a lost lease nor a result that cannot be stored turns its success into a failure.
  */
 export async function once<T>(
-  kit: Kit,
+  kit: RecipeKit,
   id: string,
   options: OnceOptions,
   work: OnceWork<T>,
@@ -112,7 +112,7 @@ function duplicate<T>(id: string, onDuplicate: OnDuplicate, text: string): T | u
 
 /** Wraps a function so that it runs once per id, computed from its arguments. */
 export function idempotent<A extends unknown[], T>(
-  kit: Kit,
+  kit: RecipeKit,
   idOf: (...args: A) => string,
   work: (...args: A) => Promise<T> | T,
   options: OnceOptions = {},

@@ -2,7 +2,7 @@ import type { Duration } from '../core/api.ts'
 import { checkOptions, checkSignal, type NamesOf } from '../core/check.ts'
 import { ConflictError, quote } from '../errors.ts'
 import type { RecordCondition } from '../model/index.ts'
-import { functionOf, type Kit, keepMs, keyFor, pause, recordsOf, wholeNumber } from './kit.ts'
+import { functionOf, keepMs, keyFor, pause, type RecipeKit, recordsOf, wholeNumber } from './kit.ts'
 import { packed, unpacked } from './values.ts'
 
 export interface UpdateOptions {
@@ -17,7 +17,7 @@ export interface UpdateOptions {
 }
 
 /** Called with the value, or undefined if there is none; returning undefined leaves it unchanged. */
-export type Change<T> = (value: T | undefined) => T | undefined | Promise<T | undefined>
+export type Updater<T> = (value: T | undefined) => T | undefined | Promise<T | undefined>
 
 const OPTIONS: NamesOf<UpdateOptions> = { ttl: true, tries: true, signal: true, maxBytes: true }
 const LARGEST_BYTES = 16 * 1024 * 1024
@@ -25,9 +25,9 @@ const LONGEST_PAUSE_MS = 100
 
 /** Reads, changes and writes back unless another process wrote in between; then retries after a random pause. */
 export async function update<T>(
-  kit: Kit,
+  kit: RecipeKit,
   key: string,
-  change: Change<T>,
+  change: Updater<T>,
   options: UpdateOptions = {},
 ): Promise<T | undefined> {
   functionOf('change', change)

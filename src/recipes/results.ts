@@ -1,6 +1,6 @@
 import type { Lease } from '../core/api.ts'
 import { InvalidArgumentError, quote, StoreError } from '../errors.ts'
-import { type Kit, pause, recordsOf } from './kit.ts'
+import { pause, type RecipeKit, recordsOf } from './kit.ts'
 import { packed, unpacked } from './values.ts'
 
 /** Its name in errors. */
@@ -25,7 +25,12 @@ export interface Finished {
  * happened. A result that cannot be stored leaves the mark that the work is done. Never rejects, and waits for a silent store
  * only as long as the lease lives; the tries continue in the background.
  */
-export async function keepResult(kit: Kit, lease: Lease, id: string, finished: Finished): Promise<void> {
+export async function keepResult(
+  kit: RecipeKit,
+  lease: Lease,
+  id: string,
+  finished: Finished,
+): Promise<void> {
   const { text, problem } = textOf(finished)
   if (problem !== null) warn(id, problem)
   const write = async (value: string): Promise<StoreError | null> => {
@@ -47,7 +52,7 @@ export async function keepResult(kit: Kit, lease: Lease, id: string, finished: F
 }
 
 async function tryAgain(
-  kit: Kit,
+  kit: RecipeKit,
   id: string,
   text: string,
   write: (value: string) => Promise<StoreError | null>,

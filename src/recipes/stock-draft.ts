@@ -17,18 +17,18 @@ export interface Written {
 }
 
 /** Reads the cells of the stock with that id. */
-export type Load = (id: string, names: readonly string[]) => Promise<readonly unknown[]>
+export type ReadCells = (id: string, names: readonly string[]) => Promise<readonly unknown[]>
 
 /** The changes of several steps on a stock, before any of them is written. */
-export class Draft implements Cells {
+export class StockDraft implements Cells {
   head: StockHead | null
   readonly cells = new Map<string, Written>()
   readonly pages = new Map<string, readonly string[]>()
   readonly newId: () => string
-  private readonly load: Load
+  private readonly load: ReadCells
   private readonly wallMs: number
 
-  constructor(head: StockHead | null, wallMs: number, load: Load, newId: () => string) {
+  constructor(head: StockHead | null, wallMs: number, load: ReadCells, newId: () => string) {
     this.head = head
     this.wallMs = wallMs
     this.load = load

@@ -3,7 +3,7 @@ import type { Records, Soon } from '../core/store.ts'
 import { StoreError } from '../errors.ts'
 import type { Deal, DealAnswer, RecordCondition, RecordState, StockHead } from '../model/index.ts'
 import { StockCells } from './stock-cells.ts'
-import { Draft } from './stock-draft.ts'
+import { StockDraft } from './stock-draft.ts'
 import { formatHead, type HeadRecord, parseHead } from './stock-format.ts'
 
 /** The most queued deals in one write: the head carries their changes. */
@@ -93,7 +93,7 @@ export class StockRecords {
       const reads = this.cells.reads
       const wallMs = this.runtime.wallMs()
       const before = livingHead(known, wallMs)
-      const draft = new Draft(before, wallMs, this.cells.read, () => this.runtime.newId())
+      const draft = new StockDraft(before, wallMs, this.cells.read, () => this.runtime.newId())
       let unfinished = false
       const answers: DealAnswer[] = []
       try {
@@ -136,7 +136,7 @@ export class StockRecords {
   }
 
   /** True if the head was still the one that the draft started from. The outcome is unknown when it throws. */
-  private async commit(known: Known, draft: Draft, wallMs: number): Promise<boolean> {
+  private async commit(known: Known, draft: StockDraft, wallMs: number): Promise<boolean> {
     const head: StockHead = { ...(draft.head as StockHead), revision: (draft.head as StockHead).revision + 1 }
     const record: HeadRecord = { head, journal: Object.fromEntries(draft.cells) }
     await this.cells.writePages(head, draft.pages, wallMs)

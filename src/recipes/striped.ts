@@ -1,6 +1,6 @@
 import type { AcquireOptions, Lease, Mutex, Work } from '../core/api.ts'
 import { checkFunction, checkObject, checkText } from '../core/check.ts'
-import { type Kit, wholeNumber } from './kit.ts'
+import { type RecipeKit, wholeNumber } from './kit.ts'
 
 /** A fixed number of locks for many ids: ids with the same stripe wait for each other. */
 export interface Striped {
@@ -14,7 +14,7 @@ export interface Striped {
 
 const MOST_STRIPES = 1024
 
-export function striped(kit: Kit, name: string, size: number, defaults: AcquireOptions = {}): Striped {
+export function striped(kit: RecipeKit, name: string, size: number, defaults: AcquireOptions = {}): Striped {
   checkText('name', name)
   wholeNumber('size', size, 1, MOST_STRIPES)
   const keyOf = (stripe: number) => `${name}:${stripe}`
@@ -44,7 +44,7 @@ export function stripeOf(id: string, size: number): number {
 }
 
 async function usingAny<T>(
-  kit: Kit,
+  kit: RecipeKit,
   keys: readonly string[],
   options: AcquireOptions,
   work: Work<T>,
@@ -58,7 +58,7 @@ async function usingAny<T>(
 }
 
 /** Waits in every queue at once; releases every lease after the first. */
-async function firstOf(kit: Kit, keys: readonly string[], options: AcquireOptions): Promise<Lease> {
+async function firstOf(kit: RecipeKit, keys: readonly string[], options: AcquireOptions): Promise<Lease> {
   const enough = new AbortController()
   const signal =
     options.signal === undefined ? enough.signal : AbortSignal.any([options.signal, enough.signal])

@@ -1,7 +1,7 @@
 import { amount, type Deal, type DealAnswer, type Move } from '../model/index.ts'
 
 type Trade = (stripe: number, deal: Deal) => Promise<DealAnswer>
-export type Take = Deal & { readonly kind: 'take' }
+export type TakeDeal = Deal & { readonly kind: 'take' }
 
 interface Sight {
   readonly stripe: number
@@ -24,11 +24,11 @@ export function orderOf(request: string): string {
  * has its effect once: out of the giver, into the taker, and forgotten by the giver. Moving goods have no owner and are
  * visible to every process, so the next process finishes a move that its starter did not: the total is exact.
  */
-export async function gather(
+export async function gatherGoods(
   trade: Trade,
   stripes: number,
   home: number,
-  take: Take,
+  take: TakeDeal,
   newId: () => string,
 ): Promise<DealAnswer> {
   let answer: DealAnswer = { kind: 'short', left: 0 }
@@ -46,7 +46,7 @@ export async function gather(
 }
 
 /** Distributes a delivery, which arrives in one stripe as one step, over the other stripes. */
-export async function spread(
+export async function spreadGoods(
   trade: Trade,
   stripes: number,
   giver: number,

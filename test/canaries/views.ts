@@ -9,7 +9,7 @@ import type {
   RecordCondition,
   RecordState,
   StepOutcome,
-  take,
+  takeFromRecord,
 } from '../../src/model/index.ts'
 import type { Canary } from './canary.ts'
 import { World } from './world.ts'
@@ -61,7 +61,7 @@ export const views: readonly Canary[] = [
     disease: 'a take goes below zero',
     topic: 'records',
     World: class extends World {
-      protected override taken(record: RecordState | null, count: number): ReturnType<typeof take> {
+      protected override taken(record: RecordState | null, count: number): ReturnType<typeof takeFromRecord> {
         const stock = Number(record?.value)
         if (record === null || Number.isNaN(stock)) return super.taken(record, count)
         const { next, answer } = super.taken({ ...record, value: String(stock + count) }, count)

@@ -75,7 +75,7 @@ export class World {
         write: async (key, value, ttlMs, condition) => {
           const current = this.record(key)
           if (!this.allows(current, condition)) return { kind: 'refused', current }
-          const next = model.written(current?.version ?? this.removedVersion, value, ttlMs, this.clock())
+          const next = model.writtenRecord(current?.version ?? this.removedVersion, value, ttlMs, this.clock())
           this.values.set(key, next)
           return { kind: 'written', version: next.version }
         },
@@ -153,8 +153,8 @@ export class World {
     })
   }
 
-  protected taken(record: RecordState | null, count: number): ReturnType<typeof model.take> {
-    return model.take(record, count, this.clock())
+  protected taken(record: RecordState | null, count: number): ReturnType<typeof model.takeFromRecord> {
+    return model.takeFromRecord(record, count, this.clock())
   }
 
   protected clock(): Clock {

@@ -1,11 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { ChildError } from '../exit.ts'
-import { type FromWorker, type Order, SALE, type ToWorker } from './messages.ts'
+import { type FromWorker, SALE, type ToWorker, type WorkerStart } from './messages.ts'
 
 export type Inside = Extract<FromWorker, { kind: 'inside' }>
 
 /** The processes of one sale. */
-export class Crew {
+export class Workers {
   private readonly workers: ChildProcess[] = []
   private readonly ready: Promise<unknown>
   private readonly listener: (message: FromWorker) => void
@@ -14,12 +14,12 @@ export class Crew {
   readonly ended: Promise<unknown>
   private readonly gone: Promise<unknown>
 
-  constructor(order: Pick<Order, 'folder' | 'guarded'>, listener: (message: FromWorker) => void) {
+  constructor(order: Pick<WorkerStart, 'folder' | 'guarded'>, listener: (message: FromWorker) => void) {
     this.listener = listener
     const started: Promise<void>[] = []
     const ended: Promise<void>[] = []
     for (let worker = 1; worker <= SALE.workers; worker++) {
-      const share: Order = { ...order, worker, buyers: SALE.buyers / SALE.workers }
+      const share: WorkerStart = { ...order, worker, buyers: SALE.buyers / SALE.workers }
       // The same command again: it is one file, however it was installed.
       const child = fork(process.argv[1]!, ['demo-worker', JSON.stringify(share)], {
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Crew } from './crew.ts'
-import type { Ledger } from './ledger.ts'
+import type { Workers } from './crew.ts'
+import type { SaleLedger } from './ledger.ts'
 import { SALE } from './messages.ts'
 
 const KILLED = 3
@@ -11,7 +11,7 @@ const SALES_DURING_PAUSE = 5
 const PAUSE_MS = SALE.ttlMs * 1.5
 
 /** Kills one worker in the middle of a sale, and pauses another in the middle of one for longer than its lease. */
-export async function strike(crew: Crew, ledger: Ledger): Promise<void> {
+export async function strike(crew: Workers, ledger: SaleLedger): Promise<void> {
   await ledger.sold(KILL_AFTER_SALES)
   const killed = await crew.trap(KILLED)
   crew.signal(KILLED, 'SIGKILL')

@@ -9,7 +9,7 @@ export interface Incident {
 }
 
 /** The organiser's own observations: every promise made to a buyer, and every incident. */
-export class Ledger {
+export class SaleLedger {
   readonly sales: Sale[] = []
   readonly refusals: Refusal[] = []
   readonly incidents: Incident[] = []

@@ -10,7 +10,7 @@ export const SALE = {
 } as const
 
 /** The start message of a worker. */
-export interface Order {
+export interface WorkerStart {
   readonly worker: number
   readonly folder: string
   readonly guarded: boolean

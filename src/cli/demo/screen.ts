@@ -8,7 +8,7 @@ const BAR_CELLS = 30
 const CLEAR_LINE = '\r\x1b[K'
 
 /** The output: permanent lines and, on a terminal, one moving line below. Silent in data mode. */
-export class Screen {
+export class DemoScreen {
   readonly paint = paintFor(process.stdout)
   private readonly silent: boolean
   private readonly live = process.stdout.isTTY === true
@@ -55,7 +55,7 @@ export class Screen {
 }
 
 /** `████████░░░░  61 of 100 sold`, and in red what was sold beyond the stock. */
-export function progress(paint: Screen['paint'], sold: number, startedAtMs: number): string {
+export function progress(paint: DemoScreen['paint'], sold: number, startedAtMs: number): string {
   const seconds = `${((Date.now() - startedAtMs) / 1_000).toFixed(1)} s`.padStart(7)
   const cells = Math.min(BAR_CELLS, Math.round((sold / SALE.units) * BAR_CELLS))
   const excess = sold > SALE.units

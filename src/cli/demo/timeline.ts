@@ -1,6 +1,6 @@
 import type { Incident } from './ledger.ts'
 import { SALE } from './messages.ts'
-import type { Result } from './witness.ts'
+import type { SaleRecord } from './witness.ts'
 
 export const MARKS = { held: '█', killed: '✖', paused: '┄', refused: '⊘', idle: '·' } as const
 
@@ -10,7 +10,10 @@ const REMARKS: Partial<Record<Incident['kind'], string>> = {
 }
 
 /** The sales over time: one row for each worker, one column for each slice of time. */
-export function timeline({ sales, incidents, startedAtMs, endedAtMs }: Result, columns: number): string[] {
+export function timeline(
+  { sales, incidents, startedAtMs, endedAtMs }: SaleRecord,
+  columns: number,
+): string[] {
   const columnOf = (atMs: number): number => {
     const share = (atMs - startedAtMs) / (endedAtMs - startedAtMs)
     return Math.min(columns - 1, Math.max(0, Math.floor(share * columns)))
@@ -38,7 +41,7 @@ export function timeline({ sales, incidents, startedAtMs, endedAtMs }: Result, c
 }
 
 /** The scale under the rows, in seconds. */
-export function scale({ startedAtMs, endedAtMs }: Result, columns: number): string {
+export function scale({ startedAtMs, endedAtMs }: SaleRecord, columns: number): string {
   const seconds = (endedAtMs - startedAtMs) / 1_000
   const line: string[] = Array(columns + 4).fill(' ')
   for (let second = 0; second <= seconds; second++) {

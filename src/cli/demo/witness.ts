@@ -3,7 +3,7 @@ import { type Refusal, SALE, type Sale } from './messages.ts'
 import type { Stock } from './stock.ts'
 
 /** The record of one sale. */
-export interface Result {
+export interface SaleRecord {
   readonly guarded: boolean
   readonly startedAtMs: number
   readonly endedAtMs: number
@@ -15,7 +15,7 @@ export interface Result {
   readonly stock: Stock
 }
 
-export interface Tally {
+export interface SaleTally {
   readonly phase: string
   readonly stock: number
   readonly sold: number
@@ -27,7 +27,7 @@ export interface Tally {
 }
 
 /** Counts the promises to buyers, not the contents of the file. */
-export function tallyOf({ guarded, sales, refusals, startedAtMs, endedAtMs }: Result): Tally {
+export function tallyOf({ guarded, sales, refusals, startedAtMs, endedAtMs }: SaleRecord): SaleTally {
   const timesSold = new Map<number, number>()
   for (const { unit } of sales) timesSold.set(unit, (timesSold.get(unit) ?? 0) + 1)
   return {
@@ -42,7 +42,7 @@ export function tallyOf({ guarded, sales, refusals, startedAtMs, endedAtMs }: Re
 }
 
 /** The parts of the promise that the guarded sale broke; empty if it kept all. */
-export function brokenPromises(result: Result): string[] {
+export function brokenPromises(result: SaleRecord): string[] {
   const { sales, stock, incidents, refusals } = result
   const { sold, unitsSoldTwice } = tallyOf(result)
   const promised = sales.map(({ unit }) => unit)

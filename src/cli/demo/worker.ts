@@ -3,21 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { connect, LeaseLostError, type Locks, StaleTokenError } from '../../index.ts'
 import { childCommand, teller } from '../child.ts'
-import { type FromWorker, type Order, SALE, type ToWorker } from './messages.ts'
+import { type FromWorker, SALE, type ToWorker, type WorkerStart } from './messages.ts'
 import { nextUnit, StockFile, withoutOne } from './stock.ts'
 
-export const demoWorker = childCommand<Order>('demo', (order) => new Seller(order).work())
+export const demoWorker = childCommand<WorkerStart>('demo', (order) => new Seller(order).work())
 
 const tell = teller<FromWorker>()
 
 /** One process that serves its share of the buyers, one after the other. */
 class Seller {
-  private readonly order: Order
+  private readonly order: WorkerStart
   private readonly stock: StockFile
   private trapped = false
   private readonly waiting = new Map<ToWorker['kind'], () => void>()
 
-  constructor(order: Order) {
+  constructor(order: WorkerStart) {
     this.order = order
     this.stock = new StockFile(order.folder)
     process.on('message', (message: ToWorker) => this.receive(message))

@@ -1,16 +1,16 @@
 import { basename } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AcquireOptions, Lease, Locks } from '../../index.ts'
-import { type Command, STORE_OPTION } from '../command.ts'
+import { type CliCommand, STORE_OPTION } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { messageOf, muteWarnings, say } from '../output.ts'
 import { openLocks, withLocks } from '../store.ts'
-import { type Plan, planOf } from './plan.ts'
+import { planOf, type RunPlan } from './plan.ts'
 import { codeOfSignal, Interrupted, Signals, unlessCancelled } from './signals.ts'
 import { supervise } from './supervise.ts'
 import { announceWaiting } from './waiting.ts'
 
-export const run: Command = {
+export const run: CliCommand = {
   help: {
     usage:
       'holdfast run KEY [--ttl 10s] [--wait 10s | --no-wait] [--shared | --limit N] [--grace 10s] -- command args…',
@@ -77,7 +77,7 @@ export const run: Command = {
   },
 }
 
-async function underLock(locks: Locks, plan: Plan, signals: Signals): Promise<number> {
+async function underLock(locks: Locks, plan: RunPlan, signals: Signals): Promise<number> {
   const stopAnnouncing = plan.quiet ? () => {} : announceWaiting(locks, plan.key, plan.waitMs)
   const lease = await acquire(locks, plan, signals.cancelled).finally(stopAnnouncing)
   // A pushed grant is short until its first renewal; a command starts with a full lease.
@@ -94,7 +94,7 @@ async function underLock(locks: Locks, plan: Plan, signals: Signals): Promise<nu
 
 function acquire(
   locks: Locks,
-  { key, mode, ttlMs, waitMs, command }: Plan,
+  { key, mode, ttlMs, waitMs, command }: RunPlan,
   signal: AbortSignal,
 ): Promise<Lease> {
   // Only the name of the program: its arguments may be secret.

@@ -1,17 +1,17 @@
 import { say } from '../output.ts'
 import { age } from '../text.ts'
-import type { Group } from './group.ts'
+import type { ProcessGroup } from './group.ts'
 
 /** Signals that ask a command to end. A command that ignores them is ended later. */
 const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGTERM', 'SIGINT', 'SIGHUP'])
 
 /** Forwards signals to a group, and ends it by SIGKILL if it still runs some time after it was asked to end. */
 export class Grace {
-  private readonly group: Group
+  private readonly group: ProcessGroup
   private readonly graceMs: number
   private timer: NodeJS.Timeout | undefined
 
-  constructor(group: Group, graceMs: number) {
+  constructor(group: ProcessGroup, graceMs: number) {
     this.group = group
     this.graceMs = graceMs
   }

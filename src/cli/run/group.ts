@@ -15,7 +15,7 @@ export type Ending =
   | { readonly kind: 'unstartable'; readonly code: number; readonly why: string }
 
 /** A command and every process that it has started in its group. */
-export class Group {
+export class ProcessGroup {
   private child: ChildProcess | null = null
   private gone: Promise<void> | null = null
   private stopped = false

@@ -6,7 +6,7 @@ import { promisify } from 'node:util'
  * The pids of a group that still run, among the candidates or among all processes. Null if no process of the group is
  * visible at all, not even a zombie: a group that the kernel knows and we cannot see is not known to be gone.
  */
-export type Look = (group: number, candidates?: readonly number[]) => Promise<number[] | null>
+export type FindMembers = (group: number, candidates?: readonly number[]) => Promise<number[] | null>
 
 interface Process {
   readonly pid: number
@@ -14,14 +14,14 @@ interface Process {
   readonly zombie: boolean
 }
 
-export const lookAt: Look = (group, candidates) =>
+export const lookAt: FindMembers = (group, candidates) =>
   (process.platform === 'linux' ? lookInProc : lookByPs)(group, candidates)
 
-export const lookInProc: Look = async (group, candidates) =>
+export const lookInProc: FindMembers = async (group, candidates) =>
   running(group, (candidates ?? allPids()).map(statOf))
 
 /** For systems without /proc. */
-export const lookByPs: Look = async (group, candidates) => {
+export const lookByPs: FindMembers = async (group, candidates) => {
   const chosen = candidates === undefined ? ['-A'] : ['-p', candidates.join()]
   // `ps` exits 1 when there is no such process.
   const { stdout } = await promisify(execFile)('ps', [

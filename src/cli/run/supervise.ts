@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Lease } from '../../index.ts'
 import { say } from '../output.ts'
 import { Grace } from './grace.ts'
-import { type Ending, Group } from './group.ts'
-import type { Plan } from './plan.ts'
+import { type Ending, ProcessGroup } from './group.ts'
+import type { RunPlan } from './plan.ts'
 import type { Signals } from './signals.ts'
 import { graceOf, killDelayOf, Warning } from './warning.ts'
 
@@ -12,9 +12,9 @@ const ASK_AGAIN_MS = 50
 const NOTICE_AFTER_MS = 500
 
 /** Runs the command for as long as the lease lasts, and returns its exit code when the last of its processes has ended. */
-export async function supervise(plan: Plan, lease: Lease, signals: Signals): Promise<number | 'lost'> {
+export async function supervise(plan: RunPlan, lease: Lease, signals: Signals): Promise<number | 'lost'> {
   const { command, ttlMs } = plan
-  const group = new Group()
+  const group = new ProcessGroup()
   const grace = new Grace(group, plan.graceMs)
   const warning = new Warning(lease, graceOf(ttlMs))
   // Before the start: the command already runs while `start` returns.
@@ -43,7 +43,7 @@ export async function supervise(plan: Plan, lease: Lease, signals: Signals): Pro
 }
 
 /** Waits for the processes that the first one left behind, with a message if that takes time. */
-async function outlasted(group: Group, ending: Ending, { key, quiet }: Plan): Promise<Ending> {
+async function outlasted(group: ProcessGroup, ending: Ending, { key, quiet }: RunPlan): Promise<Ending> {
   const notice = setTimeout(() => {
     const which = group.left.length === 0 ? '' : ` (${group.left.join(', ')})`
     say(
@@ -73,7 +73,7 @@ function environmentFor(lease: Lease): NodeJS.ProcessEnv {
  * A stopped runner cannot renew, so Ctrl-Z stops the command first, and after SIGCONT the command continues only when a
  * renewal has proven the lease.
  */
-function pauseTogether(group: Group, lease: Lease, ttlMs: number): () => void {
+function pauseTogether(group: ProcessGroup, lease: Lease, ttlMs: number): () => void {
   if (process.platform === 'win32') return () => {}
   const stop = (): void => {
     group.stop()

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DATA, readArguments, readDuration } from '../arguments.ts'
-import { type Command, STORE_OPTION } from '../command.ts'
+import { type CliCommand, STORE_OPTION } from '../command.ts'
 import { EXIT, UsageError } from '../exit.ts'
 import { messageOf, outputClosed, paintFor, print } from '../output.ts'
 import { openLocks, withLocks } from '../store.ts'
@@ -15,7 +15,7 @@ const SHORTEST_MS = 100
 const MOST_KEYS = 200
 const PIPE_COLUMNS = 120
 
-export const top: Command = {
+export const top: CliCommand = {
   help: {
     usage: 'holdfast top [PREFIX] [--every 1s] [--json]',
     about: [

@@ -1,7 +1,7 @@
 import type { KeyView, Locks } from '../../index.ts'
 
 /** The data of one screen. */
-export interface Snapshot {
+export interface TopSnapshot {
   readonly at: string
   readonly held: number
   readonly waiting: number
@@ -24,7 +24,7 @@ export class Looker {
     this.most = most
   }
 
-  async look(): Promise<Snapshot> {
+  async look(): Promise<TopSnapshot> {
     const nowMs = performance.now()
     const tokens = new Map<string, bigint | null>()
     let top: KeyView[] = []

@@ -4,9 +4,9 @@ import type { Receiver } from '../calls/pending-call.ts'
 import type { TimerEntry } from '../calls/timer-heap.ts'
 import type { Engine, NoticeTarget } from '../engine.ts'
 import { driftMs } from '../lease/hold.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { RenewReply, StoreNotice } from '../store.ts'
-import { type Asked, ask, type Grant, grantOf, refusal } from './grant.ts'
+import { type AttemptAnswers, ask, type Grant, grantOf, refusal } from './grant.ts'
 import type { HeartbeatBucket, HeartbeatCall } from './heartbeat.ts'
 import { backoffMs, crowdingOf, LOOK_MS, LOOKING_POSITIONS, lookDelayMs } from './retry-delay.ts'
 import { noAnswerError, type Waiter } from './waiter.ts'
@@ -26,7 +26,7 @@ export interface AcquisitionOwner {
 /** One claim on its way to being held: attempt, wait, attempt, until it is granted, refused or given up. */
 export class Acquisition implements NoticeTarget, TimerEntry, Receiver<ClaimAnswer> {
   readonly claim: Claim
-  readonly request: Request
+  readonly request: LockRequest
   dueMs = 0
   index = -1
   /** The heartbeats that its position is renewed with; set by `Heartbeats`. */
@@ -55,7 +55,7 @@ export class Acquisition implements NoticeTarget, TimerEntry, Receiver<ClaimAnsw
   /** A push that overtook the answer said that others wait. */
   private contended = false
 
-  constructor(engine: Engine, claim: Claim, request: Request, owner: AcquisitionOwner) {
+  constructor(engine: Engine, claim: Claim, request: LockRequest, owner: AcquisitionOwner) {
     this.engine = engine
     this.claim = claim
     this.request = request
@@ -76,7 +76,7 @@ export class Acquisition implements NoticeTarget, TimerEntry, Receiver<ClaimAnsw
   }
 
   /** Continues from an attempt that was made already. */
-  follow(answers: Asked, sentAtMs: number): void {
+  follow(answers: AttemptAnswers, sentAtMs: number): void {
     this.noteSent(sentAtMs)
     if (answers instanceof LockError) this.afterError(answers)
     else if (answers instanceof Promise) {
@@ -135,7 +135,7 @@ export class Acquisition implements NoticeTarget, TimerEntry, Receiver<ClaimAnsw
   }
 
   /** The outage that ends the wait, or null: contention is no outage, nor is a wait shorter than an answer. */
-  outageOf({ waitMs }: Request): StoreError | null {
+  outageOf({ waitMs }: LockRequest): StoreError | null {
     return this.outage !== null || this.blocked !== null ? this.outage : noAnswerError(waitMs)
   }
 

@@ -15,10 +15,10 @@ export interface Grant {
   readonly lifeMs: number
 }
 
-export type Asked = Soon<readonly ClaimAnswer[]> | LockError
+export type AttemptAnswers = Soon<readonly ClaimAnswer[]> | LockError
 
 /** One attempt at a store that answers at once; an error is returned, not thrown. */
-export function ask(engine: Engine, claim: Claim): Asked {
+export function ask(engine: Engine, claim: Claim): AttemptAnswers {
   try {
     return engine.client.attempt([claim])
   } catch (error) {
@@ -27,7 +27,12 @@ export function ask(engine: Engine, claim: Claim): Asked {
 }
 
 /** The grant of a store that answers in the same turn; null if it is not granted or not known yet. */
-export function grantedAtOnce(answers: Asked, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
+export function grantedAtOnce(
+  answers: AttemptAnswers,
+  claim: Claim,
+  sentAtMs: number,
+  nowMs: number,
+): Grant | null {
   if (answers instanceof Promise || answers instanceof LockError) return null
   const [answer] = answers
   return answer?.kind === 'granted' ? grantOf(answer, claim, sentAtMs, nowMs) : null

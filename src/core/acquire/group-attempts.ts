@@ -1,7 +1,7 @@
 import { ClosedError } from '../../errors.ts'
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
 import type { Engine } from '../engine.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon } from '../store.ts'
 import { Busy, detailsOf, noAnswerError } from './waiter.ts'
 
@@ -15,7 +15,7 @@ export class GroupAttempts {
   }
 
   /** One attempt at several claims together. The signal and the end of the wait end the wait for its answer. */
-  async attempt(claims: readonly Claim[], request: Request): Promise<readonly ClaimAnswer[]> {
+  async attempt(claims: readonly Claim[], request: LockRequest): Promise<readonly ClaimAnswer[]> {
     request.signal?.throwIfAborted()
     this.open.add(claims)
     try {
@@ -34,7 +34,7 @@ export class GroupAttempts {
   }
 
   /** Settles as the call does, or rejects at the end of the wait or by the signal; a later answer calls `late`. */
-  private inTime<T>(call: Soon<T>, request: Request, late: () => void): Soon<T> {
+  private inTime<T>(call: Soon<T>, request: LockRequest, late: () => void): Soon<T> {
     if (!(call instanceof Promise)) return call
     const { runtime, settings } = this.engine
     const { signal, waitMs } = request

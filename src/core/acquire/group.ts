@@ -10,7 +10,7 @@ import type { Duration, GroupLease, LeaseJson } from '../api.ts'
 import type { Engine } from '../engine.ts'
 import { driftMs } from '../lease/hold.ts'
 import { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { GroupAttempts } from './group-attempts.ts'
 import type { LocalQueues } from './local-queues.ts'
 import { Busy, tellTurnedAway } from './waiter.ts'
@@ -20,7 +20,7 @@ export async function acquireAll(
   engine: Engine,
   queues: LocalQueues,
   together: GroupAttempts,
-  requests: readonly Request[],
+  requests: readonly LockRequest[],
 ): Promise<GroupLease | Busy> {
   const ordered = [...requests].sort((a, b) => (a.storeKey < b.storeKey ? -1 : 1))
   chain(ordered)
@@ -29,7 +29,7 @@ export async function acquireAll(
   if (engine.store.traits.groups && ordered.length > 1) {
     const known = await attemptTogether(engine, together, ordered)
     if (Array.isArray(known)) return groupOf(known)
-    const first = ordered[0] as Request
+    const first = ordered[0] as LockRequest
     const waitedMs = engine.runtime.nowMs() - startMs
     if (known instanceof Busy) {
       tellTurnedAway(engine, first, 'timeout', waitedMs)
@@ -56,7 +56,7 @@ export async function acquireAll(
 async function acquireInTurn(
   engine: Engine,
   queues: LocalQueues,
-  ordered: readonly Request[],
+  ordered: readonly LockRequest[],
   startMs: number,
   outage: StoreError | null,
 ): Promise<StoreLease[] | Busy> {
@@ -96,7 +96,7 @@ export function eachOnce(keys: readonly string[]): readonly string[] {
 }
 
 /** Nests the frames: each key is acquired while the earlier ones are held, and the caller continues inside the last. */
-function chain(ordered: readonly Request[]): void {
+function chain(ordered: readonly LockRequest[]): void {
   for (let index = 1; index < ordered.length; index++)
     ordered[index]?.frame?.putInside(ordered[index - 1]?.frame ?? null)
   ordered.at(-1)?.frame?.enter()
@@ -106,7 +106,7 @@ function chain(ordered: readonly Request[]): void {
 async function attemptTogether(
   engine: Engine,
   together: GroupAttempts,
-  requests: readonly Request[],
+  requests: readonly LockRequest[],
 ): Promise<StoreLease[] | StoreError | Busy | null> {
   const group = engine.runtime.newId()
   const claims = requests.map((request): Claim => ({ ...engine.claimOf(request), queue: false, group }))
@@ -114,7 +114,7 @@ async function attemptTogether(
   const sleeps = engine.watchdog.sleeps()
   let answers: readonly ClaimAnswer[]
   try {
-    answers = await together.attempt(claims, requests[0] as Request)
+    answers = await together.attempt(claims, requests[0] as LockRequest)
   } catch (error) {
     for (const claim of claims) engine.cleanup.release(claim)
     if (error instanceof StoreError || error instanceof Busy) return error

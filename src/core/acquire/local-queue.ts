@@ -3,7 +3,7 @@ import type { Blocked, Claim } from '../../model/index.ts'
 import type { Engine } from '../engine.ts'
 import { isFresh, type LocalHold } from '../lease/hold.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon } from '../store.ts'
 import { Acquisition, type AcquisitionOwner } from './acquisition.ts'
 import { ask, type Grant, grantedAtOnce } from './grant.ts'
@@ -43,7 +43,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
   abstract abandon(waiter: Waiter): StoreError | TimeoutDetails
 
   /** Sends the first claim for a request. The store may answer at once. */
-  protected open(request: Request, claim: Claim): Soon<StoreLease | Busy> {
+  protected open(request: LockRequest, claim: Claim): Soon<StoreLease | Busy> {
     const { engine } = this
     const sinceMs = engine.runtime.nowMs()
     if (!engine.client.immediate) {
@@ -66,7 +66,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     this.sendFor(waiter, this.engine.claimOf(waiter.request)).begin(this.engine.runtime.nowMs())
   }
 
-  protected wait(request: Request, sinceMs: number): Waiter {
+  protected wait(request: LockRequest, sinceMs: number): Waiter {
     const waiter = new Waiter(this.engine, request, sinceMs, this)
     this.waiters.push(waiter)
     return waiter
@@ -75,7 +75,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
   /** Makes a lease of a grant for which no waiter was created. */
   protected abstract admit(
     claim: Claim,
-    request: Request,
+    request: LockRequest,
     grant: Grant,
     sinceMs: number,
     nowMs: number,
@@ -90,7 +90,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
   }
 
   /** Makes a hold of a granted claim. Notices find it by its id, unless the queue passes them on. */
-  protected hold(claim: Claim, request: Request, grant: Grant, nowMs: number): LocalHold {
+  protected hold(claim: Claim, request: LockRequest, grant: Grant, nowMs: number): LocalHold {
     const own = claim.replaces === null ? claim : { ...claim, replaces: null }
     const hold = this.engine.hold(own, request, grant, nowMs)
     if (!this.notifies) this.engine.listen(hold)
@@ -118,7 +118,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
 }
 
 /** True if a claim sent for one request can serve another: same ttl, weight and fields that operators see. */
-export function servesToo({ ttlMs, meta, actor, mode }: Claim, request: Request): boolean {
+export function servesToo({ ttlMs, meta, actor, mode }: Claim, request: LockRequest): boolean {
   return (
     ttlMs === request.ttlMs &&
     meta === request.meta &&

@@ -2,7 +2,7 @@ import { ClosedError } from '../../errors.ts'
 import type { Claim } from '../../model/index.ts'
 import type { Engine, NoticeTarget } from '../engine.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon, StoreNotice } from '../store.ts'
 import type { LocalQueue } from './local-queue.ts'
 import { ReaderQueue } from './reader-queue.ts'
@@ -35,7 +35,7 @@ export class LocalQueues implements NoticeTarget {
     return waiting
   }
 
-  enter(request: Request): Soon<StoreLease | Busy> {
+  enter(request: LockRequest): Soon<StoreLease | Busy> {
     const { mode } = request
     // A named owner re-enters its own hold; a spinning claim may be overtaken for ever and must not block local waiters.
     if (request.owner !== null || request.spin !== null) return this.enterAlone(request)
@@ -48,7 +48,7 @@ export class LocalQueues implements NoticeTarget {
   }
 
   /** Sends a claim that serves only this request. */
-  enterAlone(request: Request, claim: Claim = this.engine.claimOf(request)): Soon<StoreLease | Busy> {
+  enterAlone(request: LockRequest, claim: Claim = this.engine.claimOf(request)): Soon<StoreLease | Busy> {
     this.assertWanted(request)
     const queue = new TurnQueue(this.engine, Number.POSITIVE_INFINITY, false)
     const soon = queue.enter(request, claim)
@@ -75,12 +75,12 @@ export class LocalQueues implements NoticeTarget {
   }
 
   /** A group continues key by key; meanwhile the locks may be closed or its signal aborted. */
-  private assertWanted({ signal }: Request): void {
+  private assertWanted({ signal }: LockRequest): void {
     if (this.engine.closing) throw new ClosedError()
     signal?.throwIfAborted()
   }
 
-  private enterReader(request: Request): Soon<StoreLease | Busy> {
+  private enterReader(request: LockRequest): Soon<StoreLease | Busy> {
     // The hold must not end for the others when one reader's time is over.
     const lasting = request.renew && request.maxHoldMs === Number.POSITIVE_INFINITY
     if (!lasting || !this.engine.settings.handover) return this.enterAlone(request)
@@ -89,21 +89,21 @@ export class LocalQueues implements NoticeTarget {
   }
 }
 
-function limitOf(mode: Request['mode']): number {
+function limitOf(mode: LockRequest['mode']): number {
   return mode.kind === 'permits' ? mode.limit : 1
 }
 
 /** Queues by the key's name in the store. Idle ones are kept for the next request until there are many. */
 class QueuesByKey<Q extends LocalQueue> {
   private readonly queues = new Map<string, Q>()
-  private readonly make: (request: Request) => Q
+  private readonly make: (request: LockRequest) => Q
   private sweepAt = KEPT_QUEUES
 
-  constructor(make: (request: Request) => Q) {
+  constructor(make: (request: LockRequest) => Q) {
     this.make = make
   }
 
-  of(request: Request): Q {
+  of(request: LockRequest): Q {
     const { storeKey } = request
     const known = this.queues.get(storeKey)
     if (known !== undefined) return known

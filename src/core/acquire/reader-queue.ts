@@ -4,7 +4,7 @@ import type { Blocked, Claim } from '../../model/index.ts'
 import type { EndCause, HoldUser, LocalHold } from '../lease/hold.ts'
 import { type LeaseHome, StoreLease } from '../lease/lease.ts'
 import type { ReleaseOutcome, Releasing } from '../lease/release.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
 import type { Grant } from './grant.ts'
@@ -35,7 +35,7 @@ export class ReaderQueue extends LocalQueue {
   }
 
   /** `behindWriter`: a writer of this process waits for the key, and the notice about it may not have arrived. */
-  enter(request: Request, behindWriter = false): Soon<StoreLease | Busy> {
+  enter(request: LockRequest, behindWriter = false): Soon<StoreLease | Busy> {
     if (behindWriter) this.current = null
     const shared = this.current
     const nowMs = this.engine.runtime.nowMs()
@@ -111,12 +111,18 @@ export class ReaderQueue extends LocalQueue {
     return acquisition
   }
 
-  protected admit(claim: Claim, request: Request, grant: Grant, sinceMs: number, nowMs: number): StoreLease {
+  protected admit(
+    claim: Claim,
+    request: LockRequest,
+    grant: Grant,
+    sinceMs: number,
+    nowMs: number,
+  ): StoreLease {
     const shared = this.share(claim, request, grant, nowMs)
     return this.lease(shared, request, grant.token, sinceMs, nowMs, false)
   }
 
-  private share(claim: Claim, request: Request, grant: Grant, nowMs: number): SharedHold {
+  private share(claim: Claim, request: LockRequest, grant: Grant, nowMs: number): SharedHold {
     const hold = this.hold(claim, request, grant, nowMs)
     const shared = new SharedHold(hold, new SpareTokens(grant), this)
     hold.user = shared
@@ -125,7 +131,7 @@ export class ReaderQueue extends LocalQueue {
     return shared
   }
 
-  private join(shared: SharedHold, request: Request, sinceMs: number, nowMs: number): StoreLease {
+  private join(shared: SharedHold, request: LockRequest, sinceMs: number, nowMs: number): StoreLease {
     const token = shared.tokens.take()
     if (this.engine.events.has('handedOver'))
       this.engine.events.emit('handedOver', { key: request.key, token })
@@ -134,7 +140,7 @@ export class ReaderQueue extends LocalQueue {
 
   private lease(
     shared: SharedHold,
-    request: Request,
+    request: LockRequest,
     token: bigint | null,
     sinceMs: number,
     nowMs: number,
@@ -146,13 +152,13 @@ export class ReaderQueue extends LocalQueue {
     return lease
   }
 
-  private mayJoin({ hold, tokens, closed }: SharedHold, request: Request): boolean {
+  private mayJoin({ hold, tokens, closed }: SharedHold, request: LockRequest): boolean {
     if (closed || hold.contended || !tokens.left || !servesToo(hold.claim, request)) return false
     return this.mayPassOn(hold) && this.isFresh(hold)
   }
 
   /** A claim for a single attempt cannot wait, and the other way round. */
-  private mayWaitFor({ claim, request }: Acquisition, next: Request): boolean {
+  private mayWaitFor({ claim, request }: Acquisition, next: LockRequest): boolean {
     if (claim.queue !== next.waitMs > 0 || !request.renew || !servesToo(claim, next)) return false
     return (this.waitersOf.get(this.latest as Acquisition)?.size ?? 0) < MOST_TOGETHER
   }

@@ -1,5 +1,5 @@
 import type { Blocked } from '../../model/index.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 
 /** Fallback poll of the first two in the queue, in case a holder died or a push was lost. */
 export const LOOK_MS = 1000
@@ -20,7 +20,7 @@ export function crowdingOf(looking: number): number {
 export function lookDelayMs(
   { position, retryAfterMs }: Blocked,
   ttlMs: number,
-  spin: Request['spin'],
+  spin: LockRequest['spin'],
   queued: boolean,
   crowding: number,
   chance: number,

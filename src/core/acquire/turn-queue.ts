@@ -4,7 +4,7 @@ import type { Engine, NoticeTarget } from '../engine.ts'
 import type { LocalHold } from '../lease/hold.ts'
 import { type LeaseHome, StoreLease } from '../lease/lease.ts'
 import { type ReleaseOutcome, Releasing } from '../lease/release.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon, StoreNotice } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
 import type { Grant } from './grant.ts'
@@ -44,7 +44,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return this.claimed === 0 && this.waiters.length === 0
   }
 
-  enter(request: Request, claim: Claim | null = null): Soon<StoreLease | Busy> {
+  enter(request: LockRequest, claim: Claim | null = null): Soon<StoreLease | Busy> {
     if (this.unclaimed === null && this.hasRoomFor(request)) {
       this.claimed += weightOf(request.mode)
       return this.open(request, claim ?? this.engine.claimOf(request))
@@ -124,7 +124,13 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return super.sendFor(waiter, claim)
   }
 
-  protected admit(claim: Claim, request: Request, grant: Grant, sinceMs: number, nowMs: number): StoreLease {
+  protected admit(
+    claim: Claim,
+    request: LockRequest,
+    grant: Grant,
+    sinceMs: number,
+    nowMs: number,
+  ): StoreLease {
     const hold = this.hold(claim, request, grant, nowMs)
     this.tokens = this.leases.size === 0 ? new SpareTokens(grant) : SpareTokens.newer(this.tokens, grant)
     return this.lease(hold, request, grant.token, sinceMs, nowMs, false)
@@ -132,7 +138,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
 
   private lease(
     hold: LocalHold,
-    request: Request,
+    request: LockRequest,
     token: bigint | null,
     sinceMs: number,
     nowMs: number,
@@ -145,7 +151,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return lease
   }
 
-  private hasRoomFor(request: Request): boolean {
+  private hasRoomFor(request: LockRequest): boolean {
     return this.claimed + weightOf(request.mode) <= this.limit
   }
 
@@ -169,7 +175,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     }
   }
 
-  private mayHandOver(lease: StoreLease, next: Request): boolean {
+  private mayHandOver(lease: StoreLease, next: LockRequest): boolean {
     const { hold } = lease
     if (!lease.settled || this.tokens?.left !== true || !this.mayPassOn(hold)) return false
     if (!servesToo(hold.claim, next)) return false
@@ -246,7 +252,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
   }
 
   /** The state of the key when this process itself uses the whole limit. */
-  private blockedHere(request: Request, waiter: Waiter | null = null): TimeoutDetails {
+  private blockedHere(request: LockRequest, waiter: Waiter | null = null): TimeoutDetails {
     const ahead = waiter === null ? this.waiters.length : this.waiters.ahead(waiter)
     const lease = this.leases.values().next().value
     const asking = this.acquisitions.values().next().value
@@ -264,6 +270,6 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
   }
 }
 
-function canServe({ claim, request }: Acquisition, next: Request): boolean {
+function canServe({ claim, request }: Acquisition, next: LockRequest): boolean {
   return claim.queue && request.renew && servesToo(claim, next)
 }

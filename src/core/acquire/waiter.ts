@@ -4,7 +4,7 @@ import type { TimerEntry } from '../calls/timer-heap.ts'
 import type { Engine } from '../engine.ts'
 import type { TurnedAway } from '../events.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Acquisition } from './acquisition.ts'
 
 /** The key was not free in time. It becomes an error only if the caller wants one. */
@@ -18,7 +18,7 @@ export class Busy {
 
 /** A waiter's knowledge of the key; `ahead` counts the waiters of the same process before it. */
 export function detailsOf(
-  request: Request,
+  request: LockRequest,
   waitedMs: number,
   blocked: Blocked | null,
   ahead = 0,
@@ -54,7 +54,7 @@ export function timedOut({ watchdog, settings }: Engine, details: TimeoutDetails
 /** Emits the events of a caller that did not get the key. */
 export function tellTurnedAway(
   { events }: Engine,
-  request: Request,
+  request: LockRequest,
   why: TurnedAway,
   waitedMs: number,
 ): void {
@@ -64,7 +64,7 @@ export function tellTurnedAway(
 }
 
 /** The immediate answer to a caller that does not wait. */
-export function busyAtOnce(engine: Engine, request: Request, details: TimeoutDetails): Busy {
+export function busyAtOnce(engine: Engine, request: LockRequest, details: TimeoutDetails): Busy {
   tellTurnedAway(engine, request, 'busy', 0)
   return new Busy(details)
 }
@@ -77,7 +77,7 @@ export interface WaiterHome {
 
 /** One caller's wait: it ends with a lease, at its deadline, by the caller's signal, or with an error. */
 export class Waiter implements TimerEntry {
-  readonly request: Request
+  readonly request: LockRequest
   readonly promise: Promise<StoreLease | Busy>
   readonly sinceMs: number
   dueMs = 0
@@ -96,7 +96,7 @@ export class Waiter implements TimerEntry {
   /** Created only for a caller with a signal: thousands may wait. */
   private readonly onAbort: (() => void) | null
 
-  constructor(engine: Engine, request: Request, sinceMs: number, home: WaiterHome) {
+  constructor(engine: Engine, request: LockRequest, sinceMs: number, home: WaiterHome) {
     this.engine = engine
     this.request = request
     this.sinceMs = sinceMs

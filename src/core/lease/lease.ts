@@ -5,7 +5,7 @@ import { checkListener } from '../check.ts'
 import { durationMs } from '../durations.ts'
 import type { Engine } from '../engine.ts'
 import type { HoldMeter } from '../events.ts'
-import { type Request, SHARED, SHORTEST_TTL_MS } from '../options.ts'
+import { type LockRequest, SHARED, SHORTEST_TTL_MS } from '../options.ts'
 import type { Soon } from '../store.ts'
 import { leaseJson } from './adoption.ts'
 import { driftMs, type EndCause, type HoldUser, type LocalHold, lostError } from './hold.ts'
@@ -29,7 +29,7 @@ export class StoreLease implements WriteLease, HoldUser {
   readonly key: string
   readonly token: bigint | null
   readonly waitedMs: number
-  readonly request: Request
+  readonly request: LockRequest
   readonly hold: LocalHold
   readonly grantedAtMs: number
   private readonly engine: Engine
@@ -54,7 +54,7 @@ export class StoreLease implements WriteLease, HoldUser {
   constructor(
     engine: Engine,
     hold: LocalHold,
-    request: Request,
+    request: LockRequest,
     token: bigint | null,
     sinceMs: number,
     grantedAtMs: number,

@@ -4,7 +4,7 @@ import { timedOut } from '../acquire/waiter.ts'
 import type { WithinOptions } from '../api.ts'
 import { checkFunction } from '../check.ts'
 import type { Engine } from '../engine.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 
 /** A lock that ends with the caller's transaction, by commit or rollback. */
 export interface TransactionHold {
@@ -30,7 +30,7 @@ const LONGEST_INSIDE_MS = 2000
 export async function within<T>(
   engine: Engine,
   tx: object,
-  request: Request,
+  request: LockRequest,
   work: WithinWork<T>,
 ): Promise<T> {
   const { store, runtime, client, settings } = engine

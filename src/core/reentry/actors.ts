@@ -4,7 +4,7 @@ import type { Mode } from '../../model/index.ts'
 import type { Waiter } from '../acquire/waiter.ts'
 import type { Events } from '../events.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Runtime } from '../runtime.ts'
 import { type Blockage, blockageOf } from './blockage.ts'
 
@@ -114,7 +114,7 @@ export class Actors {
   }
 
   /** The request with its frame, inside the holds of its context. */
-  track(request: Request): Request {
+  track(request: LockRequest): LockRequest {
     const { storeKey, mode, named } = request
     const frame = new ActorFrame(this, ++this.lastId, { storeKey, mode, name: named })
     return { ...request, frame }

@@ -3,7 +3,7 @@ import { ConflictError, quote } from '../../errors.ts'
 import { covers } from '../../model/index.ts'
 import type { Duration, LeaseJson, WriteLease } from '../api.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Soon } from '../store.ts'
 import { proven } from './proven.ts'
@@ -16,7 +16,7 @@ const storage = new AsyncLocalStorage<ReadonlyMap<Reentry, Held>>()
 /** Re-entry by async context: work inside `using` finds the lease of its own context. Opt-in. */
 export class Reentry {
   /** A nested lease, if this context holds the key in a mode that covers the request. */
-  enter(request: Request, runtime: Runtime): Soon<NestedLease | null> {
+  enter(request: LockRequest, runtime: Runtime): Soon<NestedLease | null> {
     const outer = storage.getStore()?.get(this)?.get(request.storeKey)
     if (outer === undefined || outer.ended) return null
     if (outer.held) return nested(outer, request)
@@ -32,7 +32,7 @@ export class Reentry {
   }
 }
 
-function nested(outer: StoreLease, { key, mode }: Request): NestedLease {
+function nested(outer: StoreLease, { key, mode }: LockRequest): NestedLease {
   if (covers(outer.hold.claim.mode, mode)) return new NestedLease(outer)
   throw new ConflictError(
     `${quote(key)} is held by this async context with less than it now asks for: it would wait for itself`,

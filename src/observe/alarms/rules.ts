@@ -23,7 +23,7 @@ const TIMEOUTS = 'holdfast_acquisitions_total{outcome="timeout"}'
 const LOSSES = 'holdfast_losses_total{cause=~"deadline|expired|evicted"}'
 
 /** The rules of the alert file, of the alarms of a process, and of the documentation. */
-export const RULES: readonly Rule[] = [
+export const ALARM_RULES: readonly Rule[] = [
   {
     name: 'successRate',
     alert: 'HoldfastLowSuccessRate',

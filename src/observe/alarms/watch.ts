@@ -4,7 +4,7 @@ import type { Runtime, Timer } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../index.ts'
 import type { Collector } from '../collector.ts'
 import type { Alarm } from './alarm.ts'
-import { isBreached, RULES, type Rule, type RuleName } from './rules.ts'
+import { ALARM_RULES, isBreached, type Rule, type RuleName } from './rules.ts'
 import { type Happened, Window } from './window.ts'
 
 export interface AlarmOptions {
@@ -17,7 +17,7 @@ export interface AlarmOptions {
 }
 
 const LONGEST_MS = 24 * 3_600_000
-const KNOWN_RULES = Object.fromEntries(RULES.map(({ name }) => [name, true])) as NamesOf<
+const KNOWN_RULES = Object.fromEntries(ALARM_RULES.map(({ name }) => [name, true])) as NamesOf<
   Record<RuleName, unknown>
 >
 const OF_THE_STORE = ''
@@ -101,6 +101,6 @@ function limitsOf(given: Partial<Record<RuleName, number | false>>): ReadonlyMap
     if (limit !== undefined && limit !== false && !(typeof limit === 'number' && limit >= 0))
       throw new InvalidArgumentError(`rules.${name}`, 'must be a number from 0, or false')
   }
-  const wanted = RULES.map((rule): [Rule, number | false] => [rule, given[rule.name] ?? rule.limit])
+  const wanted = ALARM_RULES.map((rule): [Rule, number | false] => [rule, given[rule.name] ?? rule.limit])
   return new Map(wanted.filter((each): each is [Rule, number] => each[1] !== false))
 }

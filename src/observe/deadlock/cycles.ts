@@ -1,13 +1,13 @@
 import type { Edge, Stuck } from './graph.ts'
 
 /** A waiter, and the hold or queue position of the next one that it waits for. */
-export interface Link {
+export interface CycleEdge {
   readonly from: string
   readonly hold: string | null
   readonly to: string
 }
 
-export type Cycle = readonly Link[]
+export type Cycle = readonly CycleEdge[]
 
 /** One shortest cycle of each strongly connected part. The same for every observer of the same graph. */
 export function cyclesIn(stuck: Stuck): Cycle[] {
@@ -28,13 +28,13 @@ export function isStillIn(stuck: Stuck, cycle: Cycle): boolean {
   )
 }
 
-export function nameOf(cycle: Cycle): string {
+export function cycleId(cycle: Cycle): string {
   const links = cycle.map(({ from, hold }) => `${from} ${hold ?? ''}`)
   return links.sort().join('\n')
 }
 
 function cycleThrough(start: string, stuck: Stuck, part: ReadonlySet<string>): Cycle | null {
-  const reachedBy = new Map<string, Link>()
+  const reachedBy = new Map<string, CycleEdge>()
   const queue = [start]
   for (const from of queue) {
     for (const { to, hold } of sorted(stuck.get(from) ?? [])) {
@@ -47,11 +47,11 @@ function cycleThrough(start: string, stuck: Stuck, part: ReadonlySet<string>): C
   return null
 }
 
-function pathTo(start: string, reachedBy: ReadonlyMap<string, Link>): Cycle {
-  const path: Link[] = []
+function pathTo(start: string, reachedBy: ReadonlyMap<string, CycleEdge>): Cycle {
+  const path: CycleEdge[] = []
   let at = start
   do {
-    const link = reachedBy.get(at) as Link
+    const link = reachedBy.get(at) as CycleEdge
     path.unshift(link)
     at = link.from
   } while (at !== start)

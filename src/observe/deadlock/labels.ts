@@ -1,6 +1,6 @@
 import type { DeadlockStep } from '../../errors.ts'
 import type { KeyView } from '../../model/index.ts'
-import type { Look } from './look.ts'
+import type { WorldView } from './look.ts'
 import type { Sight } from './scene.ts'
 
 /** The actor of claims without a name; a caller's name is never empty. */
@@ -21,7 +21,7 @@ export function byLabel(sight: Sight) {
     return { ...view, holders: view.holders.map(named), line: line.map(named) }
   }
   return {
-    read: (look: Look): Look => ({
+    read: (look: WorldView): WorldView => ({
       ...look,
       views: new Map([...look.views].map(([key, view]) => [key, viewOf(view)])),
     }),

@@ -2,7 +2,7 @@ import { type KeyView, seqOf } from '../../model/index.ts'
 import type { Note } from './note.ts'
 
 /** A view of all processes. Keys are those of the store. */
-export interface World {
+export interface LockWorld {
   read(key: string): Promise<KeyView>
   list(): AsyncIterable<KeyView>
   /** The note of a process; null when there is none. */
@@ -13,7 +13,7 @@ export interface World {
 }
 
 /** Keys and notes, read one after another: they need not have been true at the same moment. */
-export interface Look {
+export interface WorldView {
   readonly views: ReadonlyMap<string, KeyView>
   readonly notes: ReadonlyMap<string, Note>
   readonly beganMs: number
@@ -36,7 +36,7 @@ export function givenName(actor: string | null): string | null {
 }
 
 /** Reads these keys, the keys that their holders wait for, and so on. */
-export async function chase(world: World, keys: Iterable<string>): Promise<Look> {
+export async function chase(world: LockWorld, keys: Iterable<string>): Promise<WorldView> {
   const looking = new Looking(world)
   let next = [...new Set(keys)]
   while (next.length > 0 && looking.views.size < MOST_KEYS) {
@@ -51,7 +51,7 @@ export async function chase(world: World, keys: Iterable<string>): Promise<Look>
 }
 
 /** Reads every key with a waiter or with a known actor. */
-export async function survey(world: World): Promise<Look> {
+export async function survey(world: LockWorld): Promise<WorldView> {
   const looking = new Looking(world)
   for await (const view of world.list()) {
     const isTold = [...view.holders, ...view.line].some(({ actor }) => actor !== null)
@@ -63,12 +63,12 @@ export async function survey(world: World): Promise<Look> {
 
 class Looking {
   readonly views = new Map<string, KeyView>()
-  private readonly world: World
+  private readonly world: LockWorld
   private readonly notes = new Map<string, Note>()
   private readonly asked = new Set<string>()
   private readonly beganMs: number
 
-  constructor(world: World) {
+  constructor(world: LockWorld) {
     this.world = world
     this.beganMs = world.nowMs()
     const own = world.own()
@@ -104,7 +104,7 @@ class Looking {
     })
   }
 
-  end(): Look {
+  end(): WorldView {
     return { views: this.views, notes: this.notes, beganMs: this.beganMs, endedMs: this.world.nowMs() }
   }
 }

@@ -57,14 +57,14 @@ export function noteKey(process: string): string {
   return `deadlock:${process}`
 }
 
-export function written(note: Note): string {
+export function formatNote(note: Note): string {
   return JSON.stringify({ format: FORMAT, ...note }, (_, value) =>
     typeof value === 'bigint' ? value.toString() : value,
   )
 }
 
 /** Null for a note of another version, whose format is unknown. */
-export function read(text: string): Note | null {
+export function parseNote(text: string): Note | null {
   const note = JSON.parse(text) as { format: number } & Note
   if (note.format !== FORMAT) return null
   return { ...note, holds: note.holds.map((hold) => ({ ...hold, token: BigInt(hold.token) })) }

@@ -1,13 +1,13 @@
 import { type HolderView, type KeyView, type Mode, seqOf } from '../../model/index.ts'
 import type { Graph, GraphHold, GraphLock, GraphPlace, GraphWait } from './graph.ts'
-import { givenName, type Look, processOf } from './look.ts'
+import { givenName, processOf, type WorldView } from './look.ts'
 import type { Note } from './note.ts'
 
 /** A shorter wait means nothing: it may be over before anybody could act on it. */
 export const LONG_WAIT_MS = 1000
 
 /** The known facts about a waiter. */
-export interface Waiter {
+export interface SceneWaiter {
   readonly key: string
   readonly label: string
   readonly actor: string | null
@@ -18,9 +18,9 @@ export interface Waiter {
   readonly abort: boolean
 }
 
-export interface Scene {
+export interface WaitScene {
   readonly graph: Graph
-  readonly waiters: ReadonlyMap<string, Waiter>
+  readonly waiters: ReadonlyMap<string, SceneWaiter>
   /** The age of each hold. */
   readonly heldMs: ReadonlyMap<string, number | null>
 }
@@ -34,25 +34,25 @@ export interface Sight {
 }
 
 /** Combines the store's queues with the notes of processes. */
-export function sceneOf(look: Look, sight: Sight): Scene {
+export function sceneOf(look: WorldView, sight: Sight): WaitScene {
   return new Composition(look, sight).compose()
 }
 
 class Composition {
-  private readonly look: Look
+  private readonly look: WorldView
   private readonly sight: Sight
   private readonly waits = new Map<string, GraphWait>()
-  private readonly waiters = new Map<string, Waiter>()
+  private readonly waiters = new Map<string, SceneWaiter>()
   private readonly heldMs = new Map<string, number | null>()
   /** The waits of actors that are known by name alone, each with a flag for a long one. */
   private readonly named = new Map<string, Map<string, boolean>>()
 
-  constructor(look: Look, sight: Sight) {
+  constructor(look: WorldView, sight: Sight) {
     this.look = look
     this.sight = sight
   }
 
-  compose(): Scene {
+  compose(): WaitScene {
     const { views, notes } = this.look
     for (const note of notes.values()) this.addWaits(note)
     for (const view of views.values()) this.addNamed(view)

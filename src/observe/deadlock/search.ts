@@ -1,7 +1,7 @@
 import type { Runtime } from '../../core/runtime.ts'
 import type { DeadlockStep } from '../../errors.ts'
 import { byLabel } from './labels.ts'
-import { chase, type Look, survey, type World } from './look.ts'
+import { chase, type LockWorld, survey, type WorldView } from './look.ts'
 import { NOTE_TTL_MS } from './note.ts'
 import type { Sight } from './scene.ts'
 import { type Deadlock, Suspicions } from './suspicion.ts'
@@ -13,7 +13,7 @@ const AGAIN_MS = 250
 const LIKELY_MS = 3000
 
 /** Each cycle with the keys of the store. */
-export interface Cycles {
+export interface FoundCycles {
   /** These actors wait for each other for ever. */
   readonly proven: readonly (readonly DeadlockStep[])[]
   /** These processes wait for each other, and at least one does not publish, or not again, which of its tasks waits. */
@@ -21,7 +21,7 @@ export interface Cycles {
 }
 
 interface Reading {
-  readonly read: (look: Look) => Look
+  readonly read: (look: WorldView) => WorldView
   /** How long a wait that only a queue shows must go on after it was seen. */
   readonly laterMs?: number
 }
@@ -36,13 +36,17 @@ interface Verdict {
 const NOTHING: Verdict = { certain: [], unconfirmed: [] }
 
 /** The cycles that the notes of processes and named actors prove. */
-export async function provenCycles(world: World, sight: Sight, runtime: Runtime): Promise<Cycles['proven']> {
+export async function provenCycles(
+  world: LockWorld,
+  sight: Sight,
+  runtime: Runtime,
+): Promise<FoundCycles['proven']> {
   const [plain = NOTHING] = await search(world, sight, runtime, [PLAIN])
   return plain.certain.map(({ steps }) => steps)
 }
 
 /** These cycles, and those that appear when everything under one label counts as one actor. */
-export async function allCycles(world: World, sight: Sight, runtime: Runtime): Promise<Cycles> {
+export async function allCycles(world: LockWorld, sight: Sight, runtime: Runtime): Promise<FoundCycles> {
   const labelled = byLabel(sight)
   const readings = [PLAIN, { read: labelled.read, laterMs: LIKELY_MS }]
   const [plain = NOTHING, other = NOTHING] = await search(world, sight, runtime, readings)
@@ -55,7 +59,7 @@ export async function allCycles(world: World, sight: Sight, runtime: Runtime): P
 
 /** Looks again until every cycle of the first look is certain or gone. One verdict for each reading. */
 async function search(
-  world: World,
+  world: LockWorld,
   sight: Sight,
   runtime: Runtime,
   readings: readonly Reading[],

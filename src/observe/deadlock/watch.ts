@@ -1,7 +1,7 @@
 import type { Actors, ActorWatcher } from '../../core/reentry/actors.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { ConflictError, type DeadlockStep } from '../../errors.ts'
-import { chase, survey, type World } from './look.ts'
+import { chase, type LockWorld, survey } from './look.ts'
 import { LONG_WAIT_MS, type Sight } from './scene.ts'
 import { type Deadlock, Suspicions } from './suspicion.ts'
 import { describe } from './text.ts'
@@ -10,7 +10,7 @@ import { describe } from './text.ts'
 const PACE_MS = 500
 
 /** The watch's actions on its findings. */
-export interface Desk {
+export interface WatchActions {
   /** Publishes a note of the present state; removes it when no actor is blocked any more. */
   publish(): Promise<void>
   withdraw(): Promise<void>
@@ -23,16 +23,16 @@ export interface Desk {
 export class DeadlockWatch implements ActorWatcher {
   private readonly actors: Actors
   private readonly runtime: Runtime
-  private readonly world: World
+  private readonly world: LockWorld
   private readonly sight: Sight
-  private readonly desk: Desk
+  private readonly desk: WatchActions
   private readonly suspicions: Suspicions
   private readonly told = new Set<string>()
   private timer: Timer | null = null
   private round: Promise<void> | null = null
   private closed = false
 
-  constructor(actors: Actors, runtime: Runtime, world: World, sight: Sight, desk: Desk) {
+  constructor(actors: Actors, runtime: Runtime, world: LockWorld, sight: Sight, desk: WatchActions) {
     this.actors = actors
     this.runtime = runtime
     this.world = world

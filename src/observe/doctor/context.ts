@@ -24,7 +24,7 @@ export interface Glimpse {
 }
 
 /** The input of every judgement. */
-export interface Context {
+export interface DoctorContext {
   readonly settings: DoctorSettings
   /** The longest ttl that this `Locks` object allows. */
   readonly maxTtlMs: number

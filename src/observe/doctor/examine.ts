@@ -2,8 +2,8 @@ import type { Fact, UnseenFact } from '../../core/facts.ts'
 import type { Settings } from '../../core/options.ts'
 import type { Admin, Records, Traits } from '../../core/store.ts'
 import type { KeyView } from '../../model/index.ts'
-import { type Context, type Glimpse, glimpseOf } from './context.ts'
-import { type Cycles, examineCycles } from './cycles.ts'
+import { type DoctorContext, type Glimpse, glimpseOf } from './context.ts'
+import { type DoctorCycles, examineCycles } from './cycles.ts'
 import { bySeverity, type Finding, type Severity, worstOf } from './findings.ts'
 import { readHabits, usualBy, usuals } from './habits.ts'
 import { examineHolders } from './holders.ts'
@@ -15,12 +15,12 @@ import { examineTimes } from './times.ts'
 import { UnseenClaims } from './unseen.ts'
 
 /** The input of the doctor. */
-export interface Ward {
+export interface DoctorInput {
   readonly admin: Admin
   readonly records: Records | null
   readonly traits: Traits
   readonly settings: Settings
-  cycles(): Promise<Cycles>
+  cycles(): Promise<DoctorCycles>
 }
 
 /** The findings, the worst first, and the parts that were not inspected. */
@@ -38,10 +38,10 @@ export interface Diagnosis {
 const MOST_FINDINGS = 500
 
 /** Looks, inspects the server, waits a little, looks again, and judges; meanwhile it detects deadlocks. */
-export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagnosis> {
+export async function examine(input: DoctorInput, options: DoctorOptions): Promise<Diagnosis> {
   const settings = doctorSettings(options)
-  const [cycles, rest] = await Promise.all([ward.cycles(), examineAll(ward, settings)])
-  const deadlocks = examineCycles(cycles, ward.settings.prefix + settings.prefix)
+  const [cycles, rest] = await Promise.all([input.cycles(), examineAll(input, settings)])
+  const deadlocks = examineCycles(cycles, input.settings.prefix + settings.prefix)
   // The deadlock explains why the queue of such a key does not move.
   const explained = new Set(cycles.proven.flat().map(({ waitsFor }) => waitsFor))
   const others = rest.findings.filter(
@@ -51,21 +51,24 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
   return { ...rest, findings, severity: worstOf(findings) }
 }
 
-async function examineAll(ward: Ward, settings: DoctorSettings): Promise<Omit<Diagnosis, 'severity'>> {
-  const { admin } = ward
-  const { runtime, prefix, maxTtlMs } = ward.settings
+async function examineAll(
+  input: DoctorInput,
+  settings: DoctorSettings,
+): Promise<Omit<Diagnosis, 'severity'>> {
+  const { admin } = input
+  const { runtime, prefix, maxTtlMs } = input.settings
   const beganMs = runtime.nowMs()
   const glimpses = new Map<string, Glimpse & { readonly seenAtMs: number }>()
   for await (const view of admin.list(prefix + settings.prefix))
     glimpses.set(view.key, { ...glimpseOf(view), seenAtMs: runtime.nowMs() })
-  const facts = await factsOf(ward, settings)
-  const known = ward.records === null ? [] : usuals(await readHabits(ward.records))
+  const facts = await factsOf(input, settings)
+  const known = input.records === null ? [] : usuals(await readHabits(input.records))
   const leftMs = settings.watchMs - (runtime.nowMs() - beganMs)
   if (leftMs > 0) await new Promise<void>((resolve) => runtime.setTimer(resolve, leftMs, false))
   const deaf = new Set(
     facts.flatMap((fact) => (fact.kind === 'deaf' ? [`${fact.role} ${fact.key} ${fact.label}`] : [])),
   )
-  const context: Omit<Context, 'elapsedMs'> = {
+  const context: Omit<DoctorContext, 'elapsedMs'> = {
     settings,
     maxTtlMs,
     wallMs: runtime.wallMs(),
@@ -79,7 +82,7 @@ async function examineAll(ward: Ward, settings: DoctorSettings): Promise<Omit<Di
     ...examineTimes(known, prefix + settings.prefix),
   ]
   let keys = 0
-  const claims = new UnseenClaims(ward.traits)
+  const claims = new UnseenClaims(input.traits)
   for await (const view of admin.list(prefix + settings.prefix)) {
     keys++
     claims.add(view)
@@ -107,7 +110,7 @@ const NO_HABITS: UnseenFact = {
 }
 
 /** All findings about one key; pure. */
-export function examineKey(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
+export function examineKey(view: KeyView, before: Glimpse | undefined, context: DoctorContext): Finding[] {
   const holders = examineHolders(view, before, context)
   // The holder's finding explains why the queue does not move.
   const idle = holders.some(({ code }) => code === 'HOLDER_GONE' || code === 'HOLDER_STOPPED')
@@ -115,7 +118,7 @@ export function examineKey(view: KeyView, before: Glimpse | undefined, context: 
   return [...holders, ...line, ...futureToken(view, context.wallMs)]
 }
 
-async function factsOf({ admin, traits }: Ward, settings: DoctorSettings): Promise<Fact[]> {
+async function factsOf({ admin, traits }: DoctorInput, settings: DoctorSettings): Promise<Fact[]> {
   const facts: Fact[] = []
   if (admin.inspect === undefined) {
     const why = `the ${traits.name} store does not tell`

@@ -37,7 +37,7 @@ export function newHabit(): Habit {
 }
 
 /** Merges both within a limit: the patterns that were not seen for the longest time are dropped. */
-export function merged(known: Habits, more: Habits): Habits {
+export function mergedHabits(known: Habits, more: Habits): Habits {
   const all: Habits = Object.assign(Object.create(null), known)
   for (const [pattern, habit] of Object.entries(more)) {
     const before = all[pattern] ?? newHabit()
@@ -62,7 +62,7 @@ export function merged(known: Habits, more: Habits): Habits {
 export async function publish(records: Records, more: Habits): Promise<void> {
   for (let left = TRIES; left > 0; left--) {
     const record = await records.read(RECORD)
-    const value: Kept = { format: FORMAT, habits: merged(habitsOf(record?.value), more) }
+    const value: Kept = { format: FORMAT, habits: mergedHabits(habitsOf(record?.value), more) }
     const condition =
       record === null
         ? ({ kind: 'absent' } as const)

@@ -1,5 +1,5 @@
 import type { HolderView, KeyView } from '../../model/index.ts'
-import { type Context, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
+import { type DoctorContext, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
 import { type Finding, finding } from './findings.ts'
 import { argument, span, word } from './words.ts'
 
@@ -7,7 +7,11 @@ import { argument, span, word } from './words.ts'
 const LEAST_MS = 1000
 
 /** Findings about the holders of a key. */
-export function examineHolders(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
+export function examineHolders(
+  view: KeyView,
+  before: Glimpse | undefined,
+  context: DoctorContext,
+): Finding[] {
   return view.holders
     .flatMap((holder) => {
       const idle = holderGone(view, holder, before, context) ?? holderStopped(view, holder, context)
@@ -23,7 +27,7 @@ function holderGone(
   { key, line }: KeyView,
   holder: HolderView,
   before: Glimpse | undefined,
-  context: Context,
+  context: DoctorContext,
 ): Finding | null {
   const why =
     context.whyGone(holder.label, context.wallMs - (holder.heldMs ?? 0)) ??
@@ -42,7 +46,7 @@ function holderGone(
   )
 }
 
-function holderStopped({ key, line }: KeyView, holder: HolderView, context: Context): Finding | null {
+function holderStopped({ key, line }: KeyView, holder: HolderView, context: DoctorContext): Finding | null {
   const pid = context.stoppedPid(holder.label)
   if (pid === null) return null
   const waiting = line.length === 0 ? 'nobody waits' : `${line.length} waiting`
@@ -59,7 +63,7 @@ function heldTooLong(
   { key, line }: KeyView,
   holder: HolderView,
   before: Glimpse | undefined,
-  { settings, usualOf }: Context,
+  { settings, usualOf }: DoctorContext,
 ): Finding | null {
   if (holder.heldMs === null || !stays(holder, before)) return null
   const usual = usualOf(key)
@@ -80,7 +84,7 @@ function heldTooLong(
   )
 }
 
-function ttlTooLong({ key }: KeyView, holder: HolderView, context: Context): Finding | null {
+function ttlTooLong({ key }: KeyView, holder: HolderView, context: DoctorContext): Finding | null {
   const { settings, maxTtlMs, usualOf } = context
   const usual = usualOf(key)
   const usedMs = usual === null || usual.ttlMs === 0 ? Number.POSITIVE_INFINITY : FAR * usual.ttlMs

@@ -1,4 +1,4 @@
-import type { Diagnosis, Ward } from './examine.ts'
+import type { Diagnosis, DoctorInput } from './examine.ts'
 import type { DoctorOptions } from './options.ts'
 import type { ReapedThing, ReapOptions } from './reaper.ts'
 import { type Recorded, Recorder } from './recorder.ts'
@@ -17,15 +17,15 @@ export interface Operations {
 }
 
 /** Loaded on demand: a program that only locks does not load it. */
-export function operationsOf(ward: Ward): Operations {
+export function operationsOf(input: DoctorInput): Operations {
   return {
     async doctor(options = {}) {
       const { examine } = await import('./examine.ts')
-      return examine(ward, options)
+      return examine(input, options)
     },
     async *reap(options = {}) {
       const { reap } = await import('./reaper.ts')
-      yield* reap(ward, options)
+      yield* reap(input, options)
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { HolderView, KeyView, WaiterView } from '../../model/index.ts'
-import { type Context, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
+import { type DoctorContext, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
 import { type Finding, finding, type Severity } from './findings.ts'
 import { span, word } from './words.ts'
 
@@ -16,12 +16,12 @@ const OVERDUE = 1 / 3
 const ELECTION = /(?:^|\W)election:/
 
 /** Findings about the waiters of a key. */
-export function examineLine(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
+export function examineLine(view: KeyView, before: Glimpse | undefined, context: DoctorContext): Finding[] {
   const dead = view.line.map((waiter) => deadWaiter(view.key, waiter, context))
   return [lineStuck(view, before, context), ...dead].filter((each) => each !== null)
 }
 
-function lineStuck(view: KeyView, before: Glimpse | undefined, context: Context): Finding | null {
+function lineStuck(view: KeyView, before: Glimpse | undefined, context: DoctorContext): Finding | null {
   const { key, holders, line, closedForMs } = view
   const [head] = line
   if (head === undefined || before === undefined || before.head === null || closedForMs > 0) return null
@@ -66,7 +66,7 @@ function heldBy(holder: HolderView, before: Glimpse, elapsedMs: number): string 
     : `${has}, which ends in ${span(expiresInMs)} unless it is renewed`
 }
 
-function deadWaiter(key: string, waiter: WaiterView, context: Context): Finding | null {
+function deadWaiter(key: string, waiter: WaiterView, context: DoctorContext): Finding | null {
   const { label, waitedMs, expiresInMs, ttlMs } = waiter
   const why =
     context.whyGone(label, context.wallMs - waitedMs) ??
@@ -90,7 +90,7 @@ function isSame(head: WaiterView, before: Glimpse, elapsedMs: number): boolean {
 }
 
 /** Null if neither an option nor a process says how long such keys are held. */
-function limitOf(key: string, { settings, usualOf }: Context): number | null {
+function limitOf(key: string, { settings, usualOf }: DoctorContext): number | null {
   if (settings.stuckMs !== null) return settings.stuckMs
   if (settings.usualMs !== null) return FAR * settings.usualMs
   const usual = usualOf(key)

@@ -2,7 +2,7 @@ import { checkFlag, checkOptions, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Remains } from '../../core/facts.ts'
 import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
-import type { Ward } from './examine.ts'
+import type { DoctorInput } from './examine.ts'
 import { DEAD_FOR_MS, patternsOf } from './options.ts'
 
 export interface ReapOptions {
@@ -34,8 +34,8 @@ const AT_ONCE = 20
 const MOST = 10_000
 
 /** Finds leftovers that are certainly dead and optionally removes them in small steps, each of which compares first. */
-export async function* reap(ward: Ward, options: ReapOptions): AsyncIterable<ReapedThing> {
-  const { admin, traits } = ward
+export async function* reap(input: DoctorInput, options: ReapOptions): AsyncIterable<ReapedThing> {
+  const { admin, traits } = input
   checkOptions('options', options, OPTIONS)
   const foreign = patternsOf(options.foreign ?? [])
   const olderMs = olderOf(foreign, options.older)

@@ -3,12 +3,12 @@ import { InvalidArgumentError, UnsupportedError } from '../../index.ts'
 import type { Collector } from '../collector.ts'
 import { MEASURES, type NumberMeasure } from '../measures.ts'
 import type { Observer } from '../observe.ts'
-import type { Api, Meter, Observable, Results, Tracer } from './shapes.ts'
+import type { Api, Observable, OtelMeter, Results, Tracer } from './shapes.ts'
 import { traceSpans } from './spans.ts'
 
 export interface OpenTelemetryOptions {
   /** The application's global meter by default. */
-  readonly meter?: Meter
+  readonly meter?: OtelMeter
   /** The application's global tracer by default; `null` makes no spans. */
   readonly tracer?: Tracer | null
 }
@@ -41,7 +41,7 @@ export async function opentelemetry(
 }
 
 /** Counters and gauges are observed when the meter's reader asks. */
-function readNumbers(collector: Collector, meter: Meter): () => void {
+function readNumbers(collector: Collector, meter: OtelMeter): () => void {
   const instruments = MEASURES.filter((measure) => measure.type !== 'histogram').map(
     (measure): [NumberMeasure, Observable] => {
       const options = { description: measure.help }
@@ -60,7 +60,7 @@ function readNumbers(collector: Collector, meter: Meter): () => void {
 }
 
 /** A histogram cannot be observed as a whole, so each value is recorded. */
-function tapHistograms(collector: Collector, meter: Meter): () => void {
+function tapHistograms(collector: Collector, meter: OtelMeter): () => void {
   const instruments = new Map(
     MEASURES.filter((measure) => measure.type === 'histogram').map(({ name, help, unit, bounds }) => {
       const advice = { explicitBucketBoundaries: [...bounds] }

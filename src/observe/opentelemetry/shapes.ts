@@ -20,7 +20,7 @@ export interface Results {
   observe(instrument: Observable, value: number, attributes?: Labels): void
 }
 
-export interface Meter {
+export interface OtelMeter {
   createHistogram(name: string, options?: InstrumentOptions): HistogramInstrument
   createObservableCounter(name: string, options?: InstrumentOptions): Observable
   createObservableGauge(name: string, options?: InstrumentOptions): Observable
@@ -28,7 +28,7 @@ export interface Meter {
   removeBatchObservableCallback(callback: (results: Results) => void, instruments: Observable[]): void
 }
 
-export interface Span {
+export interface OtelSpan {
   isRecording(): boolean
   spanContext(): { readonly traceId: string }
   setAttribute(name: string, value: string | number | boolean): unknown
@@ -38,18 +38,18 @@ export interface Span {
 
 /** A trace context; opaque to us. */
 // biome-ignore lint/suspicious/noExplicitAny: it is opaque to us
-export type Context = any
+export type OtelContext = any
 
 export interface Tracer {
   startSpan(
     name: string,
     options?: { attributes?: Record<string, string | number | boolean> },
-    context?: Context,
-  ): Span
+    context?: OtelContext,
+  ): OtelSpan
 }
 
 export interface Api {
-  readonly context: { active(): Context }
-  readonly metrics: { getMeter(name: string): Meter }
+  readonly context: { active(): OtelContext }
+  readonly metrics: { getMeter(name: string): OtelMeter }
   readonly trace: { getTracer(name: string): Tracer }
 }

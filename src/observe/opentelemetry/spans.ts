@@ -1,13 +1,13 @@
 import type { Observed } from '../collector.ts'
-import type { Api, Context, Span, Tracer } from './shapes.ts'
+import type { Api, OtelContext, OtelSpan, Tracer } from './shapes.ts'
 
 /** `SpanStatusCode.ERROR` */
 const ERROR = 2
 
 interface Followed {
-  readonly context: Context
+  readonly context: OtelContext
   /** The span of the wait at first, then of the hold. */
-  span: Span
+  span: OtelSpan
 }
 
 /**
@@ -54,7 +54,7 @@ function isNobodys(tracer: Tracer): boolean {
   return /^0*$/.test(tracer.startSpan('holdfast.probe').spanContext().traceId)
 }
 
-function finish(span: Span, outcome: string, failed: boolean): void {
+function finish(span: OtelSpan, outcome: string, failed: boolean): void {
   span.setAttribute('holdfast.outcome', outcome)
   if (failed) span.setStatus({ code: ERROR, message: outcome })
   span.end()

@@ -18,7 +18,7 @@ export function memoryGuard(options: { maxResources?: number } = {}): Guard {
   const highest = new Map<string, bigint>()
   return {
     check(resource, token) {
-      const wanted = tokenOf(token)
+      const wanted = checkedToken(token)
       checkText('resource', resource)
       const seen = highest.get(resource)
       if (seen !== undefined && wanted < seen) throw stale(resource, wanted, seen)
@@ -31,7 +31,7 @@ export function memoryGuard(options: { maxResources?: number } = {}): Guard {
 }
 
 /** A token as an argument: a store without ordered tokens has null, which guards nothing. */
-export function tokenOf(token: bigint | null): bigint {
+export function checkedToken(token: bigint | null): bigint {
   if (typeof token === 'bigint' && token >= 0n && token <= HIGHEST_TOKEN) return token
   throw new InvalidArgumentError('token', `must be a bigint from 0 to 2^63 - 1, not ${String(token)}`)
 }

@@ -1,7 +1,7 @@
 import { checkOptions, checkText, checkWholeNumber, hasMethods } from '../../core/check.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import { SLOTS, slotOf } from '../../stores/redis/cluster/slots.ts'
-import { stale, tokenOf } from './memory.ts'
+import { checkedToken, stale } from './memory.ts'
 
 /** A client of ioredis or of node-redis, or a cluster client of theirs. */
 export type RedisLike =
@@ -38,7 +38,7 @@ export function redisGuard(client: RedisLike): RedisGuard {
   if (!hasMethods(client, ['call']) && !hasMethods(client, ['sendCommand'])) throw strange()
   const prefix = clusterPrefixOf(client)
   const admit = async (key: string, token: bigint | null, ...rest: readonly string[]): Promise<void> => {
-    const wanted = tokenOf(token)
+    const wanted = checkedToken(token)
     checkText('key', key)
     const args = [SCRIPT, '2', key, fenceOf(key, prefix), String(wanted).padStart(19, '0'), ...rest]
     const seen = await sendTo(client, key, args)

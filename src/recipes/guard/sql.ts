@@ -1,7 +1,7 @@
 import { checkObject, checkOptions, hasMethods, type NamesOf } from '../../core/check.ts'
 import { show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
-import { stale, tokenOf } from './memory.ts'
+import { checkedToken, stale } from './memory.ts'
 
 /** A value that a column is set to or compared with. JSON goes into a column as text. */
 export type SqlScalar = string | number | bigint | boolean | Date | Uint8Array
@@ -89,7 +89,7 @@ function checkCall(client: object, method: string, what: string, update: FencedU
 
 function judge({ table, token }: FencedUpdate, row: unknown): false {
   if (row === undefined) return false
-  throw stale(table, tokenOf(token), String((row as { fence: unknown }).fence))
+  throw stale(table, checkedToken(token), String((row as { fence: unknown }).fence))
 }
 
 function statementsOf({ table, where, set, token, fence = 'fence' }: FencedUpdate, dialect: Dialect) {
@@ -107,7 +107,7 @@ function statementsOf({ table, where, set, token, fence = 'fence' }: FencedUpdat
   assignments.push(`${fence_} = ${dialect.token(++place)}`)
   const matches = (first: number) => keys.map((column, index) => `${name(column)} = ${value(first + index)}`)
   const conditions = [...matches(place + 1), `${fence_} <= ${dialect.token(place + keys.length + 1)}`]
-  const wanted = String(tokenOf(token))
+  const wanted = String(checkedToken(token))
   const key = keys.map((column) => dialect.key(where[column] as SqlScalar))
   return {
     text: `UPDATE ${table_} SET ${assignments.join(', ')} WHERE ${conditions.join(' AND ')}`,

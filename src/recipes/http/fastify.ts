@@ -6,7 +6,7 @@ import type { Recipes } from '../index.ts'
 import { type AbandonOptions, abandonMsOf } from './abandon.ts'
 import { checkMiddleware, FOLLOWED } from './check.ts'
 import { FastifyRun } from './fastify-run.ts'
-import { bodyOf, decide, type IdempotencyOptions, problemText, type Verdict } from './keys.ts'
+import { bodyOf, decide, type IdempotencyOptions, type KeyVerdict, problemText } from './keys.ts'
 
 /** The used part of Fastify. */
 export interface FastifyRequestLike {
@@ -67,8 +67,8 @@ export function idempotencyKeyFastify(
       header: Array.isArray(header) ? header.join(', ') : header,
       body: bodyOf(request.body),
     }
-    const verdict = await new Promise<Verdict>((resolve, reject) => {
-      const kept: Promise<Verdict> = decide(locks, options, asked, () => {
+    const verdict = await new Promise<KeyVerdict>((resolve, reject) => {
+      const kept: Promise<KeyVerdict> = decide(locks, options, asked, () => {
         const run = new FastifyRun(reply, abandonMs, kept)
         runs.set(request.raw, run)
         // From here on the handler runs; its response is sent after it was stored.
@@ -87,7 +87,7 @@ export function idempotencyKeyFastify(
   })
 }
 
-function answer(reply: FastifyReplyLike, verdict: Verdict): void {
+function answer(reply: FastifyReplyLike, verdict: KeyVerdict): void {
   if (verdict.kind === 'problem')
     reply.code(verdict.status).header('Content-Type', 'application/problem+json').send(problemText(verdict))
   if (verdict.kind !== 'respond') return

@@ -29,7 +29,7 @@ export interface KeptResponse {
 export type Ended = KeptResponse | { readonly notKept: string }
 
 /** The middleware's decision on a request; `gone`: the client left, or the handler answered itself. */
-export type Verdict =
+export type KeyVerdict =
   | { readonly kind: 'pass' }
   | { readonly kind: 'gone' }
   | {
@@ -40,7 +40,7 @@ export type Verdict =
     }
   | { readonly kind: 'respond'; readonly response: KeptResponse; readonly replayed: boolean }
 
-export interface Asked<Request> {
+export interface KeyedRequest<Request> {
   readonly request: Request
   readonly method: string
   readonly path: string
@@ -61,9 +61,9 @@ const LONGEST_KEY_LETTERS = 255
 export async function decide<Request>(
   locks: Recipes,
   options: IdempotencyOptions<Request>,
-  asked: Asked<Request>,
+  asked: KeyedRequest<Request>,
   handle: () => Promise<Ended>,
-): Promise<Verdict> {
+): Promise<KeyVerdict> {
   const {
     methods = ['POST', 'PATCH'],
     required = false,
@@ -124,18 +124,18 @@ export function hasFailed(ended: Ended): boolean {
   return 'status' in ended && ended.status >= 500
 }
 
-function answerOf(ended: Ended): Verdict {
+function answerOf(ended: Ended): KeyVerdict {
   return 'notKept' in ended ? { kind: 'gone' } : { kind: 'respond', response: ended, replayed: false }
 }
 
-function replay(first: Kept, print: string): Verdict {
+function replay(first: Kept, print: string): KeyVerdict {
   if (first.print !== print)
     return problem(422, 'Idempotency-Key is already used', 'The key came before with another request.')
   if ('response' in first) return { kind: 'respond', response: first.response, replayed: true }
   return notKept(first.notKept)
 }
 
-function notKept(why: string): Verdict {
+function notKept(why: string): KeyVerdict {
   const detail = `The first request was run, and is not run again, but ${why}.`
   return problem(422, 'The response for this Idempotency-Key was not kept', detail)
 }
@@ -162,7 +162,7 @@ export function keptHeaders(headers: Iterable<readonly [string, unknown]>): Kept
 }
 
 /** The body of a problem as `application/problem+json`. */
-export function problemText({ title, detail, status }: Verdict & { kind: 'problem' }): string {
+export function problemText({ title, detail, status }: KeyVerdict & { kind: 'problem' }): string {
   return JSON.stringify({ type: 'about:blank', title, status, detail })
 }
 
@@ -173,11 +173,11 @@ function keyOf(header: string): string | null {
   return key.length >= 1 && key.length <= LONGEST_KEY_LETTERS && /^[\x20-\x7e]+$/.test(key) ? key : null
 }
 
-function fingerprint<Request>({ method, path, body }: Asked<Request>): string {
+function fingerprint<Request>({ method, path, body }: KeyedRequest<Request>): string {
   return createHash('sha256').update(`${method} ${path}\n`).update(body).digest('base64url')
 }
 
-function problem(status: 400 | 409 | 422, title: string, detail: string): Verdict {
+function problem(status: 400 | 409 | 422, title: string, detail: string): KeyVerdict {
   return { kind: 'problem', status, title, detail }
 }
 

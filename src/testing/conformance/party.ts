@@ -10,7 +10,7 @@ const UNKNOWN_MS = 2000
 export type ClaimChanges = Partial<Omit<Claim, 'key'>>
 
 /** A grant with its claim. */
-export interface Taken {
+export interface GrantedClaim {
   readonly claim: Claim
   readonly token: bigint | null
   readonly spare: number
@@ -108,7 +108,11 @@ export class Party {
   }
 
   /** Claims, and must be granted at once. */
-  async take(key: string, changes: ClaimChanges = {}, why = 'a free key must be granted'): Promise<Taken> {
+  async take(
+    key: string,
+    changes: ClaimChanges = {},
+    why = 'a free key must be granted',
+  ): Promise<GrantedClaim> {
     const claim = this.claim(key, changes)
     return { claim, ...grantedOf(await this.attempt(claim), why) }
   }
@@ -126,7 +130,11 @@ export class Party {
   }
 
   /** Attempts a blocked claim again until it is granted; returns the grant and its time. */
-  async askUntilGranted(claim: Claim, withinMs: number, why: string): Promise<Taken & { atMs: number }> {
+  async askUntilGranted(
+    claim: Claim,
+    withinMs: number,
+    why: string,
+  ): Promise<GrantedClaim & { atMs: number }> {
     const { runtime } = this.scene
     const giveUpAtMs = runtime.nowMs() + withinMs
     for (;;) {
@@ -149,7 +157,7 @@ export function grantedOf(answer: ClaimAnswer | undefined, why: string): Granted
   return answer
 }
 
-export function tokenOf(taken: { readonly token: bigint | null }): bigint {
+export function tokenOfGrant(taken: { readonly token: bigint | null }): bigint {
   assert.ok(taken.token !== null, 'a store with fencing must give a token')
   return taken.token
 }

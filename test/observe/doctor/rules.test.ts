@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { HolderView, KeyView, WaiterView } from '../../../src/index.ts'
-import { type Context, type Glimpse, glimpseOf } from '../../../src/observe/doctor/context.ts'
+import { type DoctorContext, type Glimpse, glimpseOf } from '../../../src/observe/doctor/context.ts'
 import { examineKey } from '../../../src/observe/doctor/examine.ts'
 import { doctorSettings } from '../../../src/observe/doctor/options.ts'
 import { stoppedPid, whyGone } from '../../../src/observe/doctor/processes.ts'
@@ -34,7 +34,10 @@ function earlier({ holders, line, ...rest }: KeyView): Glimpse {
   return glimpseOf({ ...rest, holders, line: younger })
 }
 
-function context(options: Parameters<typeof doctorSettings>[0] = {}, more: Partial<Context> = {}): Context {
+function context(
+  options: Parameters<typeof doctorSettings>[0] = {},
+  more: Partial<DoctorContext> = {},
+): DoctorContext {
   return {
     settings: doctorSettings(options),
     maxTtlMs: 86_400_000,
@@ -48,7 +51,7 @@ function context(options: Parameters<typeof doctorSettings>[0] = {}, more: Parti
   }
 }
 
-function codes(now: KeyView, before: Glimpse | undefined, with_: Context): string[] {
+function codes(now: KeyView, before: Glimpse | undefined, with_: DoctorContext): string[] {
   return examineKey(now, before, with_).map(({ code, severity }) => `${severity} ${code}`)
 }
 
