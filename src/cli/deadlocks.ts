@@ -5,8 +5,8 @@ import { DATA, readArguments } from './arguments.ts'
 import { type CliCommand, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print, say } from './output.ts'
+import { suggestion } from './secrets.ts'
 import { openLocks, withLocks } from './store.ts'
-import { suggestion } from './suggestion.ts'
 import { age, jsonText, neutralise, padEnd, plural, shellWord, widthOf } from './text.ts'
 
 type Cycle = readonly DeadlockStep[]

@@ -3,8 +3,8 @@ import { DATA, readArguments, readDuration } from './arguments.ts'
 import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print } from './output.ts'
+import { suggestion } from './secrets.ts'
 import { openLocks, withLocks } from './store.ts'
-import { suggestion } from './suggestion.ts'
 import { jsonText, neutralise, plural } from './text.ts'
 
 const OPTIONS = {

@@ -1,7 +1,6 @@
 import { styleText } from 'node:util'
 import { storesIn } from './arguments.ts'
-import { redact, secretsOf } from './secrets.ts'
-import { suggestion } from './suggestion.ts'
+import { redact, secretsOf, suggestion } from './secrets.ts'
 import { neutralise } from './text.ts'
 
 type Style = Parameters<typeof styleText>[0]

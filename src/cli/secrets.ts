@@ -1,3 +1,5 @@
+import { shellWord } from './text.ts'
+
 const USER_INFO = /([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi
 const SECRET_PARAMETER = /([?&;](?:\w*password|passwd|pwd|pass|secret|token|auth)=)[^\s&;]*/gi
 
@@ -26,4 +28,22 @@ function decoded(text: string): string {
   } catch {
     return text
   }
+}
+
+/** A command, or a quoted text, which is somebody's key and stays as it is. */
+const COMMAND = /'(?:[^']|'\\'')*'|"(?:[^"\\]|\\.)*"|\bholdfast (?:evict|reap|show|doctor|migrate)\b/g
+
+/**
+ * Adds the store of `--store` to every command of a text, so that it can be pasted; HOLDFAST_STORE needs no such help. A URL
+ * with a password is replaced by a variable: other users can read the arguments of a command.
+ */
+export function suggestion(text: string, store: string | undefined): string {
+  if (store === undefined) return text
+  const secrets = secretsOf(store)
+  return text.replace(COMMAND, (match) => {
+    if (/^['"]/.test(match)) return match
+    return secrets.length === 0
+      ? `${match} --store ${shellWord(store)}`
+      : `HOLDFAST_STORE=${shellWord(redact(store, secrets))} ${match}`
+  })
 }

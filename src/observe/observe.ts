@@ -1,6 +1,6 @@
 import { checkFunction, checkLocks, checkOptions, checkRuntime, type NamesOf } from '../core/check.ts'
 import type { Runtime } from '../core/runtime.ts'
-import type { Alarm } from './alarms/alarm.ts'
+import type { Alarm } from './alarms/rules.ts'
 import { type AlarmOptions, AlarmWatch } from './alarms/watch.ts'
 import { Webhook, type WebhookOptions } from './alarms/webhook.ts'
 import { Collector, type CollectorOptions, type Observed } from './collector.ts'

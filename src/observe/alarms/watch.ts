@@ -3,7 +3,7 @@ import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../index.ts'
 import type { Collector } from '../collector.ts'
-import type { Alarm } from './alarm.ts'
+import type { Alarm } from './rules.ts'
 import { ALARM_RULES, isBreached, type Rule, type RuleName } from './rules.ts'
 import { type Happened, Window } from './window.ts'
 

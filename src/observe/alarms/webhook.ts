@@ -2,7 +2,7 @@ import { checkObject, checkOptions, checkWholeNumber, type NamesOf } from '../..
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../index.ts'
-import type { Alarm } from './alarm.ts'
+import type { Alarm } from './rules.ts'
 
 export interface WebhookOptions {
   /** Gets every alarm as JSON, by POST. */

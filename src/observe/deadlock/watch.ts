@@ -1,10 +1,9 @@
 import type { Actors, ActorWatcher } from '../../core/reentry/actors.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
-import { ConflictError, type DeadlockStep } from '../../errors.ts'
+import { ConflictError, type DeadlockStep, quote } from '../../errors.ts'
 import { chase, type LockWorld, survey } from './look.ts'
 import { LONG_WAIT_MS, type Sight } from './scene.ts'
 import { type Deadlock, Suspicions } from './suspicion.ts'
-import { describe } from './text.ts'
 
 /** The interval at which a blocked process publishes its note and looks around. */
 const PACE_MS = 500
@@ -98,4 +97,17 @@ export class DeadlockWatch implements ActorWatcher {
     const { waitsFor } = cycle[victim as number] as DeadlockStep
     this.actors.refuse(noted.id, new ConflictError(describe(cycle, waitsFor), null, cycle))
   }
+}
+
+/** The cycle in one sentence, for the error of the wait that was ended. */
+function describe(cycle: readonly DeadlockStep[], key: string): string {
+  const members = cycle.map((step) => {
+    const holds = step.holds.length === 0 ? 'is in the line' : `holds ${step.holds.map(quote).join(', ')}`
+    return `${who(step)} ${holds} and waits for ${quote(step.waitsFor)}`
+  })
+  return `waiting for ${quote(key)} would never end, so it was given up: ${members.join('; ')}`
+}
+
+function who({ label, actor }: DeadlockStep): string {
+  return actor === null ? label : `${label} (${actor})`
 }

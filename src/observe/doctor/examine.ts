@@ -6,12 +6,11 @@ import { type DoctorContext, type Glimpse, glimpseOf } from './context.ts'
 import { type DoctorCycles, examineCycles } from './cycles.ts'
 import { bySeverity, type Finding, type Severity, worstOf } from './findings.ts'
 import { readHabits, usualBy, usuals } from './habits.ts'
-import { examineHolders } from './holders.ts'
+import { examineHolders, examineTimes } from './holders.ts'
 import { examineLine } from './lines.ts'
 import { type DoctorOptions, type DoctorSettings, doctorSettings } from './options.ts'
 import { stoppedPid, whyGone } from './processes.ts'
 import { examineServer, futureToken } from './server.ts'
-import { examineTimes } from './times.ts'
 import { UnseenClaims } from './unseen.ts'
 
 /** The input of the doctor. */

@@ -1,5 +1,5 @@
 import type { HolderView, KeyView } from '../../model/index.ts'
-import { type DoctorContext, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
+import { type DoctorContext, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore, type Usual } from './context.ts'
 import { type Finding, finding } from './findings.ts'
 import { argument, span, word } from './words.ts'
 
@@ -121,4 +121,27 @@ function evict(key: string, holder: HolderView): string {
 
 function tokenOf({ token }: HolderView): string {
   return token === null ? '' : ` --token ${token}`
+}
+
+/** Compares the times to live with the work, by the published habits. */
+export function examineTimes(usuals: readonly Usual[], prefix: string): Finding[] {
+  return usuals.flatMap(({ pattern, holds, workP99Ms, ttlMs, expired }) => {
+    if (holds < ENOUGH_HOLDS || ttlMs === 0 || !pattern.startsWith(prefix)) return []
+    // One expiry in a hundred says the same as the times.
+    if (workP99Ms <= ttlMs && expired * 100 < holds) return []
+    const lost =
+      expired === 0
+        ? 'none was lost, because they are renewed'
+        : `${expired} ran out before the work was done`
+    return [
+      finding(
+        'TTL_TOO_SHORT',
+        pattern,
+        `99 of 100 holds take up to ${span(workP99Ms)}, and the ttl is ${span(ttlMs)} (${holds} seen); ${lost}`,
+        `acquire(key, { ttl: '${argument(2 * Math.max(workP99Ms, ttlMs))}' })   # twice what 99 of 100 take`,
+        // With renewal, a ttl shorter than the work is intended.
+        expired === 0 ? 'note' : 'warning',
+      ),
+    ]
+  })
 }

@@ -6,12 +6,23 @@ import {
   checkWholeNumber,
   type NamesOf,
 } from '../../core/check.ts'
-import { show } from '../../core/durations.ts'
+import { type Duration, durationMs, show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import type { Recipes } from '../index.ts'
 import { keepMs } from '../kit.ts'
-import type { AbandonOptions } from './abandon.ts'
 import type { IdempotencyOptions } from './keys.ts'
+
+export interface AbandonOptions {
+  /**
+   * The time limit of a handler whose client has gone and whose end is unknown: 10 minutes by default. After that its
+   * request counts as done without a response, and does not run again.
+   */
+  abandonAfter?: Duration
+}
+
+export function abandonMsOf({ abandonAfter = '10m' }: AbandonOptions): number {
+  return durationMs('abandonAfter', abandonAfter, { minMs: 0, maxMs: 86_400_000 })
+}
 
 type Options = IdempotencyOptions<never>
 

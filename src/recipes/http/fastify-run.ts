@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http'
 import { nodeRuntime, type Timer } from '../../core/runtime.ts'
+import { shadow } from './capture.ts'
 import type { FastifyReplyLike } from './fastify.ts'
 import { type Ended, keptHeaders } from './keys.ts'
-import { shadow } from './shadow.ts'
 
 /** A running handler: its result, and when that has been stored. A client that disconnects ends nothing. */
 export class FastifyRun {

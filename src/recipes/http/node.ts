@@ -1,8 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Recipes } from '../index.ts'
-import { type AbandonOptions, abandonMsOf } from './abandon.ts'
 import { capture, send } from './capture.ts'
-import { checkHandler, checkMiddleware, FOLLOWED } from './check.ts'
+import { type AbandonOptions, abandonMsOf, checkHandler, checkMiddleware, FOLLOWED } from './check.ts'
 import { bodyOf, decide, type Ended, hasFailed, type IdempotencyOptions, problemText } from './keys.ts'
 
 type Parsed = IncomingMessage & { body?: unknown; originalUrl?: string }

@@ -1,5 +1,5 @@
 import { Inject } from '@nestjs/common'
-import { checkOptions, type NamesOf } from '../../core/check.ts'
+import { checkOptions, checkText, type NamesOf } from '../../core/check.ts'
 import { ACQUIRE_OPTIONS } from '../../core/option-names.ts'
 import {
   type AcquireOptions,
@@ -9,7 +9,12 @@ import {
   UnsupportedError,
 } from '../../index.ts'
 import { ONCE_OPTIONS } from '../once.ts'
-import { locksToken } from './token.ts'
+
+/** The injection token of `Locks`: one without a name, and any number of named ones. */
+export function locksToken(name?: string): string {
+  if (name !== undefined) checkText('name', name)
+  return name === undefined ? 'HOLDFAST_LOCKS' : `HOLDFAST_LOCKS:${name}`
+}
 
 /** Selects one of several named locks. */
 interface Named {

@@ -1,6 +1,6 @@
 import { checkFlag, checkLocks, checkObject, checkOptions, type NamesOf } from '../../core/check.ts'
 import { connect, createLocks, InvalidArgumentError, type Locks, type LocksOptions } from '../../index.ts'
-import { locksToken } from './token.ts'
+import { locksToken } from './decorators.ts'
 
 /** The source of the locks: a URL, a store, or your own locks, which are closed with the application too. */
 export type LocksSource =

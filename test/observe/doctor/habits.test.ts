@@ -10,7 +10,7 @@ import {
   usuals,
 } from '../../../src/observe/doctor/habits.ts'
 import { addTime, countOf, quantileMs, type Times } from '../../../src/observe/doctor/histogram.ts'
-import { examineTimes } from '../../../src/observe/doctor/times.ts'
+import { examineTimes } from '../../../src/observe/doctor/holders.ts'
 import { memory, memoryWorld } from '../../../src/stores/memory/index.ts'
 import { USUAL } from './usual.ts'
 
