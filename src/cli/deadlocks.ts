@@ -140,11 +140,11 @@ function evictionOf([first]: Cycle, store: string | undefined): string {
 export function drawing(cycle: Cycle): string[] {
   const names = cycle.map(nameOf)
   const width = Math.max(...names.map(widthOf))
-  const rows = cycle.flatMap((step, place) => {
-    const isLast = place === cycle.length - 1
-    const name = padEnd(names[place] as string, width)
+  const rows = cycle.flatMap((step, row) => {
+    const isLast = row === cycle.length - 1
+    const name = padEnd(names[row] as string, width)
     return [
-      `  ${place === 0 ? '+->' : '|  '} ${name}  ${heldBy(step)}`,
+      `  ${row === 0 ? '+->' : '|  '} ${name}  ${heldBy(step)}`,
       `  |     | waits for ${neutralise(step.waitsFor)} for ${age(step.waitedMs)}`,
       isLast ? '  +-----+' : '  |     v',
     ]

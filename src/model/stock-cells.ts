@@ -62,7 +62,7 @@ export function* readCell<T>(name: string): Reading<T | null> {
 export const orderCell = (order: string) => `order:${order}`
 export const buyerCell = (buyer: string) => `buyer:${buyer}`
 export const parcelCell = (number: number) => `parcel:${number}`
-export const holdCell = (place: number) => `hold:${place}`
+export const holdCell = (index: number) => `hold:${index}`
 export const OPENING = 'opening'
 const pageCell = (pages: string, page: number) => `page:${pages}:${page}`
 

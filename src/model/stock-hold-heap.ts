@@ -10,36 +10,36 @@ interface StockHold {
  * and is recognised by its state then.
  */
 export function* pushHold(head: StockHead, hold: StockHold, cells: Cells): Reading<StockHead> {
-  let place = head.holds.count
-  while (place > 0) {
-    const above = (place - 1) >> 1
+  let at = head.holds.count
+  while (at > 0) {
+    const above = (at - 1) >> 1
     const parent = (yield* readCell<StockHold>(holdCell(above))) as StockHold
     if (parent.untilMs <= hold.untilMs) break
-    cells.set(holdCell(place), parent)
-    place = above
+    cells.set(holdCell(at), parent)
+    at = above
   }
-  cells.set(holdCell(place), hold)
+  cells.set(holdCell(at), hold)
   const { count, nextMs } = head.holds
-  return { ...head, holds: { count: count + 1, nextMs: place === 0 ? hold.untilMs : nextMs } }
+  return { ...head, holds: { count: count + 1, nextMs: at === 0 ? hold.untilMs : nextMs } }
 }
 
 /** Removes the hold that ends first; there must be one. */
 export function* popHold(head: StockHead, cells: Cells): Reading<{ head: StockHead; hold: StockHold }> {
   const count = head.holds.count - 1
   const [top, last] = (yield [holdCell(0), holdCell(count)]) as [StockHold, StockHold]
-  let place = 0
+  let at = 0
   let nextMs = last.untilMs
   for (;;) {
-    const left = 2 * place + 1
+    const left = 2 * at + 1
     if (left >= count) break
     const names = left + 1 < count ? [holdCell(left), holdCell(left + 1)] : [holdCell(left)]
     const [one, other = one] = (yield names) as [StockHold, StockHold?]
     const [child, below] = other.untilMs < one.untilMs ? [other, left + 1] : [one, left]
     if (child.untilMs >= last.untilMs) break
-    cells.set(holdCell(place), child)
-    if (place === 0) nextMs = child.untilMs
-    place = below
+    cells.set(holdCell(at), child)
+    if (at === 0) nextMs = child.untilMs
+    at = below
   }
-  if (count > 0) cells.set(holdCell(place), last)
+  if (count > 0) cells.set(holdCell(at), last)
   return { head: { ...head, holds: { count, nextMs: count > 0 ? nextMs : 0 } }, hold: top }
 }

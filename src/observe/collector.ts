@@ -105,8 +105,8 @@ export class Collector implements Meter {
     const { listeners } = this.taps
     listeners.push(listener)
     return () => {
-      const place = listeners.indexOf(listener)
-      if (place >= 0) listeners.splice(place, 1)
+      const at = listeners.indexOf(listener)
+      if (at >= 0) listeners.splice(at, 1)
     }
   }
 

@@ -35,9 +35,9 @@ export class Histogram {
 
   add(value: number): void {
     const { bounds, counts } = this
-    let place = 0
-    while (place < bounds.length && value > (bounds[place] as number)) place++
-    counts[place] = (counts[place] as number) + 1
+    let index = 0
+    while (index < bounds.length && value > (bounds[index] as number)) index++
+    counts[index] = (counts[index] as number) + 1
     this.sum += value
     const { listeners } = this.taps
     for (let index = 0; index < listeners.length; index++)
@@ -59,15 +59,15 @@ export function quantileOf(
   part: number,
 ): number | null {
   let total = 0
-  for (let place = 0; place < counts.length; place++) total += counts[place] as number
+  for (let index = 0; index < counts.length; index++) total += counts[index] as number
   if (total === 0) return null
   const rank = part * total
   let below = 0
-  for (let place = 0; place < bounds.length; place++) {
-    const inside = counts[place] as number
+  for (let index = 0; index < bounds.length; index++) {
+    const inside = counts[index] as number
     if (below + inside >= rank && inside > 0) {
-      const lower = place === 0 ? 0 : (bounds[place - 1] as number)
-      return lower + ((bounds[place] as number) - lower) * ((rank - below) / inside)
+      const lower = index === 0 ? 0 : (bounds[index - 1] as number)
+      return lower + ((bounds[index] as number) - lower) * ((rank - below) / inside)
     }
     below += inside
   }

@@ -79,10 +79,10 @@ class RegistryMetric {
 function valuesOf(name: string, { labels, bounds, counts, sum }: Histogram): Value[] {
   let below = 0
   const buckets: Value[] = []
-  for (let place = 0; place <= bounds.length; place++) {
-    below += counts[place] as number
+  for (let index = 0; index <= bounds.length; index++) {
+    below += counts[index] as number
     buckets.push({
-      labels: { le: bounds[place] ?? '+Inf', ...labels },
+      labels: { le: bounds[index] ?? '+Inf', ...labels },
       value: below,
       metricName: `${name}_bucket`,
     })

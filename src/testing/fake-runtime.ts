@@ -6,7 +6,7 @@ const realImmediate = setImmediate
 /** Virtual time begins here, so that tokens stamped with it look like those of a real store. */
 const EPOCH_MS = Date.UTC(2026, 0, 1)
 
-interface Alarm {
+interface PendingTimer {
   readonly task: () => void
   readonly dueMs: number
 }
@@ -17,7 +17,7 @@ interface Alarm {
  */
 export class FakeRuntime implements Runtime {
   /** Sorted by due time, then by the order of setting. */
-  private readonly alarms: Alarm[] = []
+  private readonly timers: PendingTimer[] = []
   private now = 0
   private wallShift = 0
   private seed: number
@@ -36,13 +36,13 @@ export class FakeRuntime implements Runtime {
   }
 
   setTimer(task: () => void, delayMs: number, _background: boolean): Timer {
-    const alarm = { task, dueMs: this.now + Math.max(0, Math.ceil(delayMs)) }
-    const place = this.alarms.findIndex((other) => other.dueMs > alarm.dueMs)
-    this.alarms.splice(place < 0 ? this.alarms.length : place, 0, alarm)
+    const timer = { task, dueMs: this.now + Math.max(0, Math.ceil(delayMs)) }
+    const index = this.timers.findIndex((other) => other.dueMs > timer.dueMs)
+    this.timers.splice(index < 0 ? this.timers.length : index, 0, timer)
     return {
       clear: () => {
-        const at = this.alarms.indexOf(alarm)
-        if (at >= 0) this.alarms.splice(at, 1)
+        const at = this.timers.indexOf(timer)
+        if (at >= 0) this.timers.splice(at, 1)
       },
       keepAlive: () => {},
     }
@@ -67,7 +67,7 @@ export class FakeRuntime implements Runtime {
 
   /** The number of timers: none after everything was released and closed. */
   get pendingTimers(): number {
-    return this.alarms.length
+    return this.timers.length
   }
 
   /** Runs all promise jobs; no time passes. */
@@ -80,9 +80,9 @@ export class FakeRuntime implements Runtime {
     const endMs = this.now + Math.ceil(ms)
     await this.drain()
     for (;;) {
-      const next = this.alarms[0]
+      const next = this.timers[0]
       if (next === undefined || next.dueMs > endMs) break
-      await this.ring(next)
+      await this.fire(next)
     }
     this.now = Math.max(this.now, endMs)
   }
@@ -97,11 +97,11 @@ export class FakeRuntime implements Runtime {
     promise.then(watch, watch)
     await this.drain()
     while (!settled) {
-      const next = this.alarms[0]
+      const next = this.timers[0]
       if (next === undefined) throw new Error('nothing can settle the promise: no timer is set')
       if (next.dueMs > giveUpAtMs)
         throw new Error(`the promise did not settle within ${limitMs} ms of virtual time`)
-      await this.ring(next)
+      await this.fire(next)
     }
     return promise
   }
@@ -116,10 +116,10 @@ export class FakeRuntime implements Runtime {
     this.wallShift += ms
   }
 
-  private async ring(alarm: Alarm): Promise<void> {
-    this.alarms.splice(this.alarms.indexOf(alarm), 1)
-    this.now = Math.max(this.now, alarm.dueMs)
-    alarm.task()
+  private async fire(timer: PendingTimer): Promise<void> {
+    this.timers.splice(this.timers.indexOf(timer), 1)
+    this.now = Math.max(this.now, timer.dueMs)
+    timer.task()
     await this.drain()
   }
 }

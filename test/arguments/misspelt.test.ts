@@ -161,7 +161,7 @@ test('an option that is there and undefined is as one that is left out', async (
   expect(lease.held).toBe(true)
 })
 
-test('a misspelt question to a holder evicts nobody', async () => {
+test('a misspelt option of evict evicts no holder', async () => {
   await using lease = await locks.acquire('evicted')
   await errorOf(() => locks.evict('evicted', { aks: true } as never))
   await errorOf(() => locks.evict('evicted', { ask: 'yes' } as never))

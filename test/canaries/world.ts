@@ -75,7 +75,12 @@ export class World {
         write: async (key, value, ttlMs, condition) => {
           const current = this.record(key)
           if (!this.allows(current, condition)) return { kind: 'refused', current }
-          const next = model.writtenRecord(current?.version ?? this.removedVersion, value, ttlMs, this.clock())
+          const next = model.writtenRecord(
+            current?.version ?? this.removedVersion,
+            value,
+            ttlMs,
+            this.clock(),
+          )
           this.values.set(key, next)
           return { kind: 'written', version: next.version }
         },

@@ -96,7 +96,7 @@ describe('the stock', () => {
   })
 })
 
-it('draws who was inside, the kill, the pause and the refused write', () => {
+it('draws the sales, the kill, the pause and the refused write', () => {
   const rows = timeline(PERFECT, 101)
   expect(rows).toHaveLength(SALE.workers)
   expect(rows[0]).toMatch(/^worker 1 {2}·{8}█·{7}█/)

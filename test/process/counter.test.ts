@@ -27,7 +27,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-test('64 processes, 50 increments each: the total is exact and nobody is inside with another', async () => {
+test('64 processes, 50 increments each: the total is exact and no two are inside at once', async () => {
   const witness: Witness = new Witness((name) => witness.countOf(name) < INCREMENTS)
   const crew = new Crew(bundle.path(PROGRAM), { folder, ttlMs: 10_000 })
   await work(crew, witness)

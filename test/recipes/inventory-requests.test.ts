@@ -85,7 +85,7 @@ describe.each(shops)('$store, $stripes stripes', ({ locks, stripes }) => {
     }
   })
 
-  test('a buyer who is refused at a sold-out stock is told of the other buyer', async () => {
+  test('a buyer refused at a sold-out stock learns of the other buyer', async () => {
     const shop = await open(locks, 1, { stripes })
     await shop.take('buyer 0', { request: 'r' })
     for (const buyer of buyers.slice(1)) {

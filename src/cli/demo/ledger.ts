@@ -68,6 +68,6 @@ export class SaleLedger {
 
 /** A token without the digits that it shares with another. */
 function tailOf(token: string, other: string): string {
-  const at = [...token].findIndex((digit, place) => digit !== other[place])
+  const at = [...token].findIndex((digit, index) => digit !== other[index])
   return at > 0 ? `…${token.slice(at)}` : token
 }

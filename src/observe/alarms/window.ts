@@ -56,14 +56,14 @@ export class Window {
       const now = Float64Array.of(...FIGURES.map((figure) => figure(series)), ...series.wait.counts)
       const last = previous?.get(series)
       // Unchanged counts are kept once, however many readings the window has.
-      counts.set(series, last?.every((count, place) => count === now[place]) === true ? last : now)
+      counts.set(series, last?.every((count, index) => count === now[index]) === true ? last : now)
     }
     return { atMs, counts }
   }
 }
 
 function happened(series: Series, now: Float64Array, before: Float64Array | undefined): Happened {
-  const since = now.map((count, place) => count - (before?.[place] ?? 0))
+  const since = now.map((count, index) => count - (before?.[index] ?? 0))
   const [granted = 0, timeouts = 0, failed = 0, lost = 0] = since
   const waits = since.subarray(FIGURES.length)
   return {

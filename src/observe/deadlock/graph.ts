@@ -12,7 +12,7 @@ export interface GraphHold {
 }
 
 /** A claim in a queue that is served in order. */
-export interface GraphPlace {
+export interface GraphQueued {
   readonly id: string
   readonly mode: Mode
 }
@@ -20,7 +20,7 @@ export interface GraphPlace {
 export interface GraphLock {
   readonly holds: readonly GraphHold[]
   /** Empty where the order does not decide who is next. */
-  readonly line: readonly GraphPlace[]
+  readonly line: readonly GraphQueued[]
 }
 
 export interface GraphWait {
@@ -28,7 +28,7 @@ export interface GraphWait {
   readonly key: string
   readonly mode: Mode
   /** Its possible positions in the queue; none if it is not there by itself. */
-  readonly places: readonly number[]
+  readonly positions: readonly number[]
 }
 
 export interface Graph {
@@ -55,13 +55,13 @@ export function stuckIn({ locks, waits }: Graph): Stuck {
     claim.length === 0 || claim.some((id) => !waits.has(id) || free.has(id))
   const stuckHolds = (lock: GraphLock): readonly GraphHold[] =>
     lock.holds.filter(({ claims }) => !claims.every(isOver))
-  const edgesOf = ({ key, mode, places }: GraphWait): Edge[] => {
+  const edgesOf = ({ key, mode, positions }: GraphWait): Edge[] => {
     const lock = locks.get(key)
     if (lock === undefined) return []
     const holds = stuckHolds(lock)
     return [
       ...edgesTo(inTheWay(mode, holds), isOver),
-      ...edgesBehind(lock, holds, places.length === 0 ? -1 : Math.min(...places)),
+      ...edgesBehind(lock, holds, positions.length === 0 ? -1 : Math.min(...positions)),
     ]
   }
   for (let before = -1; before !== free.size; ) {
@@ -72,8 +72,8 @@ export function stuckIn({ locks, waits }: Graph): Stuck {
   for (const wait of waits.values()) if (!free.has(wait.id)) stuck.set(wait.id, edgesOf(wait))
   for (const lock of locks.values()) {
     const holds = stuckHolds(lock)
-    for (const [place, { id, mode }] of lock.line.entries()) {
-      const edges = [...edgesTo(inTheWay(mode, holds), isOver), ...edgesBehind(lock, holds, place)]
+    for (const [position, { id, mode }] of lock.line.entries()) {
+      const edges = [...edgesTo(inTheWay(mode, holds), isOver), ...edgesBehind(lock, holds, position)]
       if (edges.length > 0 && !waits.has(id)) stuck.set(id, edges)
     }
   }
@@ -93,8 +93,8 @@ function edgesTo(holds: readonly GraphHold[], isOver: (claim: readonly string[])
 }
 
 /** No waiter is served before the first in the queue that cannot be. */
-function edgesBehind({ line }: GraphLock, stuck: readonly GraphHold[], place: number): Edge[] {
+function edgesBehind({ line }: GraphLock, stuck: readonly GraphHold[], position: number): Edge[] {
   const first = line.findIndex(({ mode }) => !fits(mode, stuck))
-  const ahead = first >= 0 && first < place ? line[first] : undefined
+  const ahead = first >= 0 && first < position ? line[first] : undefined
   return ahead === undefined ? [] : [{ to: ahead.id, hold: null }]
 }

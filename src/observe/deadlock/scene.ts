@@ -1,5 +1,5 @@
 import { type HolderView, type KeyView, type Mode, seqOf } from '../../model/index.ts'
-import type { Graph, GraphHold, GraphLock, GraphPlace, GraphWait } from './graph.ts'
+import type { Graph, GraphHold, GraphLock, GraphQueued, GraphWait } from './graph.ts'
 import { givenName, processOf, type WorldView } from './look.ts'
 import type { Note } from './note.ts'
 
@@ -65,7 +65,7 @@ class Composition {
   private addWaits({ process, label, abort, waits, holds }: Note): void {
     for (const { id, key, mode, actor, sinceMs, waitedMs } of waits) {
       const node = `${process}:${id}`
-      this.waits.set(node, { id: node, key, mode, places: this.placesOf(key, process, mode) })
+      this.waits.set(node, { id: node, key, mode, positions: this.positionsOf(key, process, mode) })
       const held = holds.filter((hold) => hold.waits.includes(id)).map((hold) => hold.key)
       const noted = { process, id, sinceMs }
       this.waiters.set(node, { key, label, actor, waitedMs, holds: held, noted, abort })
@@ -73,11 +73,11 @@ class Composition {
   }
 
   /** Exclusive claims of a process share a position, and depend on the holders alone. */
-  private placesOf(key: string, process: string, mode: Mode): number[] {
+  private positionsOf(key: string, process: string, mode: Mode): number[] {
     if (mode.kind === 'exclusive' || !this.sight.ordered) return []
     const line = this.look.views.get(key)?.line ?? []
-    return line.flatMap((place, index) =>
-      processOf(place.actor) === process && place.mode === mode.kind && place.weight === weightOf(mode)
+    return line.flatMap((waiter, index) =>
+      processOf(waiter.actor) === process && waiter.mode === mode.kind && waiter.weight === weightOf(mode)
         ? [index]
         : [],
     )
@@ -91,7 +91,7 @@ class Composition {
       const node = `${name} ${key}`
       const known = this.named.get(name) ?? new Map<string, boolean>()
       this.named.set(name, known.set(node, waitedMs >= LONG_WAIT_MS))
-      this.waits.set(node, { id: node, key, mode: modeOf(mode, weight, limit), places: [index] })
+      this.waits.set(node, { id: node, key, mode: modeOf(mode, weight, limit), positions: [index] })
       const holds = this.heldBy(name)
       const shown = givenName(actor)
       this.waiters.set(node, { key, label, actor: shown, waitedMs, holds, noted: null, abort: false })
@@ -145,10 +145,12 @@ class Composition {
     return holds.map((hold) => hold.waits.map((id) => `${note.process}:${id}`))
   }
 
-  private lineOf({ key, limit, line }: KeyView): GraphPlace[] {
+  private lineOf({ key, limit, line }: KeyView): GraphQueued[] {
     return line.map(({ label, actor, mode, weight, waitedMs }, index) => {
-      const own = [...this.waits.values()].filter((wait) => wait.key === key && wait.places.includes(index))
-      const one = own.length === 1 && own[0]?.places.length === 1 ? own[0].id : null
+      const own = [...this.waits.values()].filter(
+        (wait) => wait.key === key && wait.positions.includes(index),
+      )
+      const one = own.length === 1 && own[0]?.positions.length === 1 ? own[0].id : null
       const id = one ?? `${JSON.stringify([label, actor, mode])} ${key}`
       if (!this.waiters.has(id)) {
         const waiter = { key, label, actor: givenName(actor), waitedMs, holds: [], noted: null, abort: false }

@@ -116,8 +116,8 @@ export class Suspicions {
 
   private deadlockOf({ cycle, name }: Suspicion, { waiters, heldMs }: WaitScene): Deadlock {
     const members = cycle.map(({ from }) => waiters.get(from) as SceneWaiter)
-    const steps = members.map(({ actor, label, key, waitedMs, holds }, place): DeadlockStep => {
-      const before = cycle.at(place - 1)?.hold ?? null
+    const steps = members.map(({ actor, label, key, waitedMs, holds }, index): DeadlockStep => {
+      const before = cycle.at(index - 1)?.hold ?? null
       const held = before === null ? null : (heldMs.get(before) ?? null)
       return { actor, label, waitsFor: key, waitedMs, holds, heldMs: held }
     })
@@ -130,10 +130,10 @@ export class Suspicions {
 /** The youngest wait, by its published begin: every process compares the same numbers. */
 function victimAmong(waiters: readonly SceneWaiter[]): number | null {
   let victim: number | null = null
-  for (const [place, waiter] of waiters.entries()) {
+  for (const [index, waiter] of waiters.entries()) {
     if (!waiter.abort || waiter.noted === null) continue
     const best = victim === null ? null : (waiters[victim]?.noted ?? null)
-    if (best === null || isYounger(waiter.noted, best)) victim = place
+    if (best === null || isYounger(waiter.noted, best)) victim = index
   }
   return victim
 }

@@ -31,8 +31,8 @@ export interface MysqlLike {
 
 interface Dialect {
   readonly name: (word: string) => string
-  readonly value: (place: number) => string
-  readonly token: (place: number) => string
+  readonly value: (number: number) => string
+  readonly token: (number: number) => string
   readonly text: (column: string) => string
   /** The value that a key column is compared with. */
   readonly key: (value: SqlScalar) => SqlScalar
@@ -41,8 +41,8 @@ interface Dialect {
 const UPDATE: NamesOf<FencedUpdate> = { table: true, where: true, set: true, token: true, fence: true }
 const PG: Dialect = {
   name: (word) => `"${word}"`,
-  value: (place) => `$${place}`,
-  token: (place) => `$${place}`,
+  value: (number) => `$${number}`,
+  token: (number) => `$${number}`,
   text: (column) => `CAST(${column} AS text)`,
   key: (value) => value,
 }
@@ -102,11 +102,11 @@ function statementsOf({ table, where, set, token, fence = 'fence' }: FencedUpdat
   if (changes.some((column) => column.toLowerCase() === fence.toLowerCase()))
     throw new InvalidArgumentError('set', `must not name the column of the fence, ${fence}`)
   const [table_, fence_] = [tableOf(table, name), name(word('fence', fence))]
-  let place = 0
-  const assignments = changes.map((column) => `${name(column)} = ${value(++place)}`)
-  assignments.push(`${fence_} = ${dialect.token(++place)}`)
+  let number = 0
+  const assignments = changes.map((column) => `${name(column)} = ${value(++number)}`)
+  assignments.push(`${fence_} = ${dialect.token(++number)}`)
   const matches = (first: number) => keys.map((column, index) => `${name(column)} = ${value(first + index)}`)
-  const conditions = [...matches(place + 1), `${fence_} <= ${dialect.token(place + keys.length + 1)}`]
+  const conditions = [...matches(number + 1), `${fence_} <= ${dialect.token(number + keys.length + 1)}`]
   const wanted = String(checkedToken(token))
   const key = keys.map((column) => dialect.key(where[column] as SqlScalar))
   return {

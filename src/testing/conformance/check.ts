@@ -19,7 +19,7 @@ export function check(name: string, needs: Need | readonly Need[] | Check['run']
   return { name, needs: typeof needs === 'function' ? [needs as Need] : needs, run }
 }
 
-export const ordered: Need = ({ order }) => (order === 'fifo' ? null : 'the store keeps no line')
+export const ordered: Need = ({ order }) => (order === 'fifo' ? null : 'the store keeps no queue')
 export const pushing: Need = ({ wakeUp }) =>
   wakeUp === 'push' ? null : 'the store tells nobody: waiters look again by themselves'
 export const fencing: Need = (traits) =>

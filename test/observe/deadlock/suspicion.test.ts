@@ -65,7 +65,7 @@ const both = (pCount: number, qCount: number): [Note, Note] => [
   noteOf('q', qCount, 'b', 'a'),
 ]
 
-test('a cycle is certain when everybody in it has told the same again, by a note made after the first look', async () => {
+test('a cycle is certain when every member has published the same again, in a note written after the first look', async () => {
   const observer = new Observer()
   expect(await observer.look(...both(10, 20))).toBe(0)
   expect(await observer.look(...both(10, 20))).toBe(0)
@@ -92,7 +92,7 @@ test('another hold of the same key begins anew', async () => {
   expect(observer.suspicions.size).toBe(0)
 })
 
-test('who has stopped telling is not in a cycle any more', async () => {
+test('a process that no longer publishes is not in a cycle any more', async () => {
   const observer = new Observer()
   await observer.look(...both(10, 20))
   const [p] = both(12, 22)

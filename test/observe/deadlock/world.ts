@@ -67,7 +67,7 @@ export class ModelWorld {
         line: line.map(({ claim }) => ({ id: claim.id, mode: claim.mode })),
       })
       for (const [place, { claim }] of line.entries())
-        waits.set(claim.id, { id: claim.id, key, mode: claim.mode, places: [place] })
+        waits.set(claim.id, { id: claim.id, key, mode: claim.mode, positions: [place] })
     }
     return { locks, waits }
   }

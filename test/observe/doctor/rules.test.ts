@@ -95,7 +95,7 @@ describe('a holder', () => {
     ])
   })
 
-  it('whose process is gone is critical when somebody waits, and nothing else is said of it', () => {
+  it('whose process is gone is critical when others wait, and is the only finding about it', () => {
     const whyGoneNow = () => 'it ended'
     const gone = { whyGone: (label: string) => (label === 'web:1' ? whyGoneNow() : null) }
     const alone = view([holder({ expiresInMs: 99_999_999, heldMs: 99_999 })])
@@ -104,7 +104,7 @@ describe('a holder', () => {
     expect(codes(wanted, undefined, context({}, gone))).toEqual(['critical HOLDER_GONE'])
   })
 
-  it('whose process is stopped is critical when somebody waits, and nothing else is said of it', () => {
+  it('whose process is stopped is critical when others wait, and is the only finding about it', () => {
     const stopped = { stoppedPid: (label: string) => (label === 'web:1' ? 17 : null) }
     const alone = view([holder({ heldMs: 99_999 })])
     expect(codes(alone, earlier(alone), context({ usual: 1 }, stopped))).toEqual(['warning HOLDER_STOPPED'])
@@ -115,7 +115,7 @@ describe('a holder', () => {
     expect(found?.fix).toMatch(/^kill -CONT 17 .*holdfast evict 'o'\\''k:1' --token \d+$/)
   })
 
-  it('that nobody listens for is gone, if it was there at both looks', () => {
+  it('without a listener is gone, if it was there at both looks', () => {
     const now = view([holder()])
     const deaf = context(
       {},

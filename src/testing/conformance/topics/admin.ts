@@ -37,7 +37,7 @@ export const admin: readonly Check[] = [
     )
   }),
 
-  check('the line is shown in its order', ordered, async (scene) => {
+  check('the queue is shown in its order', ordered, async (scene) => {
     const [a, b, c] = [await scene.party('holder'), await scene.party('first'), await scene.party('second')]
     const key = scene.key()
     await a.take(key)
@@ -175,13 +175,13 @@ export const admin: readonly Check[] = [
     await operator.take(key, {}, 'every reader was evicted')
   }),
 
-  check('an eviction hands the key to the next in line', [ordered, fencing], async (scene) => {
+  check('an eviction hands the key to the next in the queue', [ordered, fencing], async (scene) => {
     const [a, b, operator] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const evicted = await a.take(key)
     const waiter = await b.block(key, { queue: true })
     await operator.store.admin.evict(key, null, false)
-    const next = grantedOf(await b.attempt(waiter), 'the next in line must be served after an eviction')
+    const next = grantedOf(await b.attempt(waiter), 'the next in the queue must be served after an eviction')
     assert.ok(tokenOfGrant(next) > tokenOfGrant(evicted) + BigInt(evicted.spare))
   }),
 
@@ -213,7 +213,7 @@ export const admin: readonly Check[] = [
     assert.equal(await a.renew(claim), 'renewed')
     assert.equal((await b.attempt(waiter)).kind, 'blocked', 'the holder was asked, and holds the key')
     assert.equal(await a.release(claim), 'released')
-    grantedOf(await b.attempt(waiter), 'the next in line must be served when the holder has let go')
+    grantedOf(await b.attempt(waiter), 'the next in the queue must be served when the holder has let go')
   }),
 
   check('a holder that is asked to let go is told', pushing, async (scene) => {

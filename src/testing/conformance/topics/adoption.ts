@@ -32,7 +32,7 @@ export const adoption: readonly Check[] = [
     assert.ok(tokenOfGrant(taken) > handed, `token ${taken.token}, but ${handed} may have been handed over`)
   }),
 
-  check('an adoption goes past the line, which stays as it is', [adopting, ordered], async (scene) => {
+  check('an adoption goes past the queue, which stays as it is', [adopting, ordered], async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const given = await a.take(key)

@@ -36,7 +36,7 @@ export const fences: readonly Check[] = [
     above(last, await b.take(key, {}, 'an evicted key is free'))
   }),
 
-  check('tokens rise along the line', [fencing, ordered], async (scene) => {
+  check('tokens rise along the queue', [fencing, ordered], async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const first = await a.take(key)
@@ -44,9 +44,9 @@ export const fences: readonly Check[] = [
     const second = await b.block(key, { queue: true })
     const third = await c.block(key, { queue: true })
     await a.release(first.claim)
-    last = above(last, await b.askUntilGranted(second, 1000, 'the next in line must be granted'))
+    last = above(last, await b.askUntilGranted(second, 1000, 'the next in the queue must be granted'))
     await b.release(second)
-    above(last, await c.askUntilGranted(third, 1000, 'the next in line must be granted'))
+    above(last, await c.askUntilGranted(third, 1000, 'the next in the queue must be granted'))
   }),
 
   check('each reader has a token of its own', [fencing, sharing], async (scene) => {

@@ -81,7 +81,7 @@ export const pushes: readonly Check[] = [
     const lease = await a.acquire(key)
     faults.notices({ kind: 'delay', ms: offerEndsMs + 500 })
     const acquired = scene.begin(slow.acquire(key, { ttl: ttlMs, wait: 20_000 }))
-    await scene.eventually('the slow one must join the line', SOON_MS, async () => {
+    await scene.eventually('the slow one must join the queue', SOON_MS, async () => {
       return (await a.read(key)).line.length === 1
     })
     faults.every('attempt', { kind: 'lose request' })
