@@ -25,13 +25,13 @@ export const deadlocks: CliCommand = {
   help: {
     usage: 'holdfast deadlocks [--watch] [--json]',
     about: [
-      'Draws who waits for whom in a circle, over all processes. Seen are programs that look for deadlocks themselves',
-      '(onDeadlock), and actors that have a name; how many others there are is told, too, and holdfast doctor judges',
-      'those by process. A circle has to be seen twice, which takes a second or two.',
+      'Draws the deadlocks over all processes. It sees programs that detect deadlocks themselves',
+      '(onDeadlock), and actors with a name; it also counts the others, which holdfast doctor judges',
+      'by process. A cycle has to be seen twice, which takes a second or two.',
     ].join('\n'),
     examples: [
       ['is there one now?', 'holdfast deadlocks'],
-      ['tell when there is one', 'holdfast deadlocks --watch'],
+      ['report every new one', 'holdfast deadlocks --watch'],
       ['the keys of each', "holdfast deadlocks --json | jq -c '.[] | map(.waitsFor)'"],
     ],
     options: [

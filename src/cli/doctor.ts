@@ -21,10 +21,10 @@ export const doctor: CliCommand = {
   help: {
     usage: "holdfast doctor [PREFIX] [--foreign 'lock:*'] [--usual 2s] [--watch 1s] [--json]",
     about: [
-      'Looks for everything that is known to go wrong with locks: deadlocks, holders and waiters whose process is gone or',
+      'Looks for all known problems of locks: deadlocks, holders and waiters whose process is gone or',
       'stopped, queues that do not move, holds far beyond the usual, ttls that do not fit, keys of other programs without an',
-      'end, what nobody needs any more, servers that can lose locks, clocks that differ. Looks twice, changes nothing, and',
-      'says at the end what it could not see.',
+      'expiry, leftovers, servers that can lose locks, clocks that differ. Looks twice, changes nothing, and',
+      'lists at the end the parts that it could not inspect.',
     ].join('\n'),
     examples: [
       ['everything', 'holdfast doctor'],

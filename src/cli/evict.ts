@@ -26,10 +26,10 @@ export const evictCommand: CliCommand = {
   help: {
     usage: 'holdfast evict KEY [--token T] [--ask [--wait 30s]] [--yes] [--json]',
     about: [
-      'Takes the key away from its holder, for one that hangs. The next holder gets a higher token, so a resource',
-      'that checks tokens refuses what the old holder still writes. Only what was shown is evicted: a holder that',
-      'came in the meantime keeps the key. What was done is kept for 30 days: holdfast show KEY tells it.',
-      'With --ask the holder is only asked: its lease gets a `revoked` event, and what it does is up to the program.',
+      'Evicts the holder of a key, for one that hangs. The next holder gets a higher token, so a resource',
+      'that checks tokens refuses later writes of the old holder. Only the holder that was shown is evicted: one that',
+      'came in the meantime keeps the key. The eviction is recorded for 30 days: see holdfast show KEY.',
+      'With --ask the holder is only asked: its lease gets a `revoked` event, and the program decides.',
     ].join('\n'),
     examples: [
       ['look, then decide', 'holdfast evict order:42'],

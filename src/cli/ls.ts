@@ -21,7 +21,7 @@ export const ls: CliCommand = {
   help: {
     usage: 'holdfast ls [PREFIX] [--json]',
     about:
-      'Lists the keys that are held or waited for, with the holder, since when, and what is left of its lease.',
+      'Lists the keys that are held or waited for, with the holder, the time of the hold and the rest of its lease.',
     examples: [
       ['every key in use', 'holdfast ls'],
       ['only those of one service', 'holdfast ls order:'],

@@ -36,7 +36,7 @@ export const showCommand: CliCommand = {
   help: {
     usage: 'holdfast show KEY [--json]',
     about: [
-      'Shows one key: its holders with their tokens, the line in order, the highest token so far, and what operators did to',
+      'Shows one key: its holders with their tokens, the queue in order, the highest token so far, and the evictions of',
       'its holders within the last 30 days.',
     ].join('\n'),
     examples: [

@@ -19,8 +19,8 @@ export const top: CliCommand = {
   help: {
     usage: 'holdfast top [PREFIX] [--every 1s] [--json]',
     about: [
-      'Shows who holds what, for how long, and who waits, over and over: the longest lines first, then the longest holds.',
-      'q or Ctrl-C ends it. On a pipe it prints one picture and ends, or with --every one after another.',
+      'Shows the holders, their times and the waiters, again and again: the longest queues first, then the longest holds.',
+      'q or Ctrl-C ends it. On a pipe it prints one screen and ends, or with --every one after another.',
     ].join('\n'),
     examples: [
       ['watch', 'holdfast top'],

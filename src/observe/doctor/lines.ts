@@ -72,13 +72,13 @@ function deadWaiter(key: string, waiter: WaiterView, context: DoctorContext): Fi
     context.whyGone(label, context.wallMs - waitedMs) ??
     (context.isDeaf('waiter', key, label) ? 'no connection listens for its turn' : null) ??
     (expiresInMs < ttlMs * OVERDUE - SLACK_MS
-      ? `it renews its place every ${span(ttlMs / 3)} and has not`
+      ? `it renews its position every ${span(ttlMs / 3)} and has not`
       : null)
   if (why === null) return null
   return finding(
     'DEAD_WAITER',
     key,
-    `${label} waits since ${span(waitedMs)}, but ${why}; its place ends in ${span(expiresInMs)}`,
+    `${label} has waited for ${span(waitedMs)}, but ${why}; its position ends in ${span(expiresInMs)}`,
     `wait ${span(expiresInMs)}; then: holdfast show ${word(key)}`,
   )
 }
