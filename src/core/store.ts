@@ -33,6 +33,8 @@ export function unknownAnswer(error: Error): Unknown {
   return { kind: 'unknown', error }
 }
 
+export const NO_ANSWER = unknownAnswer(new Error('the store left the claim without an answer'))
+
 /** Throws if no claim has an answer: the call failed as a whole, which is one failure and not one for each claim. */
 export function someKnown<A extends { readonly kind: string }>(
   answers: readonly (A | Unknown)[],

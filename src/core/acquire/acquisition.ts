@@ -3,7 +3,7 @@ import type { Blocked, Claim, ClaimAnswer } from '../../model/index.ts'
 import type { Receiver } from '../calls/pending-call.ts'
 import type { TimerEntry } from '../calls/timer-heap.ts'
 import type { Engine, NoticeTarget } from '../engine.ts'
-import { driftMs } from '../lease/hold.ts'
+import { validUntil } from '../lease/hold.ts'
 import type { LockRequest } from '../options.ts'
 import type { RenewReply, StoreNotice } from '../store.ts'
 import { type AttemptAnswers, ask, type Grant, grantOf, refusal } from './grant.ts'
@@ -246,7 +246,7 @@ export class Acquisition implements NoticeTarget, TimerEntry, Receiver<ClaimAnsw
   private accept(push: Push): void {
     const laterMs = this.blocked === null ? -1 : push.storeTimeMs - this.answeredStoreMs
     const wholeMs = laterMs + push.lifeMs
-    const validUntilMs = this.answeredSentAtMs + wholeMs - driftMs(wholeMs)
+    const validUntilMs = validUntil(this.answeredSentAtMs, wholeMs)
     const confirmed = push.lifeMs >= this.claim.ttlMs || this.request.renew
     const leftMs = validUntilMs - this.engine.runtime.nowMs()
     const slept = this.engine.watchdog.sleeps() !== this.sleepsAtAnswer

@@ -1,7 +1,7 @@
 import { ConflictError, LeaseLostError, LockError, UnsupportedError } from '../../errors.ts'
 import type { Claim, ClaimAnswer, Granted, Refused } from '../../model/index.ts'
 import type { Engine } from '../engine.ts'
-import { driftMs } from '../lease/hold.ts'
+import { validUntil } from '../lease/hold.ts'
 import type { Soon } from '../store.ts'
 
 /** A grant, from an answer or a push of the store. */
@@ -41,7 +41,7 @@ export function grantedAtOnce(
 /** The grant of an answer, valid from before the request was sent; null if it expired before it arrived. */
 export function grantOf(answer: Granted, claim: Claim, sentAtMs: number, nowMs: number): Grant | null {
   const { ttlMs } = claim
-  const validUntilMs = sentAtMs + ttlMs - driftMs(ttlMs)
+  const validUntilMs = validUntil(sentAtMs, ttlMs)
   if (nowMs >= validUntilMs) return null
   return {
     token: answer.token,

@@ -8,7 +8,7 @@ import {
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
 import type { Duration, GroupLease, LeaseJson } from '../api.ts'
 import type { Engine } from '../engine.ts'
-import { driftMs } from '../lease/hold.ts'
+import { validUntil } from '../lease/hold.ts'
 import { StoreLease } from '../lease/lease.ts'
 import type { LockRequest } from '../options.ts'
 import type { GroupAttempts } from './group-attempts.ts'
@@ -123,7 +123,7 @@ async function attemptTogether(
   const answeredAtMs = engine.runtime.nowMs()
   const inTime =
     engine.watchdog.sleeps() === sleeps &&
-    requests.every(({ ttlMs }) => answeredAtMs < sentAtMs + ttlMs - driftMs(ttlMs))
+    requests.every(({ ttlMs }) => answeredAtMs < validUntil(sentAtMs, ttlMs))
   if (!inTime || answers.some((answer) => answer.kind !== 'granted')) {
     if (!inTime) for (const claim of claims) engine.cleanup.release(claim)
     return null
@@ -132,8 +132,12 @@ async function attemptTogether(
   return requests.map((request, index) => {
     const claim = { ...(claims[index] as Claim), group: null }
     const answer = answers[index] as ClaimAnswer & { kind: 'granted' }
-    const validUntilMs = sentAtMs + claim.ttlMs - driftMs(claim.ttlMs)
-    const hold = engine.hold(claim, request, { ...answer, validUntilMs, lifeMs: claim.ttlMs }, nowMs)
+    const hold = engine.hold(
+      claim,
+      request,
+      { ...answer, validUntilMs: validUntil(sentAtMs, claim.ttlMs), lifeMs: claim.ttlMs },
+      nowMs,
+    )
     engine.listen(hold)
     const lease = new StoreLease(engine, hold, request, answer.token, sentAtMs, nowMs, null)
     hold.user = lease

@@ -2,7 +2,7 @@ import { LockError, StoreError } from '../../errors.ts'
 import type { StoreClient } from '../calls/store-client.ts'
 import type { TimerEntry, TimerHeap } from '../calls/timer-heap.ts'
 import type { Runtime } from '../runtime.ts'
-import type { RenewReply } from '../store.ts'
+import { NO_ANSWER, type RenewReply } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
 
 /** The most heartbeats that one call carries. */
@@ -126,9 +126,4 @@ export class Heartbeats {
     for (const [index, acquisition] of acquisitions.entries())
       acquisition.heartbeat(answers[index] ?? NO_ANSWER, call)
   }
-}
-
-const NO_ANSWER: RenewReply = {
-  kind: 'unknown',
-  error: new Error('the store left the claim without an answer'),
 }

@@ -19,8 +19,13 @@ export interface HoldKeeper {
 }
 
 /** The safety margin of a time to live, for clock drift and rounding. */
-export function driftMs(durationMs: number): number {
+function driftMs(durationMs: number): number {
   return Math.ceil(durationMs * 0.01) + 2
+}
+
+/** The deadline of a grant or a renewal: counts from before its request was sent. */
+export function validUntil(sentAtMs: number, ttlMs: number): number {
+  return sentAtMs + ttlMs - driftMs(ttlMs)
 }
 
 /** A granted claim of this process, with its own deadline. The watchdog keeps it alive. */

@@ -8,7 +8,7 @@ import type { HoldMeter } from '../events.ts'
 import { type LockRequest, SHARED, SHORTEST_TTL_MS } from '../options.ts'
 import type { Soon } from '../store.ts'
 import { leaseJson } from './adoption.ts'
-import { driftMs, type EndCause, type HoldUser, type LocalHold, lostError } from './hold.ts'
+import { type EndCause, type HoldUser, type LocalHold, lostError, validUntil } from './hold.ts'
 import { type ReleaseOutcome, Releasing } from './release.ts'
 
 /** The local queue or the shared hold that a lease came from. */
@@ -118,7 +118,7 @@ export class StoreLease implements WriteLease, HoldUser {
     const ttlMs = this.home?.longerTtl?.(wantedMs) ?? wantedMs
     hold.become({ ...hold.claim, ttlMs })
     // A shorter life counts from the request, whatever its outcome.
-    hold.validUntilMs = Math.min(hold.validUntilMs, engine.runtime.nowMs() + ttlMs - driftMs(ttlMs))
+    hold.validUntilMs = Math.min(hold.validUntilMs, validUntil(engine.runtime.nowMs(), ttlMs))
     await this.track(engine.watchdog.renewNow(hold))
     this.assertOpen()
     if (hold.renewError !== null) throw hold.renewError
@@ -132,7 +132,7 @@ export class StoreLease implements WriteLease, HoldUser {
     const sentAtMs = engine.runtime.nowMs()
     const sleeps = engine.watchdog.sleeps()
     const answers = this.track(engine.client.attempt([claim]))
-    // Whatever the reply, the downgrade may be done: from here on the lease is a reader's and is not handed over.
+    // The downgrade may be done whatever the reply: from here on the lease is a reader's and is not handed over.
     hold.become({ ...claim, replaces: null })
     if (this.home !== null) {
       engine.listen(hold)
@@ -145,7 +145,7 @@ export class StoreLease implements WriteLease, HoldUser {
       throw this.lost ?? lostError(this.key, 'expired')
     }
     if (engine.watchdog.sleeps() !== sleeps) return
-    hold.validUntilMs = Math.max(hold.validUntilMs, sentAtMs + claim.ttlMs - driftMs(claim.ttlMs))
+    hold.validUntilMs = Math.max(hold.validUntilMs, validUntil(sentAtMs, claim.ttlMs))
   }
 
   release(): Promise<ReleaseOutcome> {

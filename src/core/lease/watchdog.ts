@@ -1,10 +1,9 @@
 import { StoreError } from '../../errors.ts'
 import type { StoreClient } from '../calls/store-client.ts'
 import type { Events } from '../events.ts'
-import type { Runtime } from '../runtime.ts'
-import { SleepWatch } from '../runtime.ts'
-import type { RenewReply, Soon } from '../store.ts'
-import { driftMs, type EndCause, type LocalHold, lostError } from './hold.ts'
+import { type Runtime, SleepWatch } from '../runtime.ts'
+import { NO_ANSWER, type RenewReply, type Soon } from '../store.ts'
+import { type EndCause, type LocalHold, lostError, validUntil } from './hold.ts'
 import { MAX_BATCH, type RenewalBatch, RenewalSchedule } from './renewal-schedule.ts'
 
 /** A timer this late means that the event loop stood still. */
@@ -259,7 +258,7 @@ export class Watchdog {
       }
       const { ttlMs } = hold.claim
       hold.lifeMs = ttlMs
-      hold.validUntilMs = Math.max(hold.validUntilMs, sentAtMs + ttlMs - driftMs(ttlMs))
+      hold.validUntilMs = Math.max(hold.validUntilMs, validUntil(sentAtMs, ttlMs))
       hold.doubted = false
       hold.noteContended(nowMs, answer.contended)
       if (nowMs >= hold.validUntilMs) {
@@ -285,11 +284,6 @@ export class Watchdog {
       this.events.emit('renewFailed', { key: hold.userKey, token: hold.token, error })
     }
   }
-}
-
-const NO_ANSWER: RenewReply = {
-  kind: 'unknown',
-  error: new Error('the store left the claim without an answer'),
 }
 
 /** How long one renewal may take: it leaves time for further ones, or uses all that is left if there are none. */
