@@ -278,28 +278,3 @@ test('a lease that was handed over with a maxHold of its own is not renewed beyo
   expect(calls.renew).toBe(0)
   expect(lease.held).toBe(false)
 })
-
-test('a wait for any of very many keys ends when the locks are closed', async () => {
-  const scene = new Scene()
-  const [here, there] = [scene.party(), scene.party()]
-  const keys = many(700).map(String)
-  await scene.runtime.until(Promise.all(keys.map((key) => there.locks.acquire(key))))
-  const errors = keys.map((key) => failure(here.locks.acquire(key)))
-  await scene.runtime.drain()
-  await scene.runtime.until(here.locks.close())
-  for (const error of await scene.runtime.until(Promise.all(errors))) expect(error.code).toBe('CLOSED')
-})
-
-test('waiters of very many keys are woken by a push', async () => {
-  const scene = new Scene()
-  const [here, there] = [scene.party(), scene.party()]
-  const keys = many(700).map(String)
-  const held = await scene.runtime.until(Promise.all(keys.map((key) => there.locks.acquire(key))))
-  const waiting = keys.map((key) => here.locks.acquire(key))
-  await scene.runtime.drain()
-  const attempts = here.calls.attempt
-  await scene.runtime.until(Promise.all(held.map((lease) => lease.release())))
-  await scene.runtime.drain()
-  expect(await Promise.all(waiting)).toHaveLength(700)
-  expect(here.calls.attempt).toBe(attempts)
-})

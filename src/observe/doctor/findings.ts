@@ -33,7 +33,7 @@ export const FINDING_KINDS = {
   HOLDER_GONE: {
     severity: 'critical',
     meaning:
-      'The process of the holder has ended without a release: the key stays closed until its ttl is over.',
+      'The process that held the key has ended without a release: the key stays closed until its ttl is over.',
   },
   HOLDER_STOPPED: {
     severity: 'critical',

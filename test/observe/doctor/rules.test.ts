@@ -1,14 +1,10 @@
-import { spawn } from 'node:child_process'
-import { hostname } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { HolderView, KeyView, WaiterView } from '../../../src/index.ts'
 import { type DoctorContext, type Glimpse, glimpseOf } from '../../../src/observe/doctor/context.ts'
 import { examineKey } from '../../../src/observe/doctor/examine.ts'
 import { doctorSettings } from '../../../src/observe/doctor/options.ts'
-import { stoppedPid, whyGone } from '../../../src/observe/doctor/processes.ts'
 import { examineServer, matches } from '../../../src/observe/doctor/server.ts'
 import { argument, span, word } from '../../../src/observe/doctor/words.ts'
-import { stateOf } from '../../cli/support/command.ts'
 import { USUAL } from './usual.ts'
 
 const WALL_MS = Date.UTC(2026, 10, 16)
@@ -213,47 +209,6 @@ describe('a line', () => {
     expect(codes(now, undefined, deaf)).toEqual(dead)
     const gone = context({}, { whyGone: (label) => (label === 'web:2' ? 'it ended' : null) })
     expect(codes(now, undefined, gone)).toEqual(dead)
-  })
-})
-
-describe('a process', () => {
-  it('is gone when it is not there, or is another one', () => {
-    expect(whyGone(`${hostname()}:${process.pid}`, 0)).toBeNull()
-    expect(whyGone(`${hostname()}:999999999`, 0)).toMatch(/no process 999999999/)
-    expect(whyGone(`${hostname()}:${process.ppid}`, Date.now())).toBeNull()
-    if (process.platform === 'linux')
-      expect(whyGone(`${hostname()}:${process.ppid}`, 0)).toMatch(/began later/)
-  })
-
-  it.runIf(process.platform === 'linux')(
-    'is stopped by a signal, and so is one whose command is',
-    async () => {
-      const shell = spawn('sh', ['-c', 'sleep 60 & echo $!; wait'], { stdio: ['ignore', 'pipe', 'ignore'] })
-      const sleeper = Number(await new Promise((resolve) => shell.stdout.once('data', resolve)))
-      const label = `${hostname()}:${shell.pid}`
-      const settled = async (pid: number, state: string) => {
-        while (stateOf(pid) !== state) await new Promise(setImmediate)
-      }
-      try {
-        await settled(sleeper, 'S')
-        expect(stoppedPid(label)).toBeNull()
-        process.kill(sleeper, 'SIGSTOP')
-        await settled(sleeper, 'T')
-        expect(stoppedPid(label)).toBe(sleeper)
-        shell.kill('SIGSTOP')
-        await settled(shell.pid as number, 'T')
-        expect(stoppedPid(label)).toBe(shell.pid)
-        expect(stoppedPid(`elsewhere.example:${shell.pid}`)).toBeNull()
-      } finally {
-        process.kill(sleeper, 'SIGKILL')
-        shell.kill('SIGKILL')
-      }
-    },
-  )
-
-  it('of another host, or with a label of its own, may live', () => {
-    expect(whyGone('elsewhere.example:999999999', 0)).toBeNull()
-    expect(whyGone('billing', 0)).toBeNull()
   })
 })
 
