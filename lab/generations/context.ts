@@ -1,4 +1,4 @@
-import type { Screen } from '../../src/cli/demo/screen.ts'
+import type { DemoScreen } from '../../src/cli/demo/screen.ts'
 import type { Environment } from './environments.ts'
 
 /** The input of a scenario: where it runs, where it is shown, and when to stop. */
@@ -6,6 +6,6 @@ export interface Stage {
   readonly place: Environment
   /** A database for comparison; without it SQLite is used. */
   readonly sql: string | undefined
-  readonly screen: Screen
+  readonly screen: DemoScreen
   readonly cancelled: AbortSignal
 }

@@ -150,7 +150,7 @@ test('a lost lease is not handed over, and the next waiter goes for the key at o
   expect(second.held).toBe(true)
 })
 
-test('a waiter that leaves passes its place in the store’s line to the next local one', async () => {
+test('a waiter that leaves passes its position in the store’s queue to the next local one', async () => {
   const scene = new Scene()
   const [here, there, third] = [scene.party(), scene.party(), scene.party()]
   const holder = await scene.runtime.until(there.locks.acquire('a'))
@@ -167,7 +167,7 @@ test('a waiter that leaves passes its place in the store’s line to the next lo
   await scene.runtime.until((await scene.runtime.until(later)).release())
 })
 
-test('the last waiter that leaves leaves nothing in the line', async () => {
+test('the last waiter that leaves leaves nothing in the queue', async () => {
   const scene = new Scene()
   const [here, there] = [scene.party(), scene.party()]
   const holder = await scene.runtime.until(there.locks.acquire('a'))
@@ -277,29 +277,4 @@ test('a lease that was handed over with a maxHold of its own is not renewed beyo
   await scene.runtime.advance(900)
   expect(calls.renew).toBe(0)
   expect(lease.held).toBe(false)
-})
-
-test('a wait for any of very many keys ends when the locks are closed', async () => {
-  const scene = new Scene()
-  const [here, there] = [scene.party(), scene.party()]
-  const keys = many(700).map(String)
-  await scene.runtime.until(Promise.all(keys.map((key) => there.locks.acquire(key))))
-  const errors = keys.map((key) => failure(here.locks.acquire(key)))
-  await scene.runtime.drain()
-  await scene.runtime.until(here.locks.close())
-  for (const error of await scene.runtime.until(Promise.all(errors))) expect(error.code).toBe('CLOSED')
-})
-
-test('waiters of very many keys are woken by a push', async () => {
-  const scene = new Scene()
-  const [here, there] = [scene.party(), scene.party()]
-  const keys = many(700).map(String)
-  const held = await scene.runtime.until(Promise.all(keys.map((key) => there.locks.acquire(key))))
-  const waiting = keys.map((key) => here.locks.acquire(key))
-  await scene.runtime.drain()
-  const attempts = here.calls.attempt
-  await scene.runtime.until(Promise.all(held.map((lease) => lease.release())))
-  await scene.runtime.drain()
-  expect(await Promise.all(waiting)).toHaveLength(700)
-  expect(here.calls.attempt).toBe(attempts)
 })

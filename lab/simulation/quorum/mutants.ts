@@ -7,8 +7,8 @@ export const QUORUM_MUTANTS: readonly Mutant[] = [
   mutant(
     'validity not subtracted',
     'src/core/acquire/grant.ts',
-    'const validUntilMs = sentAtMs + ttlMs - driftMs(ttlMs)',
-    'const validUntilMs = nowMs + ttlMs - driftMs(ttlMs)',
+    'const validUntilMs = validUntil(sentAtMs, ttlMs)',
+    'const validUntilMs = validUntil(nowMs, ttlMs)',
   ),
   mutant(
     'quorum off by one',

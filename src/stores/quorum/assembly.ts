@@ -1,4 +1,4 @@
-import { Alarms } from '../../core/calls/timer-heap.ts'
+import { TimerHeap } from '../../core/calls/timer-heap.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { ClosedError } from '../../errors.ts'
 import { Lane } from './lane.ts'
@@ -13,9 +13,9 @@ export class Assembly {
   readonly lanes: readonly Lane[]
   private readonly runtime: Runtime
   /** One timer for all rounds: most of them are over long before they are due. */
-  private readonly deadlines: Alarms
+  private readonly deadlines: TimerHeap
   /** One timer for what the nodes are told a moment later. */
-  private readonly later: Alarms
+  private readonly later: TimerHeap
   private stopped = false
 
   constructor(
@@ -24,8 +24,8 @@ export class Assembly {
     heard: (node: number, stampUs: number) => void,
   ) {
     this.runtime = runtime
-    this.deadlines = new Alarms(runtime, true)
-    this.later = new Alarms(runtime, true)
+    this.deadlines = new TimerHeap(runtime, true)
+    this.later = new TimerHeap(runtime, true)
     this.lanes = nodes.map((node, number) => new Lane(node, number, runtime, this.later, heard))
   }
 

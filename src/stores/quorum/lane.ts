@@ -1,4 +1,4 @@
-import type { Alarm, Alarms } from '../../core/calls/timer-heap.ts'
+import type { TimerEntry, TimerHeap } from '../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { Debts } from './debts.ts'
 import type { Ballots, Question, QuorumNode } from './protocol.ts'
@@ -26,13 +26,13 @@ export interface Parcel {
  * any more, so that a stopped server does not collect commands: only probes are sent, and releases of what it may
  * have. Whatever it answers brings it back.
  */
-export class Lane implements Alarm {
+export class Lane implements TimerEntry {
   readonly node: QuorumNode
   readonly number: number
   dueMs = 0
-  place = -1
+  index = -1
   private readonly runtime: Runtime
-  private readonly later: Alarms
+  private readonly later: TimerHeap
   private readonly heard: (number: number, stampUs: number) => void
   private outbox: Parcel[] = []
   private sent = 0
@@ -54,7 +54,7 @@ export class Lane implements Alarm {
     node: QuorumNode,
     number: number,
     runtime: Runtime,
-    later: Alarms,
+    later: TimerHeap,
     heard: (number: number, stampUs: number) => void,
   ) {
     this.node = node
@@ -137,7 +137,7 @@ export class Lane implements Alarm {
     this.schedule()
   }
 
-  ring(): void {
+  fire(): void {
     this.flush()
   }
 

@@ -1,4 +1,4 @@
-import type { Alarm, Alarms } from '../../core/calls/timer-heap.ts'
+import type { TimerEntry, TimerHeap } from '../../core/calls/timer-heap.ts'
 import type { Parcel } from './lane.ts'
 import type { Question, Vote } from './protocol.ts'
 import { verdictOf } from './tally.ts'
@@ -11,7 +11,7 @@ const GRACE_MS = 1
 const LONGEST_GRACE_MS = 500
 
 /** One question to all nodes. It is decided as soon as the votes that are missing cannot change the verdict. */
-export class Round implements Alarm {
+export class Round implements TimerEntry {
   readonly question: Question
   readonly nodes: number
   readonly needed: number
@@ -29,11 +29,11 @@ export class Round implements Alarm {
   private verdict: 'possible' | Verdict = 'possible'
   private heard: { readonly count: number; readonly resolve: () => void } | null = null
   private decide: (verdict: Verdict) => void = () => {}
-  private deadlines: Alarms | null = null
+  private deadlines: TimerHeap | null = null
   private expire: () => void = () => {}
   private isLate = false
   dueMs = 0
-  place = -1
+  index = -1
 
   constructor(question: Question, nodes: number, needed: number) {
     this.question = question
@@ -47,7 +47,7 @@ export class Round implements Alarm {
   }
 
   /** Calls `expire` then, unless every node has voted or failed before; may be called again to wait longer. */
-  limit(deadlines: Alarms, untilMs: number, expire: () => void): void {
+  limit(deadlines: TimerHeap, untilMs: number, expire: () => void): void {
     if (this.open === 0) return
     this.deadlines = deadlines
     this.expire = expire
@@ -56,7 +56,7 @@ export class Round implements Alarm {
   }
 
   /** A process that stood still finds its timers due before it finds the answers that came meanwhile. */
-  ring(nowMs: number): void {
+  fire(nowMs: number): void {
     if (this.isLate) {
       this.expire()
       return

@@ -1,4 +1,4 @@
-import type { Claim, Hold, KeyState, Member, Mode, Waiter } from '../../model/index.ts'
+import type { Claim, Hold, KeyState, Member, Mode, QueuedClaim } from '../../model/index.ts'
 import type { ClaimText } from './codec.ts'
 import { pairsOf } from './pairs.ts'
 
@@ -49,7 +49,7 @@ export function stateOf(key: string, raw: RawState): KeyState {
     seqKeptUntilMs: 0,
     closedUntilMs: Number(fields.get('closed') ?? 0),
     holds: fields.has('id') ? [soleOf(fields)] : holdsOf(fields, raw),
-    line: waitersOf(key, raw),
+    queue: waitersOf(key, raw),
   }
 }
 
@@ -102,7 +102,7 @@ function memberOf({ id, inbox, label, actor, meta, delay, since }: HolderText, e
   }
 }
 
-function waitersOf(key: string, [, , , texts, ends]: RawState): Waiter[] {
+function waitersOf(key: string, [, , , texts, ends]: RawState): QueuedClaim[] {
   return [...byId<ClaimText & { joined: number }>(texts, ends).values()].map(({ text, end }) => ({
     claim: claimOf(key, text),
     inbox: text.inbox,

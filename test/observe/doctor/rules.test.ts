@@ -1,14 +1,10 @@
-import { spawn } from 'node:child_process'
-import { hostname } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { HolderView, KeyView, WaiterView } from '../../../src/index.ts'
-import { type Context, type Glimpse, glimpseOf } from '../../../src/observe/doctor/context.ts'
+import { type DoctorContext, type Glimpse, glimpseOf } from '../../../src/observe/doctor/context.ts'
 import { examineKey } from '../../../src/observe/doctor/examine.ts'
 import { doctorSettings } from '../../../src/observe/doctor/options.ts'
-import { stoppedPid, whyGone } from '../../../src/observe/doctor/processes.ts'
 import { examineServer, matches } from '../../../src/observe/doctor/server.ts'
 import { argument, span, word } from '../../../src/observe/doctor/words.ts'
-import { stateOf } from '../../cli/support/command.ts'
 import { USUAL } from './usual.ts'
 
 const WALL_MS = Date.UTC(2026, 10, 16)
@@ -34,7 +30,10 @@ function earlier({ holders, line, ...rest }: KeyView): Glimpse {
   return glimpseOf({ ...rest, holders, line: younger })
 }
 
-function context(options: Parameters<typeof doctorSettings>[0] = {}, more: Partial<Context> = {}): Context {
+function context(
+  options: Parameters<typeof doctorSettings>[0] = {},
+  more: Partial<DoctorContext> = {},
+): DoctorContext {
   return {
     settings: doctorSettings(options),
     maxTtlMs: 86_400_000,
@@ -48,7 +47,7 @@ function context(options: Parameters<typeof doctorSettings>[0] = {}, more: Parti
   }
 }
 
-function codes(now: KeyView, before: Glimpse | undefined, with_: Context): string[] {
+function codes(now: KeyView, before: Glimpse | undefined, with_: DoctorContext): string[] {
   return examineKey(now, before, with_).map(({ code, severity }) => `${severity} ${code}`)
 }
 
@@ -92,7 +91,7 @@ describe('a holder', () => {
     ])
   })
 
-  it('whose process is gone is critical when somebody waits, and nothing else is said of it', () => {
+  it('whose process is gone is critical when others wait, and is the only finding about it', () => {
     const whyGoneNow = () => 'it ended'
     const gone = { whyGone: (label: string) => (label === 'web:1' ? whyGoneNow() : null) }
     const alone = view([holder({ expiresInMs: 99_999_999, heldMs: 99_999 })])
@@ -101,7 +100,7 @@ describe('a holder', () => {
     expect(codes(wanted, undefined, context({}, gone))).toEqual(['critical HOLDER_GONE'])
   })
 
-  it('whose process is stopped is critical when somebody waits, and nothing else is said of it', () => {
+  it('whose process is stopped is critical when others wait, and is the only finding about it', () => {
     const stopped = { stoppedPid: (label: string) => (label === 'web:1' ? 17 : null) }
     const alone = view([holder({ heldMs: 99_999 })])
     expect(codes(alone, earlier(alone), context({ usual: 1 }, stopped))).toEqual(['warning HOLDER_STOPPED'])
@@ -112,7 +111,7 @@ describe('a holder', () => {
     expect(found?.fix).toMatch(/^kill -CONT 17 .*holdfast evict 'o'\\''k:1' --token \d+$/)
   })
 
-  it('that nobody listens for is gone, if it was there at both looks', () => {
+  it('without a listener is gone, if it was there at both looks', () => {
     const now = view([holder()])
     const deaf = context(
       {},
@@ -210,47 +209,6 @@ describe('a line', () => {
     expect(codes(now, undefined, deaf)).toEqual(dead)
     const gone = context({}, { whyGone: (label) => (label === 'web:2' ? 'it ended' : null) })
     expect(codes(now, undefined, gone)).toEqual(dead)
-  })
-})
-
-describe('a process', () => {
-  it('is gone when it is not there, or is another one', () => {
-    expect(whyGone(`${hostname()}:${process.pid}`, 0)).toBeNull()
-    expect(whyGone(`${hostname()}:999999999`, 0)).toMatch(/no process 999999999/)
-    expect(whyGone(`${hostname()}:${process.ppid}`, Date.now())).toBeNull()
-    if (process.platform === 'linux')
-      expect(whyGone(`${hostname()}:${process.ppid}`, 0)).toMatch(/began later/)
-  })
-
-  it.runIf(process.platform === 'linux')(
-    'is stopped by a signal, and so is one whose command is',
-    async () => {
-      const shell = spawn('sh', ['-c', 'sleep 60 & echo $!; wait'], { stdio: ['ignore', 'pipe', 'ignore'] })
-      const sleeper = Number(await new Promise((resolve) => shell.stdout.once('data', resolve)))
-      const label = `${hostname()}:${shell.pid}`
-      const settled = async (pid: number, state: string) => {
-        while (stateOf(pid) !== state) await new Promise(setImmediate)
-      }
-      try {
-        await settled(sleeper, 'S')
-        expect(stoppedPid(label)).toBeNull()
-        process.kill(sleeper, 'SIGSTOP')
-        await settled(sleeper, 'T')
-        expect(stoppedPid(label)).toBe(sleeper)
-        shell.kill('SIGSTOP')
-        await settled(shell.pid as number, 'T')
-        expect(stoppedPid(label)).toBe(shell.pid)
-        expect(stoppedPid(`elsewhere.example:${shell.pid}`)).toBeNull()
-      } finally {
-        process.kill(sleeper, 'SIGKILL')
-        shell.kill('SIGKILL')
-      }
-    },
-  )
-
-  it('of another host, or with a label of its own, may live', () => {
-    expect(whyGone('elsewhere.example:999999999', 0)).toBeNull()
-    expect(whyGone('billing', 0)).toBeNull()
   })
 })
 

@@ -85,7 +85,7 @@ function votesOf(happening: Happening, answered: unknown): Vote[] {
 }
 
 /** What the hash counts is what the sorted sets hold. */
-function checkCounts([, hash]: RawState, { holds, line }: NodeState): void {
+function checkCounts([, hash]: RawState, { holds, queue: line }: NodeState): void {
   const count = (name: string): number => {
     const at = hash.findIndex((text, place) => place % 2 === 0 && text === name)
     return at < 0 ? 0 : Number(hash[at + 1])

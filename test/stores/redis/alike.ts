@@ -65,7 +65,7 @@ function inOrderOf(answer: unknown): unknown {
   return labels === undefined ? answer : { ...(answer as object), labels: [...labels].sort() }
 }
 
-function endsOf({ holds, line, closedUntilMs }: KeyState): number[] {
+function endsOf({ holds, queue: line, closedUntilMs }: KeyState): number[] {
   const members = holds.flatMap((hold) => hold.members)
   return [closedUntilMs, ...[...members, ...line].map(({ expiresAtMs }) => expiresAtMs)]
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Redis } from 'ioredis'
 import type { StoreNotice } from '../../../src/core/store.ts'
-import type { Claim, Clock, Event, KeyLetter, KeyState, Rules } from '../../../src/model/index.ts'
+import type { Claim, Clock, Event, KeyNotification, KeyState, Rules } from '../../../src/model/index.ts'
 import { EMPTY, seqOf } from '../../../src/model/index.ts'
 import {
   claimAnswers,
@@ -77,7 +77,7 @@ export function keptOf(state: KeyState = EMPTY, nowMs: number): KeyState {
   return { ...state, closedUntilMs, seqKeptUntilMs: 0 }
 }
 
-export function addressed({ inbox, notice, key }: KeyLetter): object {
+export function addressed({ inbox, notice, key }: KeyNotification): object {
   return { ...notice, key, inbox }
 }
 

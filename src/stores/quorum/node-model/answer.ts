@@ -143,7 +143,7 @@ function admits(draft: NodeDraft, { claim: wanted, ticket }: ClaimQuestion): boo
   const own = draft.waiterOf(wanted.id)
   const fits = draft.used + weightOf(wanted.mode) <= capacityOf(wanted.mode)
   if (own?.called) return fits
-  const ahead = draft.line.filter(
+  const ahead = draft.queue.filter(
     (waiter) =>
       waiter !== own && isBefore({ ticket: waiter.ticket, id: waiter.claim.id }, { ticket, id: wanted.id }),
   )
@@ -193,7 +193,7 @@ function keep(draft: NodeDraft, { id, ttlMs }: Claim): Vote {
   const waiter = draft.waiterOf(id)
   if (waiter === undefined) return { kind: 'lost' }
   if (!waiter.called)
-    draft.queue({ ...waiter, expiresAtMs: Math.max(waiter.expiresAtMs, draft.nowMs + ttlMs) })
+    draft.addWaiter({ ...waiter, expiresAtMs: Math.max(waiter.expiresAtMs, draft.nowMs + ttlMs) })
   return waiting(draft, id)
 }
 
@@ -254,13 +254,13 @@ function block(draft: NodeDraft, question: ClaimQuestion): Blocked {
 
 /** Whoever was called and could not come waits again. */
 function enqueue(draft: NodeDraft, { claim: wanted, inbox, ticket }: ClaimQuestion | JoinQuestion): void {
-  if (draft.line.length === 0) tellHolders(draft)
+  if (draft.queue.length === 0) tellHolders(draft)
   const { nowMs } = draft
   const before = draft.waiterOf(wanted.id)
   const expiresAtMs = Math.max(before?.expiresAtMs ?? 0, nowMs + wanted.ttlMs)
   const joinedAtMs = before?.joinedAtMs ?? nowMs
   const waiter: NodeWaiter = { claim: wanted, inbox, ticket, joinedAtMs, expiresAtMs, called: false }
-  draft.queue(waiter)
+  draft.addWaiter(waiter)
 }
 
 /** Holders hand their claims over inside their processes, so they need to know that others wait. */
@@ -273,18 +273,18 @@ function tellHolders(draft: NodeDraft): void {
 function retryAfterMs(draft: NodeDraft, id: string): number | null {
   const ends = [
     ...draft.voters().map(({ expiresAtMs }) => expiresAtMs),
-    ...draft.line.filter(({ claim: { id: other } }) => other !== id).map(({ expiresAtMs }) => expiresAtMs),
+    ...draft.queue.filter(({ claim: { id: other } }) => other !== id).map(({ expiresAtMs }) => expiresAtMs),
     ...(draft.closed ? [draft.closedUntilMs] : []),
   ]
   return ends.length === 0 ? null : Math.max(0, Math.min(...ends) - draft.nowMs)
 }
 
 function granted(draft: NodeDraft, seq: number): VoteGranted {
-  return { kind: 'granted', seq, contended: draft.line.length > 0 }
+  return { kind: 'granted', seq, contended: draft.queue.length > 0 }
 }
 
 function renewed(draft: NodeDraft, seq: number): Vote {
-  return { kind: 'renewed', seq, contended: draft.line.length > 0 }
+  return { kind: 'renewed', seq, contended: draft.queue.length > 0 }
 }
 
 function waiting(draft: NodeDraft, id: string): Vote {

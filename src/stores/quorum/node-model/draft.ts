@@ -17,7 +17,7 @@ import {
 /** The state of one key at a node while a question changes it. Its arrays are replaced, never mutated. */
 export class NodeDraft {
   holds: readonly NodeHold[]
-  line: readonly NodeWaiter[]
+  queue: readonly NodeWaiter[]
   seq: number
   seqKeptUntilMs: number
   closedUntilMs: number
@@ -31,7 +31,7 @@ export class NodeDraft {
     this.key = key
     this.calledBefore = calledBefore
     this.holds = state.holds
-    this.line = state.line
+    this.queue = state.queue
     this.seq = state.seq
     this.seqKeptUntilMs = state.seqKeptUntilMs
     this.closedUntilMs = state.closedUntilMs
@@ -40,8 +40,8 @@ export class NodeDraft {
   }
 
   finish(): NodeState {
-    const { holds, line, seq, seqKeptUntilMs, closedUntilMs } = this
-    return { holds, line, seq, seqKeptUntilMs, closedUntilMs }
+    const { holds, queue: line, seq, seqKeptUntilMs, closedUntilMs } = this
+    return { holds, queue: line, seq, seqKeptUntilMs, closedUntilMs }
   }
 
   get closed(): boolean {
@@ -54,7 +54,7 @@ export class NodeDraft {
 
   /** Room that is kept for those that were called. */
   get reserved(): number {
-    return this.line.reduce((sum, { called, claim }) => sum + (called ? weightOf(claim.mode) : 0), 0)
+    return this.queue.reduce((sum, { called, claim }) => sum + (called ? weightOf(claim.mode) : 0), 0)
   }
 
   find(id: string): { hold: NodeHold; voter: Voter } | undefined {
@@ -65,15 +65,15 @@ export class NodeDraft {
   }
 
   waiterOf(id: string): NodeWaiter | undefined {
-    return this.line.find(({ claim }) => claim.id === id)
+    return this.queue.find(({ claim }) => claim.id === id)
   }
 
   /** Those called come first in the count: they are about to leave the queue. */
   positionOf(id: string): number {
-    const called = this.line.filter((waiter) => waiter.called)
+    const called = this.queue.filter((waiter) => waiter.called)
     const among = called.findIndex(({ claim }) => claim.id === id)
     if (among >= 0) return among + 1
-    const rest = this.line.filter((waiter) => !waiter.called)
+    const rest = this.queue.filter((waiter) => !waiter.called)
     const place = rest.findIndex(({ claim }) => claim.id === id)
     return place < 0 ? 0 : called.length + place + 1
   }
@@ -111,18 +111,18 @@ export class NodeDraft {
   }
 
   leave(id: string): boolean {
-    const line = this.line.filter((waiter) => waiter.claim.id !== id)
-    if (line.length === this.line.length) return false
-    this.line = line
+    const line = this.queue.filter((waiter) => waiter.claim.id !== id)
+    if (line.length === this.queue.length) return false
+    this.queue = line
     return true
   }
 
   /** Takes a position by ticket, or keeps it with what is new. */
-  queue(waiter: NodeWaiter): void {
-    const others = this.line.filter((each) => each.claim.id !== waiter.claim.id)
+  addWaiter(waiter: NodeWaiter): void {
+    const others = this.queue.filter((each) => each.claim.id !== waiter.claim.id)
     const behind = others.findIndex((each) => isBefore(rankOf(waiter), rankOf(each)))
     const place = behind < 0 ? others.length : behind
-    this.line = [...others.slice(0, place), waiter, ...others.slice(place)]
+    this.queue = [...others.slice(0, place), waiter, ...others.slice(place)]
   }
 
   /**
@@ -131,7 +131,7 @@ export class NodeDraft {
    */
   call(): void {
     while (!this.closed && (this.calls === 0 || this.calledBefore + this.calls < MOST_PER_STEP)) {
-      const head = this.line.find((waiter) => !waiter.called)
+      const head = this.queue.find((waiter) => !waiter.called)
       if (head === undefined) return
       const { mode } = head.claim
       const own = ownHold(this.holds, head.claim)
@@ -147,7 +147,7 @@ export class NodeDraft {
   /** Calls those that would join a new hold of their own owner, wherever they stand. */
   callJoiners(hold: NodeHold): void {
     if (hold.owner === null || this.closed) return
-    const joiners = this.line
+    const joiners = this.queue
       .filter(({ called, claim }) => !called && claim.owner === hold.owner && covers(hold.mode, claim.mode))
       .sort((a, b) => (a.claim.id < b.claim.id ? -1 : 1))
     for (const waiter of joiners.slice(0, MOST_PER_STEP)) this.callOne(waiter)
@@ -159,7 +159,7 @@ export class NodeDraft {
 
   private callOne(waiter: NodeWaiter): void {
     const expiresAtMs = Math.min(waiter.expiresAtMs, this.nowMs + CALL_MS)
-    this.queue({ ...waiter, called: true, expiresAtMs })
+    this.addWaiter({ ...waiter, called: true, expiresAtMs })
     this.calls++
     this.tell(waiter.inbox, 'free', waiter.claim.id)
   }
@@ -167,7 +167,7 @@ export class NodeDraft {
   /** Drops what has expired and those that were called and did not come, then calls the next. */
   private sweep(): void {
     const { nowMs } = this
-    const gone = this.line
+    const gone = this.queue
       .filter(({ expiresAtMs }) => expiresAtMs <= nowMs)
       .sort((a, b) => a.expiresAtMs - b.expiresAtMs || (a.claim.id < b.claim.id ? -1 : 1))
     for (const { claim } of gone.slice(0, MOST_PER_STEP)) this.leave(claim.id)

@@ -1,4 +1,4 @@
-import type { Claim, Hold, KeyState, Member, Mode, Waiter } from '../../../model/index.ts'
+import type { Claim, Hold, KeyState, Member, Mode, QueuedClaim } from '../../../model/index.ts'
 import type { Call } from '../protocol.ts'
 
 /** Life of a call to a waiter: one that was called and does not come gives up its position. */
@@ -26,7 +26,7 @@ export interface NodeHold extends Hold {
 }
 
 /** A claim in the queue. `expiresAtMs` is also the end of a call that it does not follow. */
-export interface NodeWaiter extends Waiter {
+export interface NodeWaiter extends QueuedClaim {
   readonly ticket: number
   /** The node has told it that the key is free, and keeps room for it. */
   readonly called: boolean
@@ -35,10 +35,10 @@ export interface NodeWaiter extends Waiter {
 /** Everything a node remembers about one key. The queue is in the order of the tickets, then of the ids. */
 export interface NodeState extends KeyState {
   readonly holds: readonly NodeHold[]
-  readonly line: readonly NodeWaiter[]
+  readonly queue: readonly NodeWaiter[]
 }
 
-export const UNKNOWN_KEY: NodeState = { holds: [], line: [], seq: 0, seqKeptUntilMs: 0, closedUntilMs: 0 }
+export const UNKNOWN_KEY: NodeState = { holds: [], queue: [], seq: 0, seqKeptUntilMs: 0, closedUntilMs: 0 }
 
 /** What a node tells, and the inbox it is for. */
 export interface NodeLetter {

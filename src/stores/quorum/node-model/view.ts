@@ -6,6 +6,6 @@ export function nodeView(key: string, state: NodeState, nowMs: number): NodeView
   return {
     view: viewOf(key, state, nowMs),
     holderIds: state.holds.flatMap(({ members }) => members.map(({ id }) => id)),
-    waiterIds: state.line.map(({ claim }) => claim.id),
+    waiterIds: state.queue.map(({ claim }) => claim.id),
   }
 }
