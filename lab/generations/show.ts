@@ -36,7 +36,7 @@ export function announce({ screen, place }: Stage, scenario: Scenario, number: s
 }
 
 /** The figures, what was to be shown and was or was not, and what it means. */
-export function show(screen: DemoScreen, { figures, claims, verdict }: Outcome): void {
+export function show(screen: DemoScreen, { figures, claims, verdict }: ScenarioOutcome): void {
   const paint = screen.paint as Paint
   for (const figure of figures)
     for (const row of rowsOf(figure, paint, process.stdout.columns)) screen.line(row)
