@@ -214,7 +214,7 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
     uses: ['node:crypto'],
     why: 'a hash of the key, because servers know session locks by numbers and short names',
   },
-  'src/stores/zookeeper/wire/digest-md5.ts': {
+  'src/stores/zookeeper/client/digest-md5.ts': {
     uses: ['node:crypto'],
     why: 'the hash that a login by SASL is made of',
   },
@@ -226,7 +226,7 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
 
 /** Stores neither sleep nor retry, except for these, each with its reason. */
 export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly why: string }>> = {
-  'src/stores/etcd/inbox.ts': {
+  'src/stores/etcd/notifications.ts': {
     uses: 'setTimer',
     why: 'an inbox whose watch was compacted away and whose look failed is looked through again',
   },
@@ -274,15 +274,15 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'the first claim does not wait long for a connection that listens',
   },
-  'src/stores/zookeeper/sessions.ts': {
+  'src/stores/zookeeper/client/sessions.ts': {
     uses: 'setTimer',
     why: 'a session that is not needed any more stays for whoever has just got it',
   },
-  'src/stores/zookeeper/wire/session.ts': {
+  'src/stores/zookeeper/client/session.ts': {
     uses: 'setTimer',
     why: 'a session is kept by pings, and a server that is silent or gone is replaced by another',
   },
-  'src/stores/zookeeper/wire/waiters.ts': {
+  'src/stores/zookeeper/client/waiters.ts': {
     uses: 'setTimer',
     why: 'who waits for a connection does so for a while only',
   },
@@ -306,7 +306,7 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'while more claims arrive than are read at once, and after a look that failed, the next in the queue looks again',
   },
-  'src/stores/etcd/leases.ts': {
+  'src/stores/etcd/client/leases.ts': {
     uses: 'setTimer',
     why: 'leases that claims wait for are kept alive',
   },

@@ -21,8 +21,8 @@ import {
   upgradeOf,
 } from './snapshot.ts'
 import { type Numbered, wavesOf } from './waves.ts'
-import type { RangeOp } from './wire/requests.ts'
-import type { OpResult, TxnResult } from './wire/responses.ts'
+import type { RangeOp } from './client/requests.ts'
+import type { OpResult, TxnResult } from './client/responses.ts'
 
 /** How often a decision about a busy key is made again before it counts as unanswered. */
 const DECISIONS = 32

@@ -5,14 +5,14 @@ import { type EvictAnswer, isInUse, type KeyView, STRANGE_HOLDER, seqOf, viewOf 
 import type { StoreContext } from './context.ts'
 import { unchanged } from './guards.ts'
 import { endOps } from './hold.ts'
-import { notificationOp } from './inbox.ts'
+import { notificationOp } from './notifications.ts'
 import { Inspection } from './inspection.ts'
 import { LOCKS, lockPrefix, parseClaimName, wholeOf } from './names.ts'
 import { WAITING_TTL_MS } from './queue.ts'
 import type { Entry } from './snapshot.ts'
-import { parseValue, type ShutValue, UNKNOWN_FORMAT } from './value.ts'
+import { parseValue, type ShutValue, UNKNOWN_FORMAT } from './format.ts'
 import { stateOf, type WholeKey, wholeKeyOf } from './whole-key.ts'
-import type { KeyValue } from './wire/responses.ts'
+import type { KeyValue } from './client/responses.ts'
 
 const CLAIMS_PER_PAGE = 500
 const EVICTIONS_TRIED = 32

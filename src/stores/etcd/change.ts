@@ -14,11 +14,11 @@ import {
   noteHold,
   removal,
 } from './hold.ts'
-import { notificationOp } from './inbox.ts'
+import { notificationOp } from './notifications.ts'
 import { findEntry, membersOf } from './read.ts'
 import type { Entry, Snapshot } from './snapshot.ts'
-import type { Compare, Op } from './wire/requests.ts'
-import type { OpResult } from './wire/responses.ts'
+import type { Compare, Op } from './client/requests.ts'
+import type { OpResult } from './client/responses.ts'
 
 /** The key had changed when the transaction came: nothing was done. */
 export interface Changed {

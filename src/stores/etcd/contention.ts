@@ -1,12 +1,12 @@
 import { MOST_TOLD_OF_CONTENTION, type Mode } from '../../model/index.ts'
 import type { StoreContext } from './context.ts'
 import { present } from './guards.ts'
-import { notificationOp } from './inbox.ts'
+import { notificationOp } from './notifications.ts'
 import type { LocalClaim } from './local-claims.ts'
 import { placeOf, queueBefore } from './names.ts'
 import { entryOf } from './snapshot.ts'
-import type { Op, RangeOp } from './wire/requests.ts'
-import type { OpResult } from './wire/responses.ts'
+import type { Op, RangeOp } from './client/requests.ts'
+import type { OpResult } from './client/responses.ts'
 
 /** Reads whether somebody waits behind the holders of a key: the newest claims in the queue say it. */
 export function contendedOp(key: string, kind: Mode['kind']): RangeOp {

@@ -4,13 +4,13 @@ import { StoreError } from '../../errors.ts'
 
 import type { EtcdClient } from './client/client.ts'
 import { isRefusal } from './client/cluster.ts'
-import type { Inbox } from './inbox.ts'
-import type { Lease, Leases } from './leases.ts'
+import type { Inbox } from './notifications.ts'
+import type { Lease, Leases } from './client/leases.ts'
 import type { LocalClaims } from './local-claims.ts'
-import type { Moves } from './moves.ts'
-import { NOT_FOUND } from './wire/grpc.ts'
-import type { Compare, Op, Txn } from './wire/requests.ts'
-import type { Header, TxnResult } from './wire/responses.ts'
+import type { Moves } from './rebind.ts'
+import { NOT_FOUND } from './client/grpc.ts'
+import type { Compare, Op, Txn } from './client/requests.ts'
+import type { Header, TxnResult } from './client/responses.ts'
 
 /** What the parts of one store share. */
 export interface StoreContext {

@@ -2,13 +2,13 @@ import type { Claim } from '../../model/index.ts'
 import { bind, type StoreContext } from './context.ts'
 import { free, unknown, unqueuedNames } from './guards.ts'
 import { type Draft, draftHold, holdLeases, holdOps, listOf } from './hold.ts'
-import type { Lease } from './leases.ts'
+import type { Lease } from './client/leases.ts'
 import { claimName, pointerName } from './names.ts'
 import type { Queue } from './queue.ts'
 import { snapshotOps } from './snapshot.ts'
-import { type ClaimValue, claimValue } from './value.ts'
-import type { Op, RangeOp, Txn } from './wire/requests.ts'
-import type { TxnResult } from './wire/responses.ts'
+import { type ClaimValue, claimValue } from './format.ts'
+import type { Op, RangeOp, Txn } from './client/requests.ts'
+import type { TxnResult } from './client/responses.ts'
 
 /** A claim that this store has not sent before. */
 export interface Fresh {

@@ -17,7 +17,7 @@ import {
 } from './hold.ts'
 import { blocked, closingOf, findEntry, membersOf, readSnapshot } from './read.ts'
 import { type Entry, obstacleOf, refusalOf, upgradeOf } from './snapshot.ts'
-import type { Compare, Op } from './wire/requests.ts'
+import type { Compare, Op } from './client/requests.ts'
 
 /** What a transaction may have of comparisons, and of operations. */
 const MOST_OPERATIONS = 128

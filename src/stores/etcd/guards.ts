@@ -1,7 +1,7 @@
 import type { Claim } from '../../model/index.ts'
 import { claimName, claimsOf, placeOf, pointerName, queueBefore, type Range, wholeOf } from './names.ts'
 import type { Entry, Snapshot } from './snapshot.ts'
-import type { Compare } from './wire/requests.ts'
+import type { Compare } from './client/requests.ts'
 
 /** What a transaction must find to be right: decisions about a key, in words that etcd understands. It stops at the first that is false. */
 

@@ -2,12 +2,12 @@ import type { Soon } from '../../core/store.ts'
 import { type Claim, type Granted, SPARE_TOKENS, tokenOf } from '../../model/index.ts'
 import { bind, discard, isUnknown, type StoreContext, withLeases } from './context.ts'
 import { absent, boundTo, exists, present } from './guards.ts'
-import type { Lease } from './leases.ts'
+import type { Lease } from './client/leases.ts'
 import { type LocalClaim, localClaim } from './local-claims.ts'
 import { claimName, parseClaimName, pointerName, queueName, shutName } from './names.ts'
 import type { Entry } from './snapshot.ts'
-import { type ClaimValue, claimValue, pointerText, shutText } from './value.ts'
-import type { Op } from './wire/requests.ts'
+import { type ClaimValue, claimValue, pointerText, shutText } from './format.ts'
+import type { Op } from './client/requests.ts'
 
 /** What a hold is bound to. */
 export interface HoldLeases {

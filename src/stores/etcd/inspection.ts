@@ -2,8 +2,8 @@ import type { ClockFact, Fact, InspectOptions, Remains } from '../../core/facts.
 import type { Runtime } from '../../core/runtime.ts'
 import type { EtcdClient } from './client/client.ts'
 import { LOCKS, OURS, parseClaimName } from './names.ts'
-import { type ClaimValue, parseValue } from './value.ts'
-import type { KeyValue } from './wire/responses.ts'
+import { type ClaimValue, parseValue } from './format.ts'
+import type { KeyValue } from './client/responses.ts'
 
 const KEYS_PER_PAGE = 500
 /** Below this, clocks are in step. */

@@ -1,7 +1,7 @@
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
-import type { Lease } from './leases.ts'
-import type { ClaimValue } from './value.ts'
+import type { Lease } from './client/leases.ts'
+import type { ClaimValue } from './format.ts'
 
 /** What a look at the queue gave; `gone` when the claim is not in etcd any more. */
 export type Look = ClaimAnswer | { readonly kind: 'gone' }

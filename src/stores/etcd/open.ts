@@ -4,7 +4,7 @@ import type { Store, StoreNotice } from '../../core/store.ts'
 import { unreachable } from '../../errors.ts'
 import { createStore, type EtcdOptions } from './create.ts'
 import type { EtcdStore } from './store.ts'
-import { etcdOptionsOf } from './url.ts'
+import { etcdOptionsOf } from './client/url.ts'
 
 interface Shared {
   readonly store: EtcdStore

@@ -17,7 +17,7 @@ import {
   removal,
   waitingOps,
 } from './hold.ts'
-import type { Lease } from './leases.ts'
+import type { Lease } from './client/leases.ts'
 import { type LocalClaim, type Look, localClaim } from './local-claims.ts'
 import { claimsOf, queueName, type Range } from './names.ts'
 import { blocked, closingOf } from './read.ts'
@@ -31,10 +31,10 @@ import {
   snapshotOf,
   snapshotOps,
 } from './snapshot.ts'
-import { claimValue } from './value.ts'
-import { type Guards, whenOver } from './wake.ts'
-import type { Compare, Op, RangeOp } from './wire/requests.ts'
-import type { OpResult } from './wire/responses.ts'
+import { claimValue } from './format.ts'
+import { type Guards, whenOver } from './queue-watch.ts'
+import type { Compare, Op, RangeOp } from './client/requests.ts'
+import type { OpResult } from './client/responses.ts'
 
 /** How long a position in the queue outlives its process: a dead waiter costs no more than that. */
 export const WAITING_TTL_MS = 3000

@@ -13,8 +13,8 @@ import {
   snapshotOf,
   snapshotOps,
 } from './snapshot.ts'
-import { type PointerValue, parseValue } from './value.ts'
-import type { Compare, RangeOp } from './wire/requests.ts'
+import { type PointerValue, parseValue } from './format.ts'
+import type { Compare, RangeOp } from './client/requests.ts'
 
 /** What a claim must know of its key: of those before `order` if it is in the queue, else of all. */
 export async function readSnapshot(

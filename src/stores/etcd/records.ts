@@ -10,12 +10,12 @@ import {
 } from '../../model/index.ts'
 import type { StoreContext } from './context.ts'
 import { present } from './guards.ts'
-import { newLeaseId } from './leases.ts'
+import { newLeaseId } from './client/leases.ts'
 import { recordName } from './names.ts'
 import { findEntry, membersOf } from './read.ts'
 import { Turns } from './turns.ts'
-import type { Compare, Op, PutOp } from './wire/requests.ts'
-import type { KeyValue } from './wire/responses.ts'
+import type { Compare, Op, PutOp } from './client/requests.ts'
+import type { KeyValue } from './client/responses.ts'
 
 /** etcd counts in seconds; the spare one makes up for the time between the lease and the write. */
 const STEP_MS = 1000

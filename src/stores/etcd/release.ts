@@ -5,9 +5,9 @@ import { unqueuedNames } from './guards.ts'
 import { endOps } from './hold.ts'
 import type { LocalClaim } from './local-claims.ts'
 import { pointerName, queueName } from './names.ts'
-import { type PointerValue, parseValue } from './value.ts'
-import type { Op } from './wire/requests.ts'
-import type { OpResult, TxnResult } from './wire/responses.ts'
+import { type PointerValue, parseValue } from './format.ts'
+import type { Op } from './client/requests.ts'
+import type { OpResult, TxnResult } from './client/responses.ts'
 
 /** Every claim takes up to five of the 128 operations that a transaction may have. */
 const CLAIMS_PER_CALL = 25

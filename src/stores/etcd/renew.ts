@@ -8,8 +8,8 @@ import { rearm, secure } from './hold.ts'
 import type { LocalClaim } from './local-claims.ts'
 import type { Queue } from './queue.ts'
 import { entryOf } from './snapshot.ts'
-import type { RangeOp } from './wire/requests.ts'
-import type { OpResult } from './wire/responses.ts'
+import type { RangeOp } from './client/requests.ts'
+import type { OpResult } from './client/responses.ts'
 
 /** Two operations each, of the 128 that a transaction may have. */
 const CLAIMS_PER_CALL = 60

@@ -1,8 +1,8 @@
 import { type Claim, covers, EMPTY, type Mode, mismatch, type Refused, refused } from '../../model/index.ts'
 import { formerOf, KINDS, type Place, parseClaimName, placeOf, queueBefore, type Range } from './names.ts'
-import { type ClaimValue, modeOf, parseValue, type ShutValue, strangeValue, UNKNOWN_FORMAT } from './value.ts'
-import type { RangeOp } from './wire/requests.ts'
-import type { KeyValue, OpResult } from './wire/responses.ts'
+import { type ClaimValue, modeOf, parseValue, type ShutValue, strangeValue, UNKNOWN_FORMAT } from './format.ts'
+import type { RangeOp } from './client/requests.ts'
+import type { KeyValue, OpResult } from './client/responses.ts'
 
 /** A claim as etcd keeps it. */
 export interface Entry {

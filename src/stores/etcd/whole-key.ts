@@ -1,7 +1,7 @@
 import { type Claim, EMPTY, fits, type KeyState } from '../../model/index.ts'
 import { parseClaimName } from './names.ts'
 import { type Entry, entryOf, holdKey, type Shut, shutOf } from './snapshot.ts'
-import type { KeyValue } from './wire/responses.ts'
+import type { KeyValue } from './client/responses.ts'
 
 /** Everything about one key, in order: for operators, never on the way of a claim. */
 export interface WholeKey {

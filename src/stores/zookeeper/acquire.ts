@@ -1,17 +1,17 @@
 import { StoreError, UnsupportedError } from '../../errors.ts'
 import { type Claim, type ClaimAnswer, covers, EMPTY, mismatch, refused } from '../../model/index.ts'
-import { both, type Desk } from './desk.ts'
-import type { Entry, OwnNode } from './entry.ts'
+import { both, type Desk } from './context.ts'
+import type { Entry, OwnNode } from './local-claims.ts'
 import { expire, removeNode } from './expiry.ts'
 import { formatRefusal, nodeData, requireKnown } from './format.ts'
 import { granted, prove } from './hold.ts'
 import { readHolder } from './holder.ts'
-import type { LockSession } from './lock-session.ts'
+import type { LockSession } from './client/lock-session.ts'
 import { nodeStem, parseName } from './names.ts'
 import { downgrade, join, lifeOf, modeOfNode, outlive, takeOver } from './places.ts'
-import type { Queue } from './queue.ts'
-import { blockedBy, positionOf, settle } from './waiting.ts'
-import { isWire } from './wire/errors.ts'
+import type { Queue } from './node-queue.ts'
+import { blockedBy, positionOf, settle } from './queue.ts'
+import { isWire } from './client/errors.ts'
 
 /** A key that comes and goes under our hands is tried that often. */
 const ROUNDS = 20

@@ -1,14 +1,14 @@
 import type { Admin } from '../../core/store.ts'
 import type { EvictAnswer, HolderView, KeyView, Mode, WaiterView } from '../../model/index.ts'
 import { isInUse, TOKENS_PER_SEQ } from '../../model/index.ts'
-import { both, type Desk } from './desk.ts'
+import { both, type Desk } from './context.ts'
 import { encoded, keyDataOf, type NodeData, nodeDataOf, requireKnown, tokenFrom } from './format.ts'
 import { type NodeName, textOf } from './names.ts'
 import { founderOf } from './places.ts'
-import { type Place, Queue } from './queue.ts'
-import type { ZooKeeperClient } from './wire/client.ts'
-import { isWire } from './wire/errors.ts'
-import type { Stat } from './wire/protocol.ts'
+import { type Place, Queue } from './node-queue.ts'
+import type { ZooKeeperClient } from './client/client.ts'
+import { isWire } from './client/errors.ts'
+import type { Stat } from './client/protocol.ts'
 
 /** A node with what it tells about itself. */
 interface Seen {

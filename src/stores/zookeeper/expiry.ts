@@ -1,10 +1,10 @@
-import type { Desk } from './desk.ts'
-import type { Entry } from './entry.ts'
+import type { Desk } from './context.ts'
+import type { Entry } from './local-claims.ts'
 import { guard } from './hold.ts'
-import type { LockSession } from './lock-session.ts'
+import type { LockSession } from './client/lock-session.ts'
 import { move } from './places.ts'
-import { isWire } from './wire/errors.ts'
-import type { Step } from './wire/operations.ts'
+import { isWire } from './client/errors.ts'
+import type { Step } from './client/operations.ts'
 
 type Client = LockSession['client']
 

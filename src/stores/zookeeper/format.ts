@@ -1,6 +1,6 @@
 import { UnsupportedError } from '../../errors.ts'
 import { type Claim, type Refused, refused, TOKENS_PER_SEQ } from '../../model/index.ts'
-import type { Queue } from './queue.ts'
+import type { Queue } from './node-queue.ts'
 
 const FORMAT = 1
 /** Says which version of Holdfast wrote everything below the root. */

@@ -1,12 +1,12 @@
 import { type Granted, MOST_TOLD_OF_CONTENTION, SPARE_TOKENS } from '../../model/index.ts'
-import { both, type Desk } from './desk.ts'
-import type { Entry, OwnNode } from './entry.ts'
+import { both, type Desk } from './context.ts'
+import type { Entry, OwnNode } from './local-claims.ts'
 import { keyDataOf, tokenFrom } from './format.ts'
-import type { LockSession } from './lock-session.ts'
+import type { LockSession } from './client/lock-session.ts'
 import { move } from './places.ts'
 import type { Snapshot } from './snapshot.ts'
-import { isWire } from './wire/errors.ts'
-import type { Stat } from './wire/protocol.ts'
+import { isWire } from './client/errors.ts'
+import type { Stat } from './client/protocol.ts'
 
 /** A shorter wait is not worth a transaction. */
 const WORTH_TELLING_MS = 100

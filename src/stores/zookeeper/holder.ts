@@ -1,7 +1,7 @@
 import { nodeDataOf } from './format.ts'
-import type { LockSession } from './lock-session.ts'
-import type { Queue } from './queue.ts'
-import { isWire } from './wire/errors.ts'
+import type { LockSession } from './client/lock-session.ts'
+import type { Queue } from './node-queue.ts'
+import { isWire } from './client/errors.ts'
 
 /** Who holds the key, as it may be told to those who wait. */
 export interface HolderSeen {

@@ -2,10 +2,10 @@ import { checkOptions, checkRuntime, checkText, type Known } from '../../core/ch
 import type { Runtime } from '../../core/runtime.ts'
 import { checkTls, type TlsOptions } from '../../core/tls.ts'
 import { InvalidArgumentError } from '../../errors.ts'
-import { type EnsembleOptions, Sessions } from './sessions.ts'
+import { type EnsembleOptions, Sessions } from './client/sessions.ts'
 import { ZooKeeperStore } from './store.ts'
-import { addressOf, checkScheme, type ZooKeeperAddress } from './url.ts'
-import type { Credentials } from './wire/login.ts'
+import { addressOf, checkScheme, type ZooKeeperAddress } from './client/url.ts'
+import type { Credentials } from './client/login.ts'
 
 export interface ZooKeeperOptions {
   /** With which certificates the servers are reached over TLS; they go before those that the URL names. */

@@ -2,7 +2,7 @@ import { nodeRuntime } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
 import { LockError, unreachable } from '../../errors.ts'
 import { storeOf } from './make.ts'
-import { addressOf } from './url.ts'
+import { addressOf } from './client/url.ts'
 
 /** A store that is connected, so that an ensemble which cannot be reached is told at once. */
 export async function openZooKeeper(url: string): Promise<Store> {

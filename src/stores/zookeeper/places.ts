@@ -6,15 +6,15 @@ import {
   refused,
   TOKENS_PER_SEQ,
 } from '../../model/index.ts'
-import type { Desk } from './desk.ts'
-import type { Entry, OwnNode } from './entry.ts'
+import type { Desk } from './context.ts'
+import type { Entry, OwnNode } from './local-claims.ts'
 import { type NodeData, nodeData, nodeDataOf, tokenFrom } from './format.ts'
-import type { LockSession } from './lock-session.ts'
+import type { LockSession } from './client/lock-session.ts'
 import { type NodeName, nodeStem, type PlaceName, parseName } from './names.ts'
-import type { Place } from './queue.ts'
-import { isWire } from './wire/errors.ts'
-import type { Step } from './wire/operations.ts'
-import type { NodeKind, Stat } from './wire/protocol.ts'
+import type { Place } from './node-queue.ts'
+import { isWire } from './client/errors.ts'
+import type { Step } from './client/operations.ts'
+import type { NodeKind, Stat } from './client/protocol.ts'
 
 /** The claim's node made anew, in one step and by its name: for another session, or with other data. */
 export function move(

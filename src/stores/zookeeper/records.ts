@@ -10,12 +10,12 @@ import {
   take,
   type WriteAnswer,
 } from '../../model/index.ts'
-import type { Desk } from './desk.ts'
+import type { Desk } from './context.ts'
 import { nodeDataOf, requireKnown } from './format.ts'
 import { type Found, type Next, Shelf } from './shelf.ts'
 import { Sweeper } from './sweeper.ts'
-import type { ZooKeeperClient } from './wire/client.ts'
-import type { Step } from './wire/operations.ts'
+import type { ZooKeeperClient } from './client/client.ts'
+import type { Step } from './client/operations.ts'
 
 /** Somebody else's write comes between ours and what it was based on that often, and no oftener. */
 const ROUNDS = 100

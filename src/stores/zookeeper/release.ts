@@ -1,9 +1,9 @@
 import type { Claim, ReleaseAnswer } from '../../model/index.ts'
-import type { Desk } from './desk.ts'
-import type { Entry } from './entry.ts'
+import type { Desk } from './context.ts'
+import type { Entry } from './local-claims.ts'
 import { expire, findNode, removeNode } from './expiry.ts'
 import { nodeDataOf } from './format.ts'
-import { isWire } from './wire/errors.ts'
+import { isWire } from './client/errors.ts'
 
 const RELEASED: ReleaseAnswer = { kind: 'released' }
 const ABSENT: ReleaseAnswer = { kind: 'absent' }

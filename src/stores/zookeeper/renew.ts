@@ -1,13 +1,13 @@
 import type { Claim, RenewAnswer } from '../../model/index.ts'
 import { recover } from './acquire.ts'
-import type { Desk } from './desk.ts'
-import type { Entry, OwnNode } from './entry.ts'
+import type { Desk } from './context.ts'
+import type { Entry, OwnNode } from './local-claims.ts'
 import { expire } from './expiry.ts'
 import { guard, noteSince, prove } from './hold.ts'
-import type { LockSession } from './lock-session.ts'
+import type { LockSession } from './client/lock-session.ts'
 import { lifeOf, outlive } from './places.ts'
 import type { Snapshot } from './snapshot.ts'
-import { positionOf, tellGranted } from './waiting.ts'
+import { positionOf, tellGranted } from './queue.ts'
 
 const LOST: RenewAnswer = { kind: 'lost' }
 

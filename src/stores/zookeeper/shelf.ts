@@ -1,10 +1,10 @@
 import { StoreError } from '../../errors.ts'
 import type { RecordState } from '../../model/index.ts'
-import type { Desk } from './desk.ts'
-import type { ZooKeeperClient } from './wire/client.ts'
-import { isWire } from './wire/errors.ts'
-import type { Step } from './wire/operations.ts'
-import type { Stat } from './wire/protocol.ts'
+import type { Desk } from './context.ts'
+import type { ZooKeeperClient } from './client/client.ts'
+import { isWire } from './client/errors.ts'
+import type { Step } from './client/operations.ts'
+import type { Stat } from './client/protocol.ts'
 
 /** How a record is written: its end is a time, or that long after the write, which only the ensemble can stamp. */
 interface RecordData {

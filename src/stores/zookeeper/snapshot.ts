@@ -1,10 +1,10 @@
-import type { Entry } from './entry.ts'
+import type { Entry } from './local-claims.ts'
 import { type HolderSeen, nameOfHolder, readHolder } from './holder.ts'
-import type { LockSession } from './lock-session.ts'
+import type { LockSession } from './client/lock-session.ts'
 import { type NodeName, parseName } from './names.ts'
-import { compareSeq, Queue } from './queue.ts'
-import { isWire } from './wire/errors.ts'
-import type { WatchKind } from './wire/protocol.ts'
+import { compareSeq, Queue } from './node-queue.ts'
+import { isWire } from './client/errors.ts'
+import type { WatchKind } from './client/protocol.ts'
 
 /** Crowds come and go: those who hold the key look that often for others that wait. */
 const LOOK_EVERY_MS = 250

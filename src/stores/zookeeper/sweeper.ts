@@ -1,5 +1,5 @@
 import { alive } from '../../model/index.ts'
-import type { Desk } from './desk.ts'
+import type { Desk } from './context.ts'
 import { textOf } from './names.ts'
 import type { Shelf } from './shelf.ts'
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { Reader, Writer } from '../../../src/stores/etcd/wire/bytes.ts'
+import { Reader, Writer } from '../../../src/stores/etcd/client/protobuf.ts'
 
 /** The five bytes that gRPC puts before a message. */
 const FRAME = 5

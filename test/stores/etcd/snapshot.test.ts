@@ -11,9 +11,9 @@ import {
   snapshotOf,
   snapshotOps,
 } from '../../../src/stores/etcd/snapshot.ts'
-import { type ClaimValue, claimValue } from '../../../src/stores/etcd/value.ts'
+import { type ClaimValue, claimValue } from '../../../src/stores/etcd/format.ts'
 import { wholeKeyOf } from '../../../src/stores/etcd/whole-key.ts'
-import type { KeyValue } from '../../../src/stores/etcd/wire/responses.ts'
+import type { KeyValue } from '../../../src/stores/etcd/client/responses.ts'
 
 const EXCLUSIVE: Mode = { kind: 'exclusive' }
 const SHARED: Mode = { kind: 'shared' }

@@ -5,7 +5,7 @@ import { StoreError } from '../../../src/errors.ts'
 import type { Claim } from '../../../src/model/index.ts'
 import { createStore } from '../../../src/stores/etcd/create.ts'
 import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
-import type { Txn } from '../../../src/stores/etcd/wire/requests.ts'
+import type { Txn } from '../../../src/stores/etcd/client/requests.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 const TTL_MS = 2000

@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import { etcd } from 'holdfast/etcd'
 import { expect, test } from 'vitest'
 import { freePort } from '../../../scripts/servers/ports.ts'
-import { Channel } from '../../../src/stores/etcd/wire/channel.ts'
+import { Channel } from '../../../src/stores/etcd/client/channel.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 test('a batch of which no claim is answered rejects once, and no part of it is left unheard', async () => {

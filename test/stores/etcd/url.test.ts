@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { InvalidArgumentError } from 'holdfast'
 import { etcd } from 'holdfast/etcd'
 import { afterAll, describe, expect, it } from 'vitest'
-import { etcdOptionsOf } from '../../../src/stores/etcd/url.ts'
+import { etcdOptionsOf } from '../../../src/stores/etcd/client/url.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-url-'))
 const ca = join(folder, 'ca.pem')

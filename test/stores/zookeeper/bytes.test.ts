@@ -3,7 +3,7 @@ import { zookeeper } from 'holdfast/zookeeper'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Ensemble, startZooKeeper } from '../../../scripts/servers/zookeeper.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { BYTES_PER_SESSION } from '../../../src/stores/zookeeper/session-pool.ts'
+import { BYTES_PER_SESSION } from '../../../src/stores/zookeeper/client/session-pool.ts'
 
 const KEYS = 6000
 

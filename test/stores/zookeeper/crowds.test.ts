@@ -5,7 +5,7 @@ import { type Ensemble, startZooKeeper } from '../../../scripts/servers/zookeepe
 import { nodeRuntime } from '../../../src/core/runtime.ts'
 import type { Store, StoreNotice } from '../../../src/core/store.ts'
 import type { Claim, Mode } from '../../../src/model/index.ts'
-import { ZooKeeperClient } from '../../../src/stores/zookeeper/wire/client.ts'
+import { ZooKeeperClient } from '../../../src/stores/zookeeper/client/client.ts'
 
 const CROWD = 300
 const SOON = { timeout: 10_000, interval: 20 }

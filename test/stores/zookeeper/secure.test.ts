@@ -2,7 +2,7 @@ import { connect, type Locks } from 'holdfast'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Ensemble, startZooKeeper } from '../../../scripts/servers/zookeeper.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { ZooKeeperClient } from '../../../src/stores/zookeeper/wire/client.ts'
+import { ZooKeeperClient } from '../../../src/stores/zookeeper/client/client.ts'
 
 let ensemble: Ensemble
 const opened: Locks[] = []

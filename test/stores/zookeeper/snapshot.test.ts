@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../../src/stores/zookeeper/entry.ts'
-import type { LockSession } from '../../../src/stores/zookeeper/lock-session.ts'
+import type { Entry } from '../../../src/stores/zookeeper/local-claims.ts'
+import type { LockSession } from '../../../src/stores/zookeeper/client/lock-session.ts'
 import { Snapshot } from '../../../src/stores/zookeeper/snapshot.ts'
-import { answerError, CODES } from '../../../src/stores/zookeeper/wire/errors.ts'
-import type { WatchKind } from '../../../src/stores/zookeeper/wire/protocol.ts'
-import type { Watcher } from '../../../src/stores/zookeeper/wire/watches.ts'
+import { answerError, CODES } from '../../../src/stores/zookeeper/client/errors.ts'
+import type { WatchKind } from '../../../src/stores/zookeeper/client/protocol.ts'
+import type { Watcher } from '../../../src/stores/zookeeper/client/watches.ts'
 
 const node = (id: string, seq: number, mode = 'x') => `3,${id},${mode},q,,,${String(seq).padStart(10, '0')}`
 

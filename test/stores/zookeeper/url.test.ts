@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'holdfast'
 import { zookeeper } from 'holdfast/zookeeper'
 import { describe, expect, it } from 'vitest'
-import { addressOf } from '../../../src/stores/zookeeper/url.ts'
+import { addressOf } from '../../../src/stores/zookeeper/client/url.ts'
 
 describe('a URL of ZooKeeper', () => {
   it('names servers, a path and credentials', () => {

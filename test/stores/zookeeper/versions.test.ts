@@ -2,7 +2,7 @@ import { connect, type Locks, UnsupportedError } from 'holdfast'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Ensemble, startZooKeeper } from '../../../scripts/servers/zookeeper.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { ZooKeeperClient } from '../../../src/stores/zookeeper/wire/client.ts'
+import { ZooKeeperClient } from '../../../src/stores/zookeeper/client/client.ts'
 
 const TTL_MS = 1500
 const NEWER = '4,something,new,'

@@ -1,6 +1,6 @@
 import type { Runtime } from '../../../core/runtime.ts'
-import type { RangeOp, Txn } from '../wire/requests.ts'
-import { grantRequest, leaseRequest, rangeRequest, txnRequest } from '../wire/requests.ts'
+import type { RangeOp, Txn } from './requests.ts'
+import { grantRequest, leaseRequest, rangeRequest, txnRequest } from './requests.ts'
 import {
   type Header,
   type KeyValue,
@@ -9,7 +9,7 @@ import {
   rangeResponse,
   type TxnResult,
   txnResponse,
-} from '../wire/responses.ts'
+} from './responses.ts'
 import { Cluster, type ClusterOptions } from './cluster.ts'
 import { KeepAliveStream } from './keep-alive.ts'
 import { Watcher } from './watcher.ts'

@@ -1,10 +1,10 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { TlsOptions } from '../../../core/tls.ts'
 import { ClosedError, StoreError } from '../../../errors.ts'
-import { Channel, type Outlet, type Sink } from '../wire/channel.ts'
-import { GrpcError, UNAUTHENTICATED, UNAVAILABLE } from '../wire/grpc.ts'
-import { authenticateRequest } from '../wire/requests.ts'
-import { authenticateResponse } from '../wire/responses.ts'
+import { Channel, type Outlet, type Sink } from './channel.ts'
+import { GrpcError, UNAUTHENTICATED, UNAVAILABLE } from './grpc.ts'
+import { authenticateRequest } from './requests.ts'
+import { authenticateResponse } from './responses.ts'
 
 export interface ClusterOptions {
   /** `host:port` of some or all members. */

@@ -1,8 +1,8 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
-import type { Outlet } from '../wire/channel.ts'
-import { leaseRequest } from '../wire/requests.ts'
-import { type LeaseAnswer, leaseResponse } from '../wire/responses.ts'
+import type { Outlet } from './channel.ts'
+import { leaseRequest } from './requests.ts'
+import { type LeaseAnswer, leaseResponse } from './responses.ts'
 import type { Cluster } from './cluster.ts'
 
 interface Asked {

@@ -1,7 +1,7 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
-import type { Outlet } from '../wire/channel.ts'
-import { cancelRequest, type WatchRequest, watchRequest } from '../wire/requests.ts'
-import { type WatchEvent, watchResponse } from '../wire/responses.ts'
+import type { Outlet } from './channel.ts'
+import { cancelRequest, type WatchRequest, watchRequest } from './requests.ts'
+import { type WatchEvent, watchResponse } from './responses.ts'
 import type { Cluster } from './cluster.ts'
 
 export interface WatchListener {

@@ -1,7 +1,7 @@
 import type { Alarm } from '../../core/calls/timer-heap.ts'
 import type { Claim } from '../../model/index.ts'
-import type { Desk } from './desk.ts'
-import type { LockSession } from './lock-session.ts'
+import type { Desk } from './context.ts'
+import type { LockSession } from './client/lock-session.ts'
 import { nodeStem, type PlaceName } from './names.ts'
 
 /**

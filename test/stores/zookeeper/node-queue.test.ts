@@ -9,7 +9,7 @@ import {
   parseName,
   textOf,
 } from '../../../src/stores/zookeeper/names.ts'
-import { compareSeq, type Place, Queue } from '../../../src/stores/zookeeper/queue.ts'
+import { compareSeq, type Place, Queue } from '../../../src/stores/zookeeper/node-queue.ts'
 
 const EXCLUSIVE: Mode = { kind: 'exclusive' }
 const SHARED: Mode = { kind: 'shared' }

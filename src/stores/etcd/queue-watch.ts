@@ -2,9 +2,9 @@ import type { Claim } from '../../model/index.ts'
 import type { WatchListener } from './client/watcher.ts'
 import { isNext, stillFits } from './guards.ts'
 import type { Obstacle, Snapshot } from './snapshot.ts'
-import { type ClaimValue, parseValue } from './value.ts'
-import type { Compare } from './wire/requests.ts'
-import type { WatchEvent } from './wire/responses.ts'
+import { type ClaimValue, parseValue } from './format.ts'
+import type { Compare } from './client/requests.ts'
+import type { WatchEvent } from './client/responses.ts'
 
 /** What makes it right to become a hold without another look, if it is true; null when only a look can tell. */
 export type Guards = readonly Compare[] | null

@@ -1,4 +1,4 @@
-import { Writer } from './bytes.ts'
+import { Writer } from './protobuf.ts'
 
 /** Keys and values are texts here; an `end` makes a key the beginning of a range that does not include its end. */
 export interface RangeOp {

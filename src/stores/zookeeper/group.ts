@@ -1,16 +1,16 @@
 import { StoreError } from '../../errors.ts'
 import { type Claim, type ClaimAnswer, EMPTY, mismatch } from '../../model/index.ts'
 import { attemptOne } from './acquire.ts'
-import { both, type Desk } from './desk.ts'
-import type { Entry } from './entry.ts'
+import { both, type Desk } from './context.ts'
+import type { Entry } from './local-claims.ts'
 import { nodeData, requireKnown } from './format.ts'
 import { granted } from './hold.ts'
-import type { LockSession } from './lock-session.ts'
+import type { LockSession } from './client/lock-session.ts'
 import { type NodeName, nodeStem, type PlaceName, parseName } from './names.ts'
 import { founderAt, lifeOf } from './places.ts'
-import type { Place, Queue } from './queue.ts'
-import { isWire } from './wire/errors.ts'
-import type { Done, Step } from './wire/operations.ts'
+import type { Place, Queue } from './node-queue.ts'
+import { isWire } from './client/errors.ts'
+import type { Done, Step } from './client/operations.ts'
 
 const ROUNDS = 20
 const NOTHING = Buffer.alloc(0)

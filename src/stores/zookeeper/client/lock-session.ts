@@ -1,9 +1,9 @@
-import type { Runtime } from '../../core/runtime.ts'
-import type { Entry } from './entry.ts'
-import type { Queue } from './queue.ts'
+import type { Runtime } from '../../../core/runtime.ts'
+import type { Entry } from '../local-claims.ts'
+import type { Queue } from '../node-queue.ts'
 import type { SessionPool } from './session-pool.ts'
-import { Snapshot } from './snapshot.ts'
-import type { ZooKeeperClient } from './wire/client.ts'
+import { Snapshot } from '../snapshot.ts'
+import type { ZooKeeperClient } from './client.ts'
 
 /** How long a call waits for a connection; nothing is sent after that. */
 const PATIENCE_MS = 1000

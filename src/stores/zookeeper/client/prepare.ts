@@ -1,9 +1,9 @@
-import { both } from './desk.ts'
-import { ROOT_DATA, requireFormat } from './format.ts'
-import type { Paths } from './names.ts'
-import type { ZooKeeperClient } from './wire/client.ts'
-import { isWire } from './wire/errors.ts'
-import type { Acl } from './wire/protocol.ts'
+import { both } from '../context.ts'
+import { ROOT_DATA, requireFormat } from '../format.ts'
+import type { Paths } from '../names.ts'
+import type { ZooKeeperClient } from './client.ts'
+import { isWire } from './errors.ts'
+import type { Acl } from './protocol.ts'
 
 const NOTHING = Buffer.alloc(0)
 

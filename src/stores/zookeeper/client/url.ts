@@ -1,8 +1,8 @@
-import { parametersOf } from '../../core/parameters.ts'
-import { TLS_PARAMETERS, type TlsOptions, tlsOf } from '../../core/tls.ts'
-import { InvalidArgumentError } from '../../errors.ts'
-import type { Server } from './wire/connection.ts'
-import type { Credentials } from './wire/login.ts'
+import { parametersOf } from '../../../core/parameters.ts'
+import { TLS_PARAMETERS, type TlsOptions, tlsOf } from '../../../core/tls.ts'
+import { InvalidArgumentError } from '../../../errors.ts'
+import type { Server } from './connection.ts'
+import type { Credentials } from './login.ts'
 
 export interface ZooKeeperAddress {
   readonly servers: readonly Server[]

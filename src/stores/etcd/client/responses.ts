@@ -1,4 +1,4 @@
-import { Reader } from './bytes.ts'
+import { Reader } from './protobuf.ts'
 
 export interface KeyValue {
   readonly key: string

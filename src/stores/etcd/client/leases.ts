@@ -1,9 +1,9 @@
-import type { Runtime, Timer } from '../../core/runtime.ts'
-import { SleepWatch } from '../../core/sleep.ts'
-import type { Soon } from '../../core/store.ts'
-import { StoreError } from '../../errors.ts'
-import type { EtcdClient } from './client/client.ts'
-import { LOCKS } from './names.ts'
+import type { Runtime, Timer } from '../../../core/runtime.ts'
+import { SleepWatch } from '../../../core/sleep.ts'
+import type { Soon } from '../../../core/store.ts'
+import { StoreError } from '../../../errors.ts'
+import type { EtcdClient } from './client.ts'
+import { LOCKS } from '../names.ts'
 
 /** etcd counts in seconds. The spare one lets a lease that was kept alive a moment ago serve a new claim as it is. */
 const STEP_MS = 1000

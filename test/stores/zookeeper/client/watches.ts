@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { WatchEvent } from '../../../../src/stores/zookeeper/wire/protocol.ts'
+import type { WatchEvent } from '../../../../src/stores/zookeeper/client/protocol.ts'
 import { make, NOTHING, newPath, open, openByProxy, proxies } from './support.ts'
 
 describe('watches', () => {

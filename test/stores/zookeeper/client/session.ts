@@ -108,8 +108,8 @@ describe('the session', () => {
 
   it('does not keep a process alive that has nothing to do, but answers one that waits', () => {
     const program = `
-      import { nodeRuntime } from './src/core/runtime.ts'
-      import { ZooKeeperClient } from './src/stores/zookeeper/wire/client.ts'
+      import { nodeRuntime } from '../wire/src/core/runtime.ts'
+      import { ZooKeeperClient } from '../wire/src/stores/zookeeper/client/client.ts'
       const nothing = () => {}
       const listener = { connected: nothing, disconnected: nothing, expired: nothing }
       const servers = [{ host: '127.0.0.1', port: ${ensemble.ports[0]} }]

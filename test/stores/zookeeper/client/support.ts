@@ -2,10 +2,10 @@ import { afterAll, afterEach, beforeAll } from 'vitest'
 import { startProxy, type TcpProxy } from '../../../../scripts/servers/proxy.ts'
 import { type Ensemble, startZooKeeper } from '../../../../scripts/servers/zookeeper.ts'
 import { nodeRuntime } from '../../../../src/core/runtime.ts'
-import { ZooKeeperClient } from '../../../../src/stores/zookeeper/wire/client.ts'
-import type { Server } from '../../../../src/stores/zookeeper/wire/connection.ts'
-import type { Acl, NodeKind } from '../../../../src/stores/zookeeper/wire/protocol.ts'
-import type { SessionOptions } from '../../../../src/stores/zookeeper/wire/session.ts'
+import { ZooKeeperClient } from '../../../../src/stores/zookeeper/client/client.ts'
+import type { Server } from '../../../../src/stores/zookeeper/client/connection.ts'
+import type { Acl, NodeKind } from '../../../../src/stores/zookeeper/client/protocol.ts'
+import type { SessionOptions } from '../../../../src/stores/zookeeper/client/session.ts'
 
 export const WORLD: readonly Acl[] = [{ permissions: 31, scheme: 'world', id: 'anyone' }]
 export const CREATOR: readonly Acl[] = [{ permissions: 31, scheme: 'auth', id: '' }]

@@ -1,7 +1,7 @@
-import { parametersOf } from '../../core/parameters.ts'
-import { TLS_PARAMETERS, tlsOf } from '../../core/tls.ts'
-import { InvalidArgumentError } from '../../errors.ts'
-import type { EtcdOptions } from './create.ts'
+import { parametersOf } from '../../../core/parameters.ts'
+import { TLS_PARAMETERS, tlsOf } from '../../../core/tls.ts'
+import { InvalidArgumentError } from '../../../errors.ts'
+import type { EtcdOptions } from '../create.ts'
 
 const SHAPE = /^etcd(?<tls>s?):\/\/(?<authority>[^/?#]*)\/?(?:\?(?<query>[^#]*))?$/i
 const DEFAULT_PORT = 2379

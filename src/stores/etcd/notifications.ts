@@ -3,9 +3,9 @@ import type { StoreNotice } from '../../core/store.ts'
 
 import type { EtcdClient } from './client/client.ts'
 import { inboxRange, notificationName } from './names.ts'
-import { type NotificationValue, notificationText, parseValue } from './value.ts'
-import type { Op } from './wire/requests.ts'
-import type { KeyValue } from './wire/responses.ts'
+import { type NotificationValue, notificationText, parseValue } from './format.ts'
+import type { Op } from './client/requests.ts'
+import type { KeyValue } from './client/responses.ts'
 
 /** A notification as an operation of a transaction, bound to the lease of the claim that it is about: it cannot outlive that. */
 export function notificationOp(
