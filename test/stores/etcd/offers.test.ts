@@ -3,7 +3,8 @@ import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { StoreError } from '../../../src/errors.ts'
 import type { Claim, Mode } from '../../../src/model/index.ts'
-import { createStore } from '../../../src/stores/etcd/create.ts'
+import type { Op } from '../../../src/stores/etcd/client/requests.ts'
+import { createStore } from '../../../src/stores/etcd/open.ts'
 import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
@@ -22,6 +23,10 @@ beforeEach(() => {
 })
 
 afterEach(() => Promise.all([store.close(), other.close()]))
+
+/** Whether any of the operations, or one inside of them, is a put. */
+const writes = (ops: readonly Op[]): boolean =>
+  ops.some((op) => op.kind === 'put' || (op.kind === 'txn' && writes(op.success)))
 
 async function kindOf(asked: EtcdStore, claim: Claim): Promise<string | undefined> {
   return (await asked.attempt([claim]))[0]?.kind
@@ -50,8 +55,8 @@ it(
     const taken = new Promise<string | undefined>((resolve, reject) => {
       client.txn = async (wanted) => {
         const answer = await txn(wanted)
-        const writes = wanted.success.some((op) => op.kind === 'put' && op.value.includes('"held"'))
-        if (writes && answer.succeeded) setTimeout(() => kindOf(store, waiter).then(resolve, reject), 100)
+        const grants = wanted.success.some((op) => op.kind === 'put' && op.value.includes('"held"'))
+        if (grants && answer.succeeded) setTimeout(() => kindOf(store, waiter).then(resolve, reject), 100)
         return answer
       }
     })
@@ -75,7 +80,7 @@ it(
     const txn = client.txn.bind(client)
     client.txn = async (wanted) => {
       const answer = await txn(wanted)
-      if (wanted.success.some(({ kind }) => kind === 'put')) throw new StoreError('the answer was lost')
+      if (writes(wanted.success)) throw new StoreError('the answer was lost')
       return answer
     }
     expect((await store.renew([{ ...claim, ttlMs: 4000 }]))[0]?.kind).toBe('unknown')
