@@ -33,6 +33,8 @@ const DATABASE = [
   'src/stores/sql-server/advisory/',
 ]
 
+const CONSENSUS = [...CONTRACT, 'src/core/calls/timer-heap.ts', 'src/stores/shared/', 'node:']
+
 /** What `holdfast` and its subpaths export: the only way in for those who could as well be outside. */
 const PUBLIC = Object.values(entries)
 
@@ -61,8 +63,9 @@ export const ROOMS: readonly Room[] = [
       'src/stores/redis/scripting.ts',
     ],
   },
-  // Its claims end by deadlines of their own, of which a process may have many thousands.
-  { inside: 'src/stores/zookeeper/', may: [...CONTRACT, 'src/core/calls/timer-heap.ts', 'node:'] },
+  // Their claims end by deadlines of their own, of which a process may have many thousands.
+  { inside: 'src/stores/etcd/', may: CONSENSUS },
+  { inside: 'src/stores/zookeeper/', may: CONSENSUS },
   { inside: 'src/stores/shared/', may: CONTRACT },
   { inside: 'src/stores/*/', may: [...CONTRACT, 'src/stores/shared/', 'node:'] },
   // What speaks to resources and frameworks, on real time: nothing of it runs under a simulated clock.
@@ -309,10 +312,6 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   'src/stores/etcd/client/leases.ts': {
     uses: 'setTimer',
     why: 'leases that claims wait for are kept alive',
-  },
-  'src/stores/etcd/local-claims.ts': {
-    uses: 'setTimer',
-    why: 'claims share a lease, so each ends by the clock of its own process',
   },
   'src/stores/etcd/expiry.ts': {
     uses: 'setTimer',

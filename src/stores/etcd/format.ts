@@ -1,22 +1,22 @@
 import { type Claim, type Mode, STRANGE_HOLDER } from '../../model/index.ts'
 
-/** The version of everything that is written to etcd. Another one is refused, never guessed at. */
+/** The version of all values. Values of another version are refused. */
 const FORMAT = 2
 
-/** What is written under a claim's name, as JSON: whoever looks at it with etcdctl can read it. */
+/** The value of a claim: JSON, which an operator can read with etcdctl. */
 export interface ClaimValue {
   readonly format: typeof FORMAT
-  /** `trying`: permits; whether the claim holds depends on what stood before it when it came. */
+  /** `trying`: a claim for permits that holds if the claims before it left enough permits when it arrived. */
   readonly state: 'held' | 'waiting' | 'trying'
   readonly label: string
   readonly ttlMs: number
-  /** When it came into its present state, on its own process's wall clock: shown to operators, decides nothing. */
+  /** The start of the present state on the wall clock of its process: for operators only. */
   readonly sinceMs: number
-  /** Where its process hears what others tell it. */
+  /** The inbox of its process. */
   readonly inbox: string
-  /** Set for a hold that was granted by the transaction that wrote this. */
+  /** Set if the transaction that wrote this value granted the hold. */
   readonly granted?: true
-  /** The revision of the grant, once it cannot be told from the key itself any more. */
+  /** The revision of the grant, once the key's own revisions no longer show it. */
   readonly seq?: number
   readonly queue?: boolean
   readonly limit?: number
@@ -27,7 +27,7 @@ export interface ClaimValue {
   readonly lockDelayMs?: number
 }
 
-/** What a claim tells about itself. What has its default is left out. */
+/** The value of a claim, without fields that have their default. */
 export function claimValue(
   claim: Claim,
   inbox: string,
@@ -70,14 +70,14 @@ export function parseValue<V extends { readonly format: number }>(text: string):
   }
 }
 
-/** What counts as the value of a claim in another format: its name alone tells its mode, and its creation its place. */
-export function strangeValue(state: ClaimValue['state']): ClaimValue {
+/** The value assumed for a claim in another format: only its name shows its mode, and its create revision its order. */
+export function foreignValue(state: ClaimValue['state']): ClaimValue {
   const most = Number.POSITIVE_INFINITY
-  const told = { label: STRANGE_HOLDER.label, ttlMs: 0, sinceMs: 0, inbox: '' }
-  return { format: FORMAT, state, ...told, limit: most, weight: most }
+  const unknown = { label: STRANGE_HOLDER.label, ttlMs: 0, sinceMs: 0, inbox: '' }
+  return { format: FORMAT, state, ...unknown, limit: most, weight: most }
 }
 
-/** What keeps a key closed when the claim under that name is gone without a release. */
+/** Keeps a key closed if the claim under the name `claim` is gone without a release. */
 export interface ShutValue {
   readonly format: typeof FORMAT
   readonly lockDelayMs: number
@@ -89,7 +89,7 @@ export function shutText(lockDelayMs: number, claim: string): string {
   return JSON.stringify(value)
 }
 
-/** Where in the queue the claim of an id is. */
+/** The position key of a claim in the queue, by mode and order. */
 export interface PointerValue {
   readonly format: typeof FORMAT
   readonly mode: Mode['kind']
@@ -101,7 +101,7 @@ export function pointerText(mode: Mode['kind'], order: number): string {
   return JSON.stringify(value)
 }
 
-/** What one process tells another about a claim of that other. */
+/** A message to the process of a claim. */
 export interface NotificationValue {
   readonly format: typeof FORMAT
   readonly kind: 'contended' | 'revoked' | 'evicted' | 'adopted'

@@ -1,18 +1,18 @@
 import type { Claim } from '../../model/index.ts'
-import type { WatchListener } from './client/watcher.ts'
-import { isNext, stillFits } from './guards.ts'
-import type { Obstacle, Snapshot } from './snapshot.ts'
-import { type ClaimValue, parseValue } from './format.ts'
 import type { Compare } from './client/requests.ts'
 import type { WatchEvent } from './client/responses.ts'
+import type { WatchListener } from './client/watcher.ts'
+import { type ClaimValue, parseValue } from './format.ts'
+import { isNext, stillFits } from './guards.ts'
+import type { Obstacle, Snapshot } from './snapshot.ts'
 
-/** What makes it right to become a hold without another look, if it is true; null when only a look can tell. */
+/** Compares that allow a grant without another look; null when a look is necessary. */
 export type Guards = readonly Compare[] | null
 type Wake = (guards: Guards) => void
 
-/** Wakes a claim when what stands between it and its key may be gone. */
+/** Returns the watch listener that wakes a claim when its obstacle may be gone. */
 export function whenOver(
-  obstacle: Exclude<Obstacle, { kind: 'rush' }>,
+  obstacle: Exclude<Obstacle, { kind: 'incomplete' }>,
   snapshot: Snapshot,
   claim: Claim,
   order: number,
@@ -28,7 +28,7 @@ export function whenOver(
   }
 }
 
-/** After a holder, the claim behind it is mostly next. After a waiter that left, another one is before it. */
+/** Behind a holder, the claim is usually next. Behind a waiter that left, there is another waiter. */
 function whenGone(claim: Claim, order: number, wake: Wake): WatchListener['changed'] {
   return (events) => {
     const last = events.at(-1)?.previous?.value
@@ -37,7 +37,7 @@ function whenGone(claim: Claim, order: number, wake: Wake): WatchListener['chang
   }
 }
 
-/** When a claim that waited holds, or is not there any more. */
+/** Wakes when a waiter holds or is gone. */
 function whenTurned(wake: Wake): WatchListener['changed'] {
   return (events) => {
     const isOver = ({ kind, kv }: WatchEvent): boolean =>
@@ -46,7 +46,7 @@ function whenTurned(wake: Wake): WatchListener['changed'] {
   }
 }
 
-/** Adds up what is left of those before a claim for permits: it does not look before there is enough for it. */
+/** Adds up the remaining permits before a claim, and wakes it when enough are free. */
 function whenFits(
   { weights, spare }: Obstacle & { kind: 'permits' },
   snapshot: Snapshot,

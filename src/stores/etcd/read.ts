@@ -1,7 +1,9 @@
 import type { Blocked, Claim } from '../../model/index.ts'
+import type { Compare, RangeOp } from './client/requests.ts'
 import type { StoreContext } from './context.ts'
+import { type PointerValue, parseValue } from './format.ts'
 import { exists } from './guards.ts'
-import { claimName, KINDS, placeOf, pointerName, queueName } from './names.ts'
+import { claimName, KINDS, pointerName, queueName, sectionOf } from './names.ts'
 import {
   type Entry,
   entryOf,
@@ -13,10 +15,8 @@ import {
   snapshotOf,
   snapshotOps,
 } from './snapshot.ts'
-import { type PointerValue, parseValue } from './format.ts'
-import type { Compare, RangeOp } from './client/requests.ts'
 
-/** What a claim must know of its key: of those before `order` if it is in the queue, else of all. */
+/** Reads the snapshot of a claim's key: the claims before `order` if it is in the queue, else all. */
 export async function readSnapshot(
   { client }: StoreContext,
   { key, id, mode, owner }: Claim,
@@ -28,13 +28,13 @@ export async function readSnapshot(
 }
 
 export interface Closing {
-  /** What keeps the key closed after an expiry. */
+  /** Keeps the key closed after an expiry. */
   readonly closedBy: Shut | null
-  /** Holders that would close the key if they expired: they must be there still. */
+  /** Holders whose expiry would close the key: they must still be there. */
   readonly delaying: readonly Compare[]
 }
 
-/** Which of the holders with a lock delay is gone. */
+/** Checks which of the holders with a lock delay is gone. */
 export async function closingOf({ client }: StoreContext, { shuts }: Snapshot): Promise<Closing> {
   if (shuts.length === 0) return { closedBy: null, delaying: [] }
   const success = shuts.map(({ claim }): RangeOp => ({ kind: 'range', key: claim, countOnly: true }))
@@ -43,7 +43,7 @@ export async function closingOf({ client }: StoreContext, { shuts }: Snapshot): 
   return { closedBy, delaying: shuts.map(({ claim }) => exists(claim)) }
 }
 
-/** A claim by its id, wherever it stands. */
+/** Finds a claim by its id, in any section. */
 export async function findEntry(
   { client }: StoreContext,
   key: string,
@@ -56,14 +56,14 @@ export async function findEntry(
     return results.flatMap(({ kvs }) => kvs)
   }
   const found = await read([...names, pointerName(key, id)])
-  const entry = found.map(entryOf).find(({ place }) => place === 'hold' || place === 'join')
+  const entry = found.map(entryOf).find(({ section }) => section === 'hold' || section === 'join')
   if (entry !== undefined || found[0] === undefined) return entry
   const pointer = parseValue<PointerValue>(found[0].value)
   if (pointer === null) return undefined
   return (await read([queueName(key, pointer.mode, pointer.order, id)])).map(entryOf)[0]
 }
 
-/** The claims that share a hold with this one, itself among them; none if it only waits. */
+/** The claims that share a hold with this one, including itself; none if it only waits. */
 export async function membersOf(context: StoreContext, entry: Entry): Promise<readonly Entry[]> {
   const { key, id, value, mode, order } = entry
   if (value.state === 'waiting') return []
@@ -75,11 +75,11 @@ export async function membersOf(context: StoreContext, entry: Entry): Promise<re
     return obstacleOf(snapshot, mode, order, closedBy) === null ? [entry] : []
   }
   if (value.owner === undefined) return [entry]
-  const { kvs } = await context.client.range(placeOf(key, 'hold', mode.kind))
+  const { kvs } = await context.client.range(sectionOf(key, 'hold', mode.kind))
   return kvs.map(entryOf).filter((other) => holdKey(other) === holdKey(entry))
 }
 
-/** `position` is 0 for a claim that does not wait. Changes are told by a watch, so there is no time to look again at. */
+/** `position` is 0 for a claim that does not wait. Watches report changes, so `retryAfterMs` is null. */
 export function blocked(
   { runtime }: StoreContext,
   snapshot: Snapshot | null,

@@ -1,26 +1,26 @@
 import { type Claim, EMPTY, fits, type KeyState } from '../../model/index.ts'
+import type { KeyValue } from './client/responses.ts'
 import { parseClaimName } from './names.ts'
 import { type Entry, entryOf, holdKey, type Shut, shutOf } from './snapshot.ts'
-import type { KeyValue } from './client/responses.ts'
 
-/** Everything about one key, in order: for operators, never on the way of a claim. */
+/** Everything about one key, in order: for operators, never on the locking path. */
 export interface WholeKey {
   readonly key: string
-  /** Claims of one owner that share a hold stand together. */
+  /** Claims of one owner that share a hold are in one list. */
   readonly holds: readonly (readonly Entry[])[]
   readonly waiting: readonly Entry[]
   readonly closedBy: Shut | null
-  /** There are claims in another format beside these. */
-  readonly strange: boolean
+  /** There are also claims in another format. */
+  readonly foreign: boolean
 }
 
 export function wholeKeyOf(key: string, kvs: readonly KeyValue[]): WholeKey {
   const entries: Entry[] = []
   const shuts: Shut[] = []
   for (const kv of kvs) {
-    const { place } = parseClaimName(kv.key)
-    if (place === 'shut') shuts.push(shutOf(kv))
-    else if (place !== 'wait') entries.push(entryOf(kv))
+    const { section } = parseClaimName(kv.key)
+    if (section === 'shut') shuts.push(shutOf(kv))
+    else if (section !== 'wait') entries.push(entryOf(kv))
   }
   entries.sort((one, other) => one.order - other.order)
   const holds = new Map<string, Entry[]>()
@@ -41,15 +41,15 @@ export function wholeKeyOf(key: string, kvs: readonly KeyValue[]): WholeKey {
     else if (state === 'waiting' || queue === true) waiting.push(entry)
   }
   const ordered = [...holds.values()].sort(([one], [other]) => (one?.seq ?? 0) - (other?.seq ?? 0))
-  const known = ordered.filter((members) => !members.some(isStrange))
-  return { key, holds: known, waiting, closedBy, strange: known.length < ordered.length }
+  const known = ordered.filter((members) => !members.some(isForeign))
+  return { key, holds: known, waiting, closedBy, foreign: known.length < ordered.length }
 }
 
-function isStrange({ value }: Entry): boolean {
+function isForeign({ value }: Entry): boolean {
   return value.inbox === ''
 }
 
-/** The same in the words of the model. Nothing is known about expiry unless it is told. */
+/** The key as a state of the model. */
 export function stateOf(
   { holds, waiting }: WholeKey,
   expiresAtMs: (entry: Entry) => number = () => 0,

@@ -2,9 +2,9 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { StoreError } from '../../../src/errors.ts'
 import type { Claim } from '../../../src/model/index.ts'
-import { createStore } from '../../../src/stores/etcd/create.ts'
-import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
 import type { Txn } from '../../../src/stores/etcd/client/requests.ts'
+import { createStore } from '../../../src/stores/etcd/open.ts'
+import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 /** More than travel in one transaction. */
@@ -75,8 +75,8 @@ describe('of the claims of one call, the others are granted when', () => {
 
   it('the lease of one does not last', async () => {
     const { leases } = (store as unknown as { context: { leases: LeasesOf } }).context
-    const fresh = leases.fresh.bind(leases)
-    leases.fresh = (lease, ttlMs) => (ttlMs === ODD_TTL_MS ? failing() : fresh(lease, ttlMs))
+    const extend = leases.extend.bind(leases)
+    leases.extend = (lease, ttlMs) => (ttlMs === ODD_TTL_MS ? failing() : extend(lease, ttlMs))
     const batch = [claimOf('lasts'), claimOf('does not', { ttlMs: ODD_TTL_MS }), claimOf('lasts, too')]
     expect(await kindsOf(store.attempt(batch))).toEqual(['granted', 'unknown', 'granted'])
   })
@@ -98,5 +98,5 @@ it('an attempt that brings no claim an answer fails as a whole', async () => {
 })
 
 interface LeasesOf {
-  fresh(lease: unknown, ttlMs: number): unknown
+  extend(lease: unknown, ttlMs: number): unknown
 }

@@ -1,6 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Claim, EMPTY, type KeyState, type Mode, step } from '../../../src/model/index.ts'
+import type { KeyValue } from '../../../src/stores/etcd/client/responses.ts'
+import { type ClaimValue, claimValue } from '../../../src/stores/etcd/format.ts'
 import { claimName, queueName } from '../../../src/stores/etcd/names.ts'
 import {
   type Obstacle,
@@ -11,9 +13,7 @@ import {
   snapshotOf,
   snapshotOps,
 } from '../../../src/stores/etcd/snapshot.ts'
-import { type ClaimValue, claimValue } from '../../../src/stores/etcd/format.ts'
 import { wholeKeyOf } from '../../../src/stores/etcd/whole-key.ts'
-import type { KeyValue } from '../../../src/stores/etcd/client/responses.ts'
 
 const EXCLUSIVE: Mode = { kind: 'exclusive' }
 const SHARED: Mode = { kind: 'shared' }
@@ -30,12 +30,13 @@ function claim(id: string, changes: Partial<Claim> = {}): Claim {
 /** A claim as etcd has it; `at` is the revision of its arrival. */
 function kept(
   wanted: Claim,
-  place: 'hold' | 'join' | 'queue',
+  section: 'hold' | 'join' | 'queue',
   at: number,
   state: ClaimValue['state'],
 ): KeyValue {
   const { key, id, mode } = wanted
-  const name = place === 'queue' ? queueName(key, mode.kind, at, id) : claimName(key, place, mode.kind, id)
+  const name =
+    section === 'queue' ? queueName(key, mode.kind, at, id) : claimName(key, section, mode.kind, id)
   const value = JSON.stringify(claimValue(wanted, 'inbox', state, 0))
   return { key: name, value, created: at, changed: at, lease: 1n }
 }
@@ -83,9 +84,9 @@ describe('what a claim reads of its key', () => {
           ids.flatMap((id, index) => {
             if (!present.has(id)) return []
             const wanted = claim(id, { mode: modes[index] as Mode })
-            const place = inQueue.has(id) ? 'queue' : 'join'
+            const section = inQueue.has(id) ? 'queue' : 'join'
             const written = isHolder(id) && manners[index]?.writes === true
-            return [kept(wanted, place, index + 1, written ? 'held' : 'waiting')]
+            return [kept(wanted, section, index + 1, written ? 'held' : 'waiting')]
           })
         const watched = new Map<string, Obstacle>()
         const look = (id: string, index: number): void => {
@@ -187,7 +188,7 @@ describe('what an operator sees', () => {
 })
 
 function isWoken(obstacle: Obstacle, deleted: readonly string[], held: ReadonlySet<string>): boolean {
-  if (obstacle.kind === 'rush') return true
+  if (obstacle.kind === 'incomplete') return true
   if (obstacle.kind === 'turn') return deleted.includes(obstacle.name) || held.has(obstacle.name)
   if (obstacle.kind === 'key') return deleted.includes(obstacle.name)
   for (const name of deleted) (obstacle.weights as Map<string, number>).delete(name)

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { StoreError } from '../../../src/errors.ts'
 import type { Claim } from '../../../src/model/index.ts'
-import { createStore } from '../../../src/stores/etcd/create.ts'
-import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
 import type { Txn } from '../../../src/stores/etcd/client/requests.ts'
+import { createStore } from '../../../src/stores/etcd/open.ts'
+import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 const TTL_MS = 2000

@@ -2,36 +2,36 @@ import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { SleepWatch } from '../../../core/sleep.ts'
 import type { Soon } from '../../../core/store.ts'
 import { StoreError } from '../../../errors.ts'
-import type { EtcdClient } from './client.ts'
 import { LOCKS } from '../names.ts'
+import type { EtcdClient } from './client.ts'
 
-/** etcd counts in seconds. The spare one lets a lease that was kept alive a moment ago serve a new claim as it is. */
+/** etcd counts in seconds. The spare second lets a recently renewed lease serve a new claim without a keep-alive. */
 const STEP_MS = 1000
 const SPARE_MS = 1000
-/** A lease that nobody has used for that long is left to end. */
+/** An unused lease ends after this time. */
 const LINGER_MS = 30_000
-const LOOK_MS = 500
-/** A keep-alive whose truth is in doubt is asked for again so often. */
+const TICK_MS = 500
+/** The most attempts to prove a keep-alive by the leader's term. */
 const PROOFS = 3
 
-/** A lease of this store, shared by its claims of the same time to live. */
-export class Lease {
+/** A lease in etcd, shared by the claims of this store with the same time to live. */
+export class EtcdLease {
   readonly id: bigint
-  /** What was asked for; the server may grant more. */
+  /** The requested time to live; the server may grant more. */
   readonly seconds: number
-  /** What the server said that it grants. */
+  /** The granted time to live. */
   ttlMs: number
-  /** On the clock of `Leases`, counted from before the request was sent: the server keeps it at least that long. */
+  /** On the clock of `EtcdLeases`, counted from before the request: the server keeps the lease at least that long. */
   aliveUntilMs: number
   usedAtMs: number
-  /** How many claims wait, and need it when their turn comes. */
+  /** The number of waiters that need this lease when they are granted. */
   waiters = 0
-  /** It is kept alive no more: something may arrive late that is bound to it, and must find it gone. */
+  /** No more keep-alives: a late transaction may bind a key to this lease, which must then end. */
   retired = false
-  /** Leases that outlive this one by a lock delay: kept alive with it, and after it. */
-  readonly followers = new Map<number, Lease>()
-  /** Followers that etcd was asked for. */
-  readonly asked = new Map<number, Promise<Lease>>()
+  /** Leases that outlive this one by a lock delay; each keep-alive of this lease renews them too. */
+  readonly followers = new Map<number, EtcdLease>()
+  /** The requested followers, granted or not. */
+  readonly promised = new Map<number, Promise<EtcdLease>>()
   keeping: Promise<void> | null = null
 
   constructor(id: bigint, seconds: number, ttlMs: number, sentAtMs: number) {
@@ -44,13 +44,13 @@ export class Lease {
 }
 
 /** The leases of one store: one for each time to live in use, all kept alive on one stream. */
-export class Leases {
+export class EtcdLeases {
   private readonly client: EtcdClient
   private readonly runtime: Runtime
-  private readonly current = new Map<number, Promise<Lease>>()
+  private readonly current = new Map<number, Promise<EtcdLease>>()
   /** Every lease that may still be alive. */
-  private readonly all = new Set<Lease>()
-  /** Leases that may have been granted without our knowing, and when they are over in any case. */
+  private readonly all = new Set<EtcdLease>()
+  /** Leases whose grant was not answered, each with the time at which it is over in any case. */
   private readonly doubtful = new Map<bigint, number>()
   private timer: Timer | null = null
   private readonly sleep: SleepWatch
@@ -62,8 +62,8 @@ export class Leases {
     this.sleep = new SleepWatch(runtime)
   }
 
-  /** A lease that lasts for `ttlMs` from now, or will when `fresh` has said so. */
-  async forTtl(ttlMs: number): Promise<Lease> {
+  /** A lease for claims of `ttlMs`; `extend` makes it last that long. */
+  async forTtl(ttlMs: number): Promise<EtcdLease> {
     const seconds = secondsOf(ttlMs)
     for (;;) {
       const promised = this.current.get(seconds) ?? this.grant(seconds)
@@ -78,8 +78,8 @@ export class Leases {
     }
   }
 
-  /** The lease for `ttlMs` if there is one that lasts for a while; null otherwise. */
-  atHand(ttlMs: number): Lease | null {
+  /** The lease for `ttlMs` if there is one with at least half of that left. */
+  existing(ttlMs: number): EtcdLease | null {
     const nowMs = this.nowMs()
     for (const lease of this.all) {
       if (lease.retired || lease.seconds !== secondsOf(ttlMs)) continue
@@ -90,54 +90,54 @@ export class Leases {
     return null
   }
 
-  /** The lease that a key is bound to. One that is not ours, or is forgotten, is not kept alive: nothing can rely on it. */
-  bound(id: bigint): Lease {
+  /** The lease of that id. A lease of another connection counts as retired: this store does not keep it alive. */
+  byId(id: bigint): EtcdLease {
     for (const lease of this.all) if (lease.id === id) return lease
-    const lost = new Lease(id, 0, 0, Number.NEGATIVE_INFINITY)
+    const lost = new EtcdLease(id, 0, 0, Number.NEGATIVE_INFINITY)
     lost.retired = true
     return lost
   }
 
-  /** Makes the lease for `ttlMs` if there is none; nobody waits for it. */
+  /** Requests the lease for `ttlMs` in the background if there is none. */
   prepare(ttlMs: number): void {
     this.forTtl(ttlMs).catch(ignore)
   }
 
-  /** True if a claim of `ttlMs` can rely on it from now on. */
-  suits(lease: Lease, ttlMs: number): boolean {
+  /** True if a claim of `ttlMs` can rely on the lease from now on. */
+  covers(lease: EtcdLease, ttlMs: number): boolean {
     return !lease.retired && lease.ttlMs >= ttlMs && this.nowMs() < lease.aliveUntilMs
   }
 
-  /** True if etcd keeps it for that long from now, whether it is kept alive meanwhile or not. */
-  lasts(lease: Lease, forMs: number): boolean {
+  /** True if etcd keeps the lease that long even without another keep-alive. */
+  lasts(lease: EtcdLease, forMs: number): boolean {
     return lease.aliveUntilMs >= this.nowMs() + forMs
   }
 
-  use(lease: Lease): void {
+  touch(lease: EtcdLease): void {
     lease.usedAtMs = this.nowMs()
   }
 
-  /** A lease that ends at least `delayMs` after `lease` does, if both are left alone. */
-  async following(lease: Lease, delayMs: number): Promise<Lease> {
+  /** A lease that ends at least `delayMs` after `lease` if both get no more keep-alives. */
+  async follower(lease: EtcdLease, delayMs: number): Promise<EtcdLease> {
     const seconds = Math.ceil((lease.ttlMs + delayMs) / STEP_MS)
-    const known = lease.asked.get(seconds)
+    const known = lease.promised.get(seconds)
     if (known !== undefined) return known
     const promised = this.follow(lease, seconds)
-    lease.asked.set(seconds, promised)
-    promised.catch(() => lease.asked.delete(seconds))
+    lease.promised.set(seconds, promised)
+    promised.catch(() => lease.promised.delete(seconds))
     return promised
   }
 
-  /** Makes sure that the lease lasts for `ttlMs` from now. Rejects when that is not known. */
-  fresh(lease: Lease, ttlMs: number): Soon<void> {
+  /** Makes the lease last for `ttlMs` from now. Rejects when the outcome is unknown. */
+  extend(lease: EtcdLease, ttlMs: number): Soon<void> {
     const nowMs = this.nowMs()
     lease.usedAtMs = nowMs
     if (lease.aliveUntilMs >= nowMs + ttlMs) return
-    return this.freshBy(lease, nowMs + ttlMs)
+    return this.extendTo(lease, nowMs + ttlMs)
   }
 
-  /** What was sent with this lease may arrive late. Claims that hold by it move to another when they are renewed. */
-  retire(lease: Lease): void {
+  /** A late transaction may still bind a key to this lease. Its holds move to another lease when they are renewed. */
+  retire(lease: EtcdLease): void {
     lease.retired = true
     for (const [seconds, promised] of this.current) {
       void promised.then((current) => {
@@ -146,7 +146,7 @@ export class Leases {
     }
   }
 
-  /** Ends every lease, and with them every claim of this store. What keeps keys closed for a while may stay until then. */
+  /** Ends every lease, and so every claim of this store. With `delaying`, the followers stay until their lock delay is over. */
   async close(delaying: boolean): Promise<void> {
     this.timer?.clear()
     this.timer = null
@@ -158,13 +158,13 @@ export class Leases {
     await Promise.allSettled(ids.map((id) => this.client.revoke(id)))
   }
 
-  /** The monotonic clock and the time that the machine slept: etcd's clock goes on in a sleep. */
+  /** The monotonic clock plus the time that the machine slept, because etcd's clock runs on during a sleep. */
   private nowMs(): number {
     this.sleptMs += this.sleep.look()
     return this.runtime.nowMs() + this.sleptMs
   }
 
-  private grant(seconds: number): Promise<Lease> {
+  private grant(seconds: number): Promise<EtcdLease> {
     const promised = this.ask(seconds)
     this.current.set(seconds, promised)
     promised.then(
@@ -179,40 +179,40 @@ export class Leases {
     return promised
   }
 
-  private async follow(lease: Lease, seconds: number): Promise<Lease> {
+  private async follow(lease: EtcdLease, seconds: number): Promise<EtcdLease> {
     const follower = await this.ask(seconds)
     lease.followers.set(seconds, follower)
-    // A keep-alive that was under way did not know of it, and may have made the lease outlast it.
+    // A keep-alive in flight did not include the follower, so the lease may outlast it.
     await lease.keeping?.catch(ignore)
-    await this.freshBy(lease, lease.aliveUntilMs + 1)
+    await this.extendTo(lease, lease.aliveUntilMs + 1)
     return follower
   }
 
-  private async ask(seconds: number): Promise<Lease> {
+  private async ask(seconds: number): Promise<EtcdLease> {
     const sentAtMs = this.nowMs()
     const id = newLeaseId(this.runtime)
     try {
       const { ttlSeconds } = await this.client.grant(seconds, id)
-      return new Lease(id, seconds, ttlSeconds * STEP_MS, sentAtMs)
+      return new EtcdLease(id, seconds, ttlSeconds * STEP_MS, sentAtMs)
     } catch (error) {
       this.doubt(id, seconds)
       throw error
     }
   }
 
-  /** The answer was lost, perhaps with a lease that nobody would know of. */
+  /** The answer to a grant was lost, so the lease may exist. */
   private doubt(id: bigint, seconds: number): void {
     const nowMs = this.nowMs()
     for (const [each, untilMs] of this.doubtful) if (nowMs >= untilMs) this.doubtful.delete(each)
-    // It may have been under way for a while when it was given up.
+    // The request may have arrived some time after it was given up.
     this.doubtful.set(id, nowMs + 2 * seconds * STEP_MS)
     this.client.revoke(id).then(() => this.doubtful.delete(id), ignore)
   }
 
-  private async freshBy(lease: Lease, untilMs: number): Promise<void> {
+  private async extendTo(lease: EtcdLease, untilMs: number): Promise<void> {
     while (lease.aliveUntilMs < untilMs) {
       if (lease.retired || untilMs > this.nowMs() + lease.ttlMs) throw new StoreError('the lease is over')
-      // One that is under way may have been sent early enough.
+      // A keep-alive in flight may suffice.
       lease.keeping ??= this.keep(lease).finally(() => {
         lease.keeping = null
       })
@@ -220,13 +220,13 @@ export class Leases {
     }
   }
 
-  private async keep(lease: Lease): Promise<void> {
+  private async keep(lease: EtcdLease): Promise<void> {
     for (let tries = 1; ; tries++) {
       if (lease.retired) throw new StoreError('the lease is over')
       const sentAtMs = this.nowMs()
-      const asked = [lease, ...lease.followers.values()]
-      // Sent after the keep-alives, on another stream: what it proves is told by `proof`.
-      const kept = asked.map(({ id }) => this.client.keepAlive(id))
+      const all = [lease, ...lease.followers.values()]
+      // A linearizable read: an answer by a deposed leader has an older term than this read.
+      const kept = all.map(({ id }) => this.client.keepAlive(id))
       const [proof, ...answers] = await Promise.all([
         this.client.range({ key: LOCKS.key, countOnly: true }),
         ...kept,
@@ -237,7 +237,7 @@ export class Leases {
       }
       if (answers.every(({ header }) => header.term === proof.header.term)) {
         for (const [index, { ttlSeconds }] of answers.entries()) {
-          const each = asked[index] as Lease
+          const each = all[index] as EtcdLease
           each.ttlMs = ttlSeconds * STEP_MS
           each.aliveUntilMs = Math.max(each.aliveUntilMs, sentAtMs + each.ttlMs)
         }
@@ -250,11 +250,11 @@ export class Leases {
 
   private arm(): void {
     if (this.timer !== null) return
-    this.timer = this.runtime.setTimer(() => this.look(), LOOK_MS, true)
+    this.timer = this.runtime.setTimer(() => this.tick(), TICK_MS, true)
   }
 
-  /** Keeps alive what may be needed soon; holders see to it themselves. */
-  private look(): void {
+  /** Keeps alive the leases that may be needed soon; renewals of holds keep theirs alive. */
+  private tick(): void {
     this.timer = null
     const nowMs = this.nowMs()
     for (const lease of this.all) {
@@ -266,13 +266,13 @@ export class Leases {
       const wanted = lease.waiters > 0 || nowMs - lease.usedAtMs < LINGER_MS
       const due = lease.aliveUntilMs - nowMs < (lease.ttlMs * 2) / 3
       if (wanted && due && !lease.retired && lease.keeping === null)
-        this.freshBy(lease, lease.aliveUntilMs + 1).catch(ignore)
+        this.extendTo(lease, lease.aliveUntilMs + 1).catch(ignore)
     }
     if (this.all.size > 0) this.arm()
   }
 }
 
-/** 62 bits by chance: etcd takes any number above zero, and refuses one that is in use. */
+/** 62 random bits: etcd takes any number above zero, and refuses an id in use. */
 export function newLeaseId(runtime: Runtime): bigint {
   const [high, low] = [2 ** 30, 2 ** 32].map((size) => BigInt(Math.floor(runtime.random() * size)))
   return ((high as bigint) << 32n) + (low as bigint) + 1n
@@ -282,5 +282,5 @@ function secondsOf(ttlMs: number): number {
   return Math.ceil((ttlMs + SPARE_MS) / STEP_MS)
 }
 
-/** Whoever needs the lease will find out. */
+/** The next use of the lease reports the failure. */
 function ignore(): void {}

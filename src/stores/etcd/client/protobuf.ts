@@ -41,7 +41,7 @@ export class Writer {
     if (value) this.number(field, 1)
   }
 
-  /** A number that counts although it is zero: a member of a choice, where its presence chooses. */
+  /** Written even if it is zero: the presence of a member of a `oneof` chooses it. */
   chosen(field: number, value: number | bigint): void {
     this.tag(field, VARINT)
     this.varint(value)
@@ -57,7 +57,7 @@ export class Writer {
       this.buffer[lengthAt] = length
       return
     }
-    // Its length needs more than the one byte that was left for it.
+    // The length needs more than the one reserved byte.
     const end = this.at
     const more = sizeOf(length) - 1
     this.reserve(more)
@@ -103,7 +103,6 @@ export class Reader {
   private readonly buffer: Buffer
   private readonly end: number
   private at: number
-  private type = VARINT
 
   constructor(buffer: Buffer, from = 0, end = buffer.length) {
     this.buffer = buffer
@@ -111,12 +110,14 @@ export class Reader {
     this.end = end
   }
 
-  /** The number of the next field, 0 when there is none. A field that is not read is to be skipped. */
-  next(): number {
-    if (this.at >= this.end) return 0
-    const tag = this.number()
-    this.type = tag % 8
-    return Math.floor(tag / 8)
+  /** Calls `read` with the number of each field, and skips a field that it does not read. */
+  fields(read: (field: number) => void): void {
+    while (this.at < this.end) {
+      const tag = this.number()
+      const start = this.at
+      read(Math.floor(tag / 8))
+      if (this.at === start) this.skip(tag % 8)
+    }
   }
 
   /** A number below 2^53: counts, revisions, seconds. */
@@ -157,10 +158,10 @@ export class Reader {
     return new Reader(this.buffer, from, this.at)
   }
 
-  skip(): void {
-    if (this.type === VARINT) while (this.byte() >= 0x80);
-    else if (this.type === BYTES) this.text()
-    else this.at += this.type === FIXED_64 ? 8 : this.type === FIXED_32 ? 4 : 0
+  private skip(type: number): void {
+    if (type === VARINT) while (this.byte() >= 0x80);
+    else if (type === BYTES) this.message()
+    else this.at += type === FIXED_64 ? 8 : type === FIXED_32 ? 4 : 0
   }
 
   private byte(): number {

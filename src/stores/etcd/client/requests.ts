@@ -1,6 +1,6 @@
 import { Writer } from './protobuf.ts'
 
-/** Keys and values are texts here; an `end` makes a key the beginning of a range that does not include its end. */
+/** Keys and values are texts here; with an `end`, the key is the beginning of a range that excludes its end. */
 export interface RangeOp {
   readonly kind: 'range'
   readonly key: string
@@ -14,11 +14,9 @@ export interface PutOp {
   readonly key: string
   readonly value: string
   readonly lease?: bigint
-  /** Leave the lease as it is; the key must exist. */
+  /** Keep the present lease; the key must exist. */
   readonly ignoreLease?: boolean
-  /** Leave the value as it is; the key must exist. */
-  readonly ignoreValue?: boolean
-  /** Answer with what was there before. */
+  /** Answer with the key as it was before. */
   readonly previous?: boolean
 }
 
@@ -31,7 +29,7 @@ interface DeleteOp {
 
 export type Op = RangeOp | PutOp | DeleteOp | (Txn & { readonly kind: 'txn' })
 
-/** Of a range, every key in it is compared; a key that is not there, or an empty range, has revision 0. */
+/** Compares every key of a range; an absent key, or an empty range, has revision 0. */
 export interface Compare {
   readonly target: 'create' | 'mod' | 'lease'
   readonly key: string
@@ -51,9 +49,9 @@ export interface WatchRequest {
   readonly key: string
   readonly end?: string
   readonly fromRevision: number
-  /** Which events are of no interest. */
+  /** Leave these events out. */
   readonly ignore?: 'puts' | 'deletes'
-  /** Events tell what was there before. */
+  /** Include the previous key in each event. */
   readonly previous?: boolean
 }
 
@@ -63,7 +61,7 @@ const TARGET_FIELDS = { create: 5, mod: 6, lease: 8 } as const
 const OPS = { range: 1, put: 2, delete: 3, txn: 4 } as const
 const IGNORED = { puts: 0, deletes: 1 } as const
 
-/** One at a time is written, so that they can share a buffer. */
+/** Requests are written one at a time, so they share a buffer. */
 const writer = new Writer()
 
 export function rangeRequest(range: Omit<RangeOp, 'kind'>): Buffer {
@@ -82,7 +80,7 @@ export function grantRequest(ttlSeconds: number, id: bigint): Buffer {
   return writer.finish()
 }
 
-/** Revoke, keep alive and time to live all ask by the lease's id. */
+/** For revoke, keep-alive and time to live. */
 export function leaseRequest(id: bigint): Buffer {
   writer.number(1, id)
   return writer.finish()
@@ -141,12 +139,11 @@ function writeRange({ key, end, limit, countOnly }: Omit<RangeOp, 'kind'>): void
   writer.flag(9, countOnly ?? false)
 }
 
-function writePut({ key, value, lease, previous, ignoreValue, ignoreLease }: PutOp): void {
+function writePut({ key, value, lease, previous, ignoreLease }: PutOp): void {
   writer.text(1, key)
   writer.text(2, value)
   writer.number(3, lease ?? 0n)
   writer.flag(4, previous ?? false)
-  writer.flag(5, ignoreValue ?? false)
   writer.flag(6, ignoreLease ?? false)
 }
 

@@ -10,12 +10,12 @@ export interface KeyValue {
   readonly lease: bigint
 }
 
-/** What an operation of a transaction gave; the fields that its kind has are set. */
+/** The result of one operation of a transaction; only the fields of its kind are set. */
 export interface OpResult {
   readonly kvs: readonly KeyValue[]
-  /** How many keys a range has, or were deleted. */
+  /** The number of keys in the range, or of deleted keys. */
   readonly count: number
-  /** What was there before a put or a deletion, if that was asked for. */
+  /** The key before a put or a deletion, if the request asked for it. */
   readonly previous: readonly KeyValue[]
   readonly txn: TxnResult | null
 }
@@ -25,7 +25,7 @@ export interface TxnResult {
   readonly results: readonly OpResult[]
 }
 
-/** When the answer was given: the revision of the data, and the term of the leader that the member knew. */
+/** The revision of the data, and the term of the leader as the member knows it. */
 export interface Header {
   readonly revision: number
   readonly term: number
@@ -34,15 +34,14 @@ export interface Header {
 export interface LeaseAnswer {
   readonly header: Header
   readonly id: bigint
-  /** What the server grants, in seconds; below 1 when the lease is gone. */
+  /** The granted time to live; below 1 when the lease is gone. */
   readonly ttlSeconds: number
 }
 
 export interface WatchAnswer {
-  readonly header: Header
   readonly id: number
   readonly canceled: boolean
-  /** When what was asked for is no longer kept: the first revision that is. */
+  /** The first revision that etcd still keeps, if the requested one is compacted; else 0. */
   readonly compacted: number
   readonly events: readonly WatchEvent[]
 }
@@ -50,17 +49,17 @@ export interface WatchAnswer {
 export interface WatchEvent {
   readonly kind: 'put' | 'delete'
   readonly kv: KeyValue
-  /** What was there before, if that was asked for. */
+  /** The key before the event, if the watch asked for it. */
   readonly previous: KeyValue | null
 }
 
-const NO_HEADER: Header = { revision: 0, term: 0 }
-const NOTHING: readonly never[] = []
+type Readable<T> = { -readonly [name in keyof T]: T[name] }
 
-export function rangeResponse(body: Buffer): { header: Header; kvs: readonly KeyValue[]; count: number } {
-  const reader = new Reader(body)
-  const { header, kvs, count } = readResult(reader, 'range')
-  return { header, kvs, count }
+const NO_HEADER: Header = { revision: 0, term: 0 }
+const NO_RESULT: OpResult = { kvs: [], count: 0, previous: [], txn: null }
+
+export function rangeResponse(body: Buffer): { header: Header; kvs: readonly KeyValue[] } {
+  return readResult(new Reader(body), 'range')
 }
 
 export function txnResponse(body: Buffer): TxnResult & { readonly header: Header } {
@@ -68,128 +67,109 @@ export function txnResponse(body: Buffer): TxnResult & { readonly header: Header
 }
 
 export function leaseResponse(body: Buffer): LeaseAnswer {
+  const answer: Readable<LeaseAnswer> = { header: NO_HEADER, id: 0n, ttlSeconds: 0 }
   const reader = new Reader(body)
-  let header = NO_HEADER
-  let id = 0n
-  let ttlSeconds = 0
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) header = readHeader(reader.message())
-    else if (field === 2) id = reader.long()
-    // Minus one says that there is no such lease.
-    else if (field === 3) ttlSeconds = Number(reader.long())
-    else reader.skip()
-  }
-  return { header, id, ttlSeconds }
+  reader.fields((field) => {
+    if (field === 1) answer.header = readHeader(reader.message())
+    else if (field === 2) answer.id = reader.long()
+    // -1 when there is no such lease.
+    else if (field === 3) answer.ttlSeconds = Number(reader.long())
+  })
+  return answer
 }
 
 export function authenticateResponse(body: Buffer): string {
-  const reader = new Reader(body)
   let token = ''
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
+  const reader = new Reader(body)
+  reader.fields((field) => {
     if (field === 2) token = reader.text()
-    else reader.skip()
-  }
+  })
   return token
 }
 
 export function watchResponse(body: Buffer): WatchAnswer {
-  const reader = new Reader(body)
-  let header = NO_HEADER
-  let id = 0
-  let canceled = false
-  let compacted = 0
   const events: WatchEvent[] = []
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) header = readHeader(reader.message())
-    else if (field === 2) id = reader.number()
-    else if (field === 4) canceled = reader.number() === 1
-    else if (field === 5) compacted = reader.number()
+  const answer: Readable<WatchAnswer> = { id: 0, canceled: false, compacted: 0, events }
+  const reader = new Reader(body)
+  reader.fields((field) => {
+    if (field === 2) answer.id = reader.number()
+    else if (field === 4) answer.canceled = reader.number() === 1
+    else if (field === 5) answer.compacted = reader.number()
     else if (field === 11) events.push(readEvent(reader.message()))
-    else reader.skip()
-  }
-  return { header, id, canceled, compacted, events }
+  })
+  return answer
 }
 
 function readHeader(reader: Reader): Header {
-  let revision = 0
-  let term = 0
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 3) revision = reader.number()
-    else if (field === 4) term = reader.number()
-    else reader.skip()
-  }
-  return { revision, term }
+  const header: Readable<Header> = { revision: 0, term: 0 }
+  reader.fields((field) => {
+    if (field === 3) header.revision = reader.number()
+    else if (field === 4) header.term = reader.number()
+  })
+  return header
 }
 
 function readTxn(reader: Reader): TxnResult & { readonly header: Header } {
-  let header = NO_HEADER
-  let succeeded = false
   const results: OpResult[] = []
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) header = readHeader(reader.message())
-    else if (field === 2) succeeded = reader.number() === 1
+  const txn = { header: NO_HEADER, succeeded: false, results }
+  reader.fields((field) => {
+    if (field === 1) txn.header = readHeader(reader.message())
+    else if (field === 2) txn.succeeded = reader.number() === 1
     else if (field === 3) results.push(readOp(reader.message()))
-    else reader.skip()
-  }
-  return { header, succeeded, results }
+  })
+  return txn
 }
-
-const KINDS = ['', 'range', 'put', 'delete'] as const
 
 function readOp(reader: Reader): OpResult {
-  const field = reader.next()
-  const content = reader.message()
-  if (field === 4) return { kvs: NOTHING, count: 0, previous: NOTHING, txn: readTxn(content) }
-  return readResult(content, KINDS[field] as 'range' | 'put' | 'delete')
+  let result = NO_RESULT
+  reader.fields((field) => {
+    if (field === 4) result = { ...NO_RESULT, txn: readTxn(reader.message()) }
+    else if (field === 1) result = readResult(reader.message(), 'range')
+    else if (field === 2) result = readResult(reader.message(), 'put')
+    else if (field === 3) result = readResult(reader.message(), 'delete')
+  })
+  return result
 }
 
-/** The answers to the three kinds of operations differ only in which field holds what. */
+/** The answers to the three kinds of operations differ only in the numbers of their fields. */
 function readResult(
   reader: Reader,
   kind: 'range' | 'put' | 'delete',
 ): OpResult & { readonly header: Header } {
-  let header = NO_HEADER
-  let count = 0
   const kvs: KeyValue[] = []
   const previous: KeyValue[] = []
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) header = readHeader(reader.message())
+  const result = { header: NO_HEADER, kvs, count: 0, previous, txn: null }
+  reader.fields((field) => {
+    if (field === 1) result.header = readHeader(reader.message())
     else if (kind === 'range' && field === 2) kvs.push(readKeyValue(reader.message()))
-    else if (kind === 'range' && field === 4) count = reader.number()
+    else if (kind === 'range' && field === 4) result.count = reader.number()
     else if (kind === 'put' && field === 2) previous.push(readKeyValue(reader.message()))
-    else if (kind === 'delete' && field === 2) count = reader.number()
+    else if (kind === 'delete' && field === 2) result.count = reader.number()
     else if (kind === 'delete' && field === 3) previous.push(readKeyValue(reader.message()))
-    else reader.skip()
-  }
-  return { header, kvs, count, previous, txn: null }
+  })
+  return result
 }
 
+const NO_KEY: KeyValue = { key: '', value: '', created: 0, changed: 0, lease: 0n }
+
 function readEvent(reader: Reader): WatchEvent {
-  let kind: WatchEvent['kind'] = 'put'
-  let kv: KeyValue = { key: '', value: '', created: 0, changed: 0, lease: 0n }
-  let previous: KeyValue | null = null
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) kind = reader.number() === 1 ? 'delete' : 'put'
-    else if (field === 2) kv = readKeyValue(reader.message())
-    else if (field === 3) previous = readKeyValue(reader.message())
-    else reader.skip()
-  }
-  return { kind, kv, previous }
+  const event: Readable<WatchEvent> = { kind: 'put', kv: NO_KEY, previous: null }
+  reader.fields((field) => {
+    if (field === 1) event.kind = reader.number() === 1 ? 'delete' : 'put'
+    else if (field === 2) event.kv = readKeyValue(reader.message())
+    else if (field === 3) event.previous = readKeyValue(reader.message())
+  })
+  return event
 }
 
 function readKeyValue(reader: Reader): KeyValue {
-  let key = ''
-  let value = ''
-  let created = 0
-  let changed = 0
-  let lease = 0n
-  for (let field = reader.next(); field !== 0; field = reader.next()) {
-    if (field === 1) key = reader.text()
-    else if (field === 2) created = reader.number()
-    else if (field === 3) changed = reader.number()
-    else if (field === 5) value = reader.text()
-    else if (field === 6) lease = reader.long()
-    else reader.skip()
-  }
-  return { key, value, created, changed, lease }
+  const kv: Readable<KeyValue> = { ...NO_KEY }
+  reader.fields((field) => {
+    if (field === 1) kv.key = reader.text()
+    else if (field === 2) kv.created = reader.number()
+    else if (field === 3) kv.changed = reader.number()
+    else if (field === 5) kv.value = reader.text()
+    else if (field === 6) kv.lease = reader.long()
+  })
+  return kv
 }

@@ -1,14 +1,14 @@
 import { parametersOf } from '../../../core/parameters.ts'
 import { TLS_PARAMETERS, tlsOf } from '../../../core/tls.ts'
 import { InvalidArgumentError } from '../../../errors.ts'
-import type { EtcdOptions } from '../create.ts'
+import type { EtcdOptions } from '../open.ts'
 
 const SHAPE = /^etcd(?<tls>s?):\/\/(?<authority>[^/?#]*)\/?(?:\?(?<query>[^#]*))?$/i
 const DEFAULT_PORT = 2379
 
 /**
- * The options that a URL stands for: `etcd://user:password@one:2379,two:2379`. TLS comes with `etcds://` or `?tls=1`;
- * `ca`, `cert` and `key` name files in PEM. The URL may hold a password, so that it is in no error.
+ * Parses `etcd://user:password@one:2379,two:2379`. `etcds://` or `?tls=1` selects TLS; `ca`, `cert` and `key` name PEM
+ * files. No error repeats the URL, because it may contain a password.
  */
 export function etcdOptionsOf(url: string): EtcdOptions {
   const parts = SHAPE.exec(url)?.groups
