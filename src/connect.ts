@@ -116,8 +116,8 @@ async function openZooKeeper(url: string, callTimeoutMs: number): Promise<Store>
     // One that opens after that has nobody who would close it.
     opening.then((store) => store.close()).catch(() => {})
     if (!(error instanceof LateError)) throw error
-    const { addressOf } = await import('./stores/zookeeper/client/url.ts')
-    const servers = addressOf(url).servers.map(({ host, port }) => `${host}:${port}`)
+    const { zooKeeperAddressOf } = await import('./stores/zookeeper/client/url.ts')
+    const servers = zooKeeperAddressOf(url).servers.map(({ host, port }) => `${host}:${port}`)
     throw unreachable(`ZooKeeper at ${servers.join(', ')}`, error)
   }
 }

@@ -14,7 +14,7 @@ import { contendedOp, isContended } from './notifications.ts'
 import { lookAtQueue, noteArrival, queueLease } from './queue.ts'
 import { blocked, closingOf, findEntry, membersOf, readSnapshot } from './read.ts'
 import { rebind, secure } from './rebind.ts'
-import { type Entry, obstacleOf, refusalOf, type Snapshot } from './snapshot.ts'
+import { type ClaimEntry, type KeySnapshot, obstacleOf, refusalOf } from './snapshot.ts'
 
 /** Each claim needs a few of the 128 operations of a transaction. */
 const CLAIMS_PER_CALL = 60
@@ -174,7 +174,7 @@ async function undo(context: StoreContext, local: LocalClaim, answer: ClaimAnswe
 async function decide(
   context: StoreContext,
   claim: Claim,
-  seen: Snapshot,
+  seen: KeySnapshot,
   isKnown: boolean,
   sentAtMs: number,
 ): Promise<ClaimAnswer> {
@@ -192,8 +192,8 @@ async function decide(
 async function act(
   context: StoreContext,
   claim: Claim,
-  snapshot: Snapshot,
-  own: Entry | undefined,
+  snapshot: KeySnapshot,
+  own: ClaimEntry | undefined,
   sentAtMs: number,
 ): Promise<ClaimAnswer | typeof CHANGED> {
   const members = own === undefined ? [] : await membersOf(context, own)
@@ -213,9 +213,9 @@ async function act(
 async function write(
   context: StoreContext,
   claim: Claim,
-  snapshot: Snapshot,
-  own: Entry | undefined,
-  members: readonly Entry[],
+  snapshot: KeySnapshot,
+  own: ClaimEntry | undefined,
+  members: readonly ClaimEntry[],
 ): Promise<ClaimAnswer | typeof CHANGED | null> {
   const plan =
     own !== undefined && members.length > 0
@@ -250,7 +250,7 @@ export async function recover(context: StoreContext, claim: Claim): Promise<Loca
 async function recoverEntry(
   context: StoreContext,
   claim: Claim,
-  { name, created, changed, order, section }: Entry,
+  { name, created, changed, order, section }: ClaimEntry,
 ): Promise<ClaimAnswer | typeof CHANGED> {
   const { claims, inbox, runtime } = context
   const { lease } = await holdLeases(context, claim)

@@ -11,8 +11,8 @@ import { Inspection } from './inspection.ts'
 import { LOCKS, lockPrefix, parseClaimName, wholeOf } from './names.ts'
 import { notificationOp } from './notifications.ts'
 import { WAITING_TTL_MS } from './queue.ts'
-import type { Entry } from './snapshot.ts'
-import { stateOf, type WholeKey, wholeKeyOf } from './whole-key.ts'
+import type { ClaimEntry } from './snapshot.ts'
+import { keyStateOf, type WholeKey, wholeKeyOf } from './whole-key.ts'
 
 const CLAIMS_PER_PAGE = 500
 const EVICTIONS_TRIED = 32
@@ -79,7 +79,7 @@ export class EtcdAdmin implements Admin {
   }
 
   /** False when a victim has changed. The next grant has a later revision, so the fencing token rises. */
-  private async end(victims: readonly Entry[], ask: boolean): Promise<boolean> {
+  private async end(victims: readonly ClaimEntry[], ask: boolean): Promise<boolean> {
     const success = victims.flatMap((victim) => {
       if (ask) return [notificationOp('revoked', victim)]
       const delayed = victim.value.lockDelayMs !== undefined
@@ -110,9 +110,9 @@ export class EtcdAdmin implements Admin {
     const unknown = new Set(entries.map(({ lease }) => lease).filter((lease) => !left.has(lease)))
     await Promise.all([...unknown].map(async (id) => left.set(id, (await client.timeToLive(id)) * 1000)))
     const nowMs = runtime.wallMs()
-    const expiresAtMs = ({ lease, value }: Entry): number =>
+    const expiresAtMs = ({ lease, value }: ClaimEntry): number =>
       nowMs + Math.max(1, Math.min(value.ttlMs, left.get(lease) ?? 0))
-    const view = viewOf(whole.key, stateOf(whole, expiresAtMs, nowMs), nowMs)
+    const view = viewOf(whole.key, keyStateOf(whole, expiresAtMs, nowMs), nowMs)
     // A position has a shorter time to live of its own, which shows an operator whether the process lives.
     const line = view.line.map((waiter) => ({ ...waiter, ttlMs: Math.min(waiter.ttlMs, WAITING_TTL_MS) }))
     const closedForMs = whole.closedBy === null ? 0 : await this.closedForMs(whole.closedBy.name)

@@ -30,7 +30,7 @@ const LEASES_TRIED = 3
 /** The transaction named a lease that has ended. Nothing was done. */
 class LeaseGoneError extends StoreError {}
 
-/** Whether a failed transaction may have been executed, or may yet be. */
+/** True if a failed transaction may have been executed, or may yet be. */
 export function isUnknown(error: unknown): boolean {
   return !(error instanceof LeaseGoneError) && !isRefusal(error)
 }

@@ -53,7 +53,7 @@ export function claimValue(
   }
 }
 
-export function modeOf(kind: Mode['kind'], { limit, weight }: ClaimValue): Mode {
+export function modeOfValue(kind: Mode['kind'], { limit, weight }: ClaimValue): Mode {
   return kind === 'permits' ? { kind, limit: limit ?? 1, weight: weight ?? 1 } : { kind }
 }
 

@@ -3,11 +3,11 @@ import type { Compare, Op } from './client/requests.ts'
 import type { OpResult } from './client/responses.ts'
 import { bind, type StoreContext } from './context.ts'
 import type { ClaimValue } from './format.ts'
-import { free, nothingNew, shutsUnchanged, unchanged, unknown } from './guards.ts'
-import { claimOps, type Draft, draftHold, endOps, holdLeases, listOf, noteHold, removal } from './hold.ts'
+import { claimAbsent, free, nothingNew, shutsUnchanged, unchanged } from './guards.ts'
+import { claimOps, draftHold, endOps, type HoldDraft, holdLeases, listOf, noteHold, removal } from './hold.ts'
 import { notificationOp } from './notifications.ts'
 import { closingOf, findEntry, membersOf } from './read.ts'
-import { type Entry, obstacleOf, refusalOf, type Snapshot, upgradeOf } from './snapshot.ts'
+import { type ClaimEntry, type KeySnapshot, obstacleOf, refusalOf, upgradeRefusal } from './snapshot.ts'
 
 /** How often a decision about a busy key is repeated before the attempt fails. */
 export const DECISIONS = 32
@@ -18,14 +18,14 @@ export interface GrantPlan {
   /** Operations before those that write the hold. */
   readonly before: readonly Op[]
   /** Null for a hold that this store has already. */
-  readonly draft: Draft | null
+  readonly draft: HoldDraft | null
   /** The create revision of a key that keeps its name, else null. */
   readonly created: number | null
   /** The revision of the grant, where `draft` is null. */
   readonly seq: number
 }
 
-export type HoldPlan = GrantPlan & { readonly draft: Draft }
+export type HoldPlan = GrantPlan & { readonly draft: HoldDraft }
 
 /** The plan of a hold for a claim. */
 export async function planHold(
@@ -43,16 +43,16 @@ export async function planHold(
 export async function planGrant(
   context: StoreContext,
   claim: Claim,
-  snapshot: Snapshot,
-  own?: Entry,
+  snapshot: KeySnapshot,
+  own?: ClaimEntry,
 ): Promise<HoldPlan | Refused | null> {
   const { owner } = claim
   const hold = owner === null ? undefined : snapshot.holds.find(({ value }) => value.owner === owner)
-  const refusal = refusalOf(snapshot, claim) ?? (hold === undefined ? null : upgradeOf(hold, claim))
+  const refusal = refusalOf(snapshot, claim) ?? (hold === undefined ? null : upgradeRefusal(hold, claim))
   if (refusal !== null) return refusal
   // A named owner joins its hold: past the queue, with the same token.
   if (hold !== undefined) {
-    const compare = [unchanged(hold), ...(own === undefined ? unknown(claim) : [unchanged(own)])]
+    const compare = [unchanged(hold), ...(own === undefined ? claimAbsent(claim) : [unchanged(own)])]
     const before = own === undefined ? [] : removal(claim, own.name)
     return planHold(context, { ...claim, mode: hold.mode }, compare, before, { seq: hold.seq })
   }
@@ -61,7 +61,7 @@ export async function planGrant(
   if (obstacleOf(snapshot, claim.mode, Number.POSITIVE_INFINITY, closedBy) !== null) return null
   const shuts = shutsUnchanged(snapshot)
   const room = claim.mode.kind === 'permits' ? [nothingNew(snapshot), ...shuts] : free(claim, shuts)
-  return planHold(context, claim, [...room, ...unknown(claim)])
+  return planHold(context, claim, [...room, ...claimAbsent(claim)])
 }
 
 /** Takes over a hold in one step. One that several claims share keeps its token; any other gets a new one. */
@@ -76,7 +76,7 @@ export async function planAdoption(context: StoreContext, claim: Claim): Promise
   const adopter = { ...claim, mode, owner: value.owner ?? null }
   const ends = endOps(given, given.name, value.lockDelayMs !== undefined)
   const before = [...ends, notificationOp('adopted', given)]
-  const compare = [unchanged(given), ...unknown(adopter)]
+  const compare = [unchanged(given), ...claimAbsent(adopter)]
   return planHold(context, adopter, compare, before, members.length === 1 ? {} : { seq })
 }
 
@@ -84,8 +84,8 @@ export async function planAdoption(context: StoreContext, claim: Claim): Promise
 export async function planConversion(
   context: StoreContext,
   claim: Claim,
-  own: Entry,
-  members: readonly Entry[],
+  own: ClaimEntry,
+  members: readonly ClaimEntry[],
 ): Promise<HoldPlan | Refused> {
   if (!covers(own.mode, claim.mode))
     return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')

@@ -1,7 +1,7 @@
 import type { Claim } from '../../model/index.ts'
 import type { Compare } from './client/requests.ts'
-import { claimName, claimsOf, pointerName, queueBefore, type Range, sectionOf, wholeOf } from './names.ts'
-import type { Entry, Snapshot } from './snapshot.ts'
+import { claimName, claimRange, pointerName, queueBefore, type Range, sectionOf, wholeOf } from './names.ts'
+import type { ClaimEntry, KeySnapshot } from './snapshot.ts'
 
 /** Decisions about a key as compares of a transaction. etcd stops at the first that is false. */
 
@@ -31,7 +31,7 @@ export function untouched(key: string): Compare {
 }
 
 /** No lock delay has begun: there is no new one, and every claim that has one is still there. */
-export function shutsUnchanged({ key, revision, shuts }: Snapshot): Compare[] {
+export function shutsUnchanged({ key, revision, shuts }: KeySnapshot): Compare[] {
   const older: Compare = { target: 'mod', ...sectionOf(key, 'shut'), is: '<', value: revision + 1 }
   return [older, ...shuts.map(({ claim }) => exists(claim))]
 }
@@ -48,7 +48,7 @@ export function isNext({ key, mode }: Claim, order: number): Compare[] {
 }
 
 /** No claim was added to those that a claim for permits has counted before it. */
-export function stillFits(snapshot: Snapshot, order: number): Compare[] {
+export function stillFits(snapshot: KeySnapshot, order: number): Compare[] {
   const { key, revision } = snapshot
   const counted = [sectionOf(key, 'hold'), queueBefore(key, 'permits', order)]
   const older = counted.map(
@@ -58,12 +58,12 @@ export function stillFits(snapshot: Snapshot, order: number): Compare[] {
 }
 
 /** No claim of the key has changed since the snapshot. */
-export function nothingNew({ key, revision }: Snapshot): Compare {
-  return { target: 'mod', ...claimsOf(key), is: '<', value: revision + 1 }
+export function nothingNew({ key, revision }: KeySnapshot): Compare {
+  return { target: 'mod', ...claimRange(key), is: '<', value: revision + 1 }
 }
 
 /** The claim is absent under each of its possible names. */
-export function unknown(claim: Claim): Compare[] {
+export function claimAbsent(claim: Claim): Compare[] {
   return [...unqueuedNames(claim), pointerName(claim.key, claim.id)].map(absent)
 }
 
@@ -74,12 +74,12 @@ export function unqueuedNames({ key, id, mode }: Pick<Claim, 'key' | 'id' | 'mod
 }
 
 /** A claim is as it was read. */
-export function unchanged({ name, changed }: Pick<Entry, 'name' | 'changed'>): Compare {
+export function unchanged({ name, changed }: Pick<ClaimEntry, 'name' | 'changed'>): Compare {
   return { target: 'mod', key: name, is: '=', value: changed }
 }
 
 /** A claim is there, with any lease and value. */
-export function present({ name, created }: Pick<Entry, 'name' | 'created'>): Compare {
+export function present({ name, created }: Pick<ClaimEntry, 'name' | 'created'>): Compare {
   return { target: 'create', key: name, is: '=', value: created }
 }
 

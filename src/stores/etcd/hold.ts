@@ -6,7 +6,7 @@ import { type ClaimValue, claimValue, pointerText, shutText } from './format.ts'
 import { absent, boundTo, exists, present } from './guards.ts'
 import { LocalClaim } from './local-claims.ts'
 import { claimName, parseClaimName, pointerName, queueName, shutName } from './names.ts'
-import type { Entry } from './snapshot.ts'
+import type { ClaimEntry } from './snapshot.ts'
 
 /** The leases of a hold. */
 export interface HoldLeases {
@@ -16,7 +16,7 @@ export interface HoldLeases {
 }
 
 /** A hold for a transaction to write. */
-export interface Draft {
+export interface HoldDraft {
   readonly claim: Claim
   readonly name: string
   readonly value: ClaimValue
@@ -45,7 +45,7 @@ export function draftHold(
   leases: HoldLeases,
   more: Pick<ClaimValue, 'granted' | 'seq'> = {},
   order: number | null = null,
-): Draft {
+): HoldDraft {
   const { key, id, mode } = claim
   const name = order === null ? claimName(key, 'hold', mode.kind, id) : queueName(key, mode.kind, order, id)
   const value = claimValue(claim, inbox.address, 'held', runtime.wallMs(), more)
@@ -59,7 +59,7 @@ export function claimOps({
   value,
   leases: { lease, delay },
   order,
-}: Omit<Draft, 'sentAtMs'>): Op[] {
+}: Omit<HoldDraft, 'sentAtMs'>): Op[] {
   const ops: Op[] = [{ kind: 'put', key: name, value: JSON.stringify(value), lease: lease.id }]
   if (order !== null) {
     const text = pointerText(mode.kind, order)
@@ -73,7 +73,7 @@ export function claimOps({
 /** Enters a hold among the local claims, which end it in time. `revision` is that of the transaction that wrote it. */
 export function noteHold(
   { claims, inbox }: StoreContext,
-  { claim, name, value, leases, order, sentAtMs }: Draft,
+  { claim, name, value, leases, order, sentAtMs }: HoldDraft,
   created: number,
   revision: number,
 ): LocalClaim {
@@ -95,7 +95,7 @@ export function noteHold(
 export function noteFound(
   { claims, leases }: StoreContext,
   local: LocalClaim,
-  entry: Entry,
+  entry: ClaimEntry,
   sentAtMs: number,
 ): Granted {
   local.state = 'held'

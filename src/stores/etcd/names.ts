@@ -28,7 +28,7 @@ export interface Range {
 
 type Kind = Mode['kind']
 
-export const KINDS: readonly Kind[] = ['exclusive', 'permits', 'shared']
+export const MODE_KINDS: readonly Kind[] = ['exclusive', 'permits', 'shared']
 export const LOCKS = { key: LOCK, end: 'holdfast/lock0' }
 /** Above any revision, and exact as a number. */
 const LAST_ORDER = 10 ** 15 - 1
@@ -70,7 +70,7 @@ export function sectionOf(key: string, section: Section, kind?: Kind): Required<
 }
 
 /** Everything between the first hold and the last claim in the queue. */
-export function claimsOf(key: string): Required<Range> {
+export function claimRange(key: string): Required<Range> {
   return { key: sectionOf(key, 'hold').key, end: sectionOf(key, 'queue').end }
 }
 
@@ -98,7 +98,7 @@ export function parseClaimName(name: string): ParsedName {
   const [section, kind, order] = parts
   if ((section === 'shut' || section === 'wait') && parts.length === 2)
     return { key, section, kind: null, order: null, id }
-  const known = KINDS.find((each) => each === kind) ?? null
+  const known = MODE_KINDS.find((each) => each === kind) ?? null
   if (known !== null && (section === 'hold' || section === 'join') && parts.length === 3)
     return { key, section, kind: known, order: null, id }
   if (known !== null && section === 'queue' && parts.length === 4)

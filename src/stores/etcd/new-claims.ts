@@ -4,18 +4,18 @@ import type { Op, RangeOp, Txn } from './client/requests.ts'
 import type { TxnResult } from './client/responses.ts'
 import { bind, type StoreContext, withLeases } from './context.ts'
 import { claimValue } from './format.ts'
-import { free, unknown, unqueuedNames } from './guards.ts'
-import { claimOps, type Draft, draftHold, holdLeases, listOf, noteHold } from './hold.ts'
+import { claimAbsent, free, unqueuedNames } from './guards.ts'
+import { claimOps, draftHold, type HoldDraft, holdLeases, listOf, noteHold } from './hold.ts'
 import type { LocalClaim } from './local-claims.ts'
 import { claimName, pointerName } from './names.ts'
 import { noteArrival, queueLease } from './queue.ts'
-import { RANGES, type Snapshot, snapshotOf, snapshotOps } from './snapshot.ts'
+import { type KeySnapshot, RANGES, snapshotOf, snapshotOps } from './snapshot.ts'
 
 /** A claim that this store has not sent before. */
 interface NewClaim {
   readonly claim: Claim
   /** The hold to write. A claim for permits is always written, and holds if those before it leave enough permits. */
-  readonly draft: Draft
+  readonly draft: HoldDraft
   readonly waitingLease: EtcdLease
 }
 
@@ -28,12 +28,12 @@ export type NewClaimResult = { readonly claim: Claim; readonly sentAtMs: number 
   | {
       readonly kind: 'tried'
       readonly local: LocalClaim
-      readonly draft: Draft
-      readonly snapshot: Snapshot
+      readonly draft: HoldDraft
+      readonly snapshot: KeySnapshot
       readonly revision: number
     }
   /** Nothing was written; `isKnown` if etcd has the claim already. */
-  | { readonly kind: 'undecided'; readonly snapshot: Snapshot; readonly isKnown: boolean }
+  | { readonly kind: 'undecided'; readonly snapshot: KeySnapshot; readonly isKnown: boolean }
 )
 
 /** A result, and the keep-alive that makes the lease of the hold last. */
@@ -96,9 +96,9 @@ function newClaimTxn(context: StoreContext, { claim, draft, waitingLease }: NewC
   if (isAddedUp(claim)) {
     // The `shut` key follows once the claim is known to hold.
     const [put] = claimOps(draft) as [Op]
-    return { compare: unknown(claim), success: [put, ...look], failure: look }
+    return { compare: claimAbsent(claim), success: [put, ...look], failure: look }
   }
-  const compare = [...free(claim), ...(claim.mode.kind === 'shared' ? unknown(claim) : [])]
+  const compare = [...free(claim), ...(claim.mode.kind === 'shared' ? claimAbsent(claim) : [])]
   // A named owner may join its own hold, past the queue.
   const failure = claim.queue && claim.owner === null ? [arrivalOp(context, claim, waitingLease)] : look
   return { compare, success: claimOps(draft), failure }
@@ -160,7 +160,7 @@ function arrivalOp({ inbox, runtime }: StoreContext, claim: Claim, lease: EtcdLe
   const value = claimValue(claim, inbox.address, 'waiting', runtime.wallMs())
   const name = claimName(key, 'join', mode.kind, id)
   const put: Op = { kind: 'put', key: name, value: JSON.stringify(value), lease: lease.id }
-  return { kind: 'txn', compare: unknown(claim), success: [put], failure: lookOps(claim) }
+  return { kind: 'txn', compare: claimAbsent(claim), success: [put], failure: lookOps(claim) }
 }
 
 /** Permits are added up, not compared, so such a claim arrives first and then counts the claims before it. */

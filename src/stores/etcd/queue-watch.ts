@@ -4,7 +4,7 @@ import type { WatchEvent } from './client/responses.ts'
 import type { WatchListener } from './client/watcher.ts'
 import { type ClaimValue, parseValue } from './format.ts'
 import { isNext, stillFits } from './guards.ts'
-import type { Obstacle, Snapshot } from './snapshot.ts'
+import type { KeySnapshot, Obstacle } from './snapshot.ts'
 
 /** Compares that allow a grant without another look; null when a look is necessary. */
 export type Guards = readonly Compare[] | null
@@ -13,7 +13,7 @@ type Wake = (guards: Guards) => void
 /** Returns the watch listener that wakes a claim when its obstacle may be gone. */
 export function whenOver(
   obstacle: Exclude<Obstacle, { kind: 'incomplete' }>,
-  snapshot: Snapshot,
+  snapshot: KeySnapshot,
   claim: Claim,
   order: number,
   wake: Wake,
@@ -49,7 +49,7 @@ function whenTurned(wake: Wake): WatchListener['changed'] {
 /** Adds up the remaining permits before a claim, and wakes it when enough are free. */
 function whenFits(
   { weights, spare }: Obstacle & { kind: 'permits' },
-  snapshot: Snapshot,
+  snapshot: KeySnapshot,
   order: number,
   wake: Wake,
 ): WatchListener['changed'] {

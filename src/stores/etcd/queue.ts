@@ -8,10 +8,10 @@ import { claimValue } from './format.ts'
 import { present, unchanged } from './guards.ts'
 import {
   claimOps,
-  type Draft,
   draftHold,
   endStray,
   granted,
+  type HoldDraft,
   holdLeases,
   listOf,
   noteFound,
@@ -19,18 +19,18 @@ import {
   removal,
 } from './hold.ts'
 import { LocalClaim, type QueueAnswer, type StoredClaim } from './local-claims.ts'
-import { claimsOf, queueName, type Range } from './names.ts'
+import { claimRange, queueName, type Range } from './names.ts'
 import { contendedOp, isContended } from './notifications.ts'
 import { type Guards, whenOver } from './queue-watch.ts'
 import { blocked, closingOf } from './read.ts'
 import { rebind } from './rebind.ts'
 import {
   entryOf,
+  type KeySnapshot,
   type Obstacle,
   obstacleOf,
   positionOf,
   refusalOf,
-  type Snapshot,
   snapshotOf,
   snapshotOps,
 } from './snapshot.ts'
@@ -173,7 +173,7 @@ async function judge(
 async function settle(
   context: StoreContext,
   local: LocalClaim,
-  snapshot: Snapshot,
+  snapshot: KeySnapshot,
   sentAtMs: number,
 ): Promise<QueueAnswer> {
   const { claims, runtime } = context
@@ -225,7 +225,7 @@ async function grant(
 function noteGranted(
   context: StoreContext,
   local: LocalClaim,
-  draft: Draft,
+  draft: HoldDraft,
   revision: number,
   contended: boolean,
 ): QueueAnswer {
@@ -238,7 +238,7 @@ function noteGranted(
   return granted(held.seq, held.claim, contended)
 }
 
-function watch(context: StoreContext, local: LocalClaim, obstacle: Obstacle, snapshot: Snapshot): void {
+function watch(context: StoreContext, local: LocalClaim, obstacle: Obstacle, snapshot: KeySnapshot): void {
   local.stopWatch?.()
   local.stopWatch = null
   if (obstacle.kind === 'incomplete') {
@@ -248,7 +248,7 @@ function watch(context: StoreContext, local: LocalClaim, obstacle: Obstacle, sna
   const { claim, order } = local
   const wakeUp = (guards: Guards): void => wake(context, local, guards)
   const changed = whenOver(obstacle, snapshot, claim, order, wakeUp)
-  const range: Range = obstacle.kind === 'permits' ? claimsOf(claim.key) : { key: obstacle.name }
+  const range: Range = obstacle.kind === 'permits' ? claimRange(claim.key) : { key: obstacle.name }
   const wanted = { ...range, fromRevision: snapshot.revision + 1, previous: obstacle.kind === 'key' }
   local.stopWatch = context.client.watcher.watch(
     obstacle.kind === 'turn' ? wanted : { ...wanted, ignore: 'puts' },

@@ -3,15 +3,15 @@ import type { Compare, RangeOp } from './client/requests.ts'
 import type { StoreContext } from './context.ts'
 import { type PointerValue, parseValue } from './format.ts'
 import { exists } from './guards.ts'
-import { claimName, KINDS, pointerName, queueName, sectionOf } from './names.ts'
+import { claimName, MODE_KINDS, pointerName, queueName, sectionOf } from './names.ts'
 import {
-  type Entry,
+  type ClaimEntry,
   entryOf,
   holderOf,
   holdKey,
+  type KeySnapshot,
   obstacleOf,
   type Shut,
-  type Snapshot,
   snapshotOf,
   snapshotOps,
 } from './snapshot.ts'
@@ -21,7 +21,7 @@ export async function readSnapshot(
   { client }: StoreContext,
   { key, id, mode, owner }: Claim,
   order = Number.POSITIVE_INFINITY,
-): Promise<Snapshot> {
+): Promise<KeySnapshot> {
   const success = snapshotOps(key, mode, order, owner !== null)
   const { results, header } = await client.txn({ compare: [], success, failure: [] })
   return snapshotOf(key, results, header.revision, id)
@@ -35,7 +35,7 @@ export interface Closing {
 }
 
 /** Checks which of the holders with a lock delay is gone. */
-export async function closingOf({ client }: StoreContext, { shuts }: Snapshot): Promise<Closing> {
+export async function closingOf({ client }: StoreContext, { shuts }: KeySnapshot): Promise<Closing> {
   if (shuts.length === 0) return { closedBy: null, delaying: [] }
   const success = shuts.map(({ claim }): RangeOp => ({ kind: 'range', key: claim, countOnly: true }))
   const { results } = await client.txn({ compare: [], success, failure: [] })
@@ -48,8 +48,11 @@ export async function findEntry(
   { client }: StoreContext,
   key: string,
   id: string,
-): Promise<Entry | undefined> {
-  const names = KINDS.flatMap((kind) => [claimName(key, 'hold', kind, id), claimName(key, 'join', kind, id)])
+): Promise<ClaimEntry | undefined> {
+  const names = MODE_KINDS.flatMap((kind) => [
+    claimName(key, 'hold', kind, id),
+    claimName(key, 'join', kind, id),
+  ])
   const read = async (all: readonly string[]) => {
     const success = all.map((name): RangeOp => ({ kind: 'range', key: name }))
     const { results } = await client.txn({ compare: [], success, failure: [] })
@@ -64,7 +67,7 @@ export async function findEntry(
 }
 
 /** The claims that share a hold with this one, including itself; none if it only waits. */
-export async function membersOf(context: StoreContext, entry: Entry): Promise<readonly Entry[]> {
+export async function membersOf(context: StoreContext, entry: ClaimEntry): Promise<readonly ClaimEntry[]> {
   const { key, id, value, mode, order } = entry
   if (value.state === 'waiting') return []
   if (value.state === 'trying') {
@@ -82,7 +85,7 @@ export async function membersOf(context: StoreContext, entry: Entry): Promise<re
 /** `position` is 0 for a claim that does not wait. Watches report changes, so `retryAfterMs` is null. */
 export function blocked(
   { runtime }: StoreContext,
-  snapshot: Snapshot | null,
+  snapshot: KeySnapshot | null,
   position: number,
   sentAtMs: number,
 ): Blocked {

@@ -4,15 +4,23 @@ import type { KeyValue, OpResult } from './client/responses.ts'
 import {
   type ClaimValue,
   foreignValue,
-  modeOf,
+  modeOfValue,
   parseValue,
   type ShutValue,
   UNKNOWN_FORMAT,
 } from './format.ts'
-import { formerOf, KINDS, parseClaimName, queueBefore, type Range, type Section, sectionOf } from './names.ts'
+import {
+  formerOf,
+  MODE_KINDS,
+  parseClaimName,
+  queueBefore,
+  type Range,
+  type Section,
+  sectionOf,
+} from './names.ts'
 
 /** A claim as etcd stores it. */
-export interface Entry {
+export interface ClaimEntry {
   readonly name: string
   readonly key: string
   readonly id: string
@@ -36,13 +44,13 @@ export interface Shut {
 }
 
 /** The part of a key that decides about one claim, at one revision: never the whole queue. */
-export interface Snapshot {
+export interface KeySnapshot {
   readonly key: string
   readonly revision: number
-  readonly holds: readonly Entry[]
-  readonly joining: readonly Entry[]
+  readonly holds: readonly ClaimEntry[]
+  readonly joining: readonly ClaimEntry[]
   /** The nearest claims before the claim in the queue of each mode, the nearest first. */
-  readonly queue: Readonly<Record<Mode['kind'], readonly Entry[]>>
+  readonly queue: Readonly<Record<Mode['kind'], readonly ClaimEntry[]>>
   /** The number of all claims, read or not. */
   readonly counts: Readonly<Record<'hold' | 'join' | Mode['kind'], number>>
   readonly shuts: readonly Shut[]
@@ -63,7 +71,7 @@ export function snapshotOps(key: string, mode: Mode, order: number, everyHold = 
   return [
     read(sectionOf(key, 'hold'), everyHold ? 0 : limit + 1),
     read(sectionOf(key, 'join'), limit + ARRIVALS_READ),
-    ...KINDS.map((kind) =>
+    ...MODE_KINDS.map((kind) =>
       read(queueBefore(key, kind, order), kind === mode.kind && limit > 0 ? limit + firstInQueue(limit) : 1),
     ),
     read(sectionOf(key, 'shut'), 0),
@@ -79,10 +87,10 @@ export function snapshotOf(
   results: readonly OpResult[],
   revision: number,
   ownId: string,
-): Snapshot {
+): KeySnapshot {
   const [hold, join, exclusive, permits, shared, shut, ...former] = results.slice(-RANGES) as Results
-  const entriesOf = ({ kvs }: OpResult): Entry[] => kvs.map(entryOf).filter(({ id }) => id !== ownId)
-  const countOf = ({ kvs, count }: OpResult, entries: readonly Entry[]): number =>
+  const entriesOf = ({ kvs }: OpResult): ClaimEntry[] => kvs.map(entryOf).filter(({ id }) => id !== ownId)
+  const countOf = ({ kvs, count }: OpResult, entries: readonly ClaimEntry[]): number =>
     count - (kvs.length - entries.length)
   const holds = entriesOf(hold)
   const joining = entriesOf(join)
@@ -100,7 +108,7 @@ export function snapshotOf(
   return { key, revision, holds, joining, queue, counts, shuts, foreign }
 }
 
-export function entryOf(kv: KeyValue): Entry {
+export function entryOf(kv: KeyValue): ClaimEntry {
   const { key, section, kind, order, id } = parseClaimName(kv.key)
   const value = (section === null ? null : parseValue<ClaimValue>(kv.value)) ?? foreignValue('held')
   const { created, changed, lease } = kv
@@ -110,7 +118,7 @@ export function entryOf(kv: KeyValue): Entry {
     id,
     section,
     value,
-    mode: modeOf(kind ?? 'exclusive', value),
+    mode: modeOfValue(kind ?? 'exclusive', value),
     order: order ?? created,
     seq: value.seq ?? (value.granted === true ? changed : created),
     created,
@@ -141,7 +149,7 @@ export type Obstacle =
  * expiry.
  */
 export function obstacleOf(
-  snapshot: Snapshot,
+  snapshot: KeySnapshot,
   mode: Mode,
   order: number,
   closedBy: Shut | null,
@@ -149,7 +157,7 @@ export function obstacleOf(
   if (mode.kind === 'permits') return permitsObstacle(snapshot, mode, order, closedBy)
   const { holds, queue, joining, counts } = snapshot
   const reads = mode.kind === 'shared'
-  const blocks = (entry: Entry): boolean => !reads || entry.mode.kind !== 'shared'
+  const blocks = (entry: ClaimEntry): boolean => !reads || entry.mode.kind !== 'shared'
   const before = [...queue.exclusive, ...queue.permits, ...queue.shared].filter(blocks)
   const [nearest] = before.sort((one, other) => other.order - one.order)
   const blocker = nearest ?? holds.find(blocks)
@@ -164,7 +172,7 @@ export function obstacleOf(
 }
 
 function permitsObstacle(
-  { holds, queue, joining, counts }: Snapshot,
+  { holds, queue, joining, counts }: KeySnapshot,
   { limit, weight }: Mode & { kind: 'permits' },
   order: number,
   closedBy: Shut | null,
@@ -185,11 +193,11 @@ function permitsObstacle(
 }
 
 /** Adds up the permits of the holders and of the claims before `order`, and separates the waiters. */
-function admission(holds: readonly Entry[], others: readonly Entry[], order: number) {
+function admission(holds: readonly ClaimEntry[], others: readonly ClaimEntry[], order: number) {
   const weights = new Map<string, number>()
-  const waiting: Entry[] = []
+  const waiting: ClaimEntry[] = []
   let used = 0
-  const add = (entry: Entry): void => {
+  const add = (entry: ClaimEntry): void => {
     const { mode } = entry
     const own = mode.kind === 'permits' ? mode.weight : Number.POSITIVE_INFINITY
     weights.set(entry.name, own)
@@ -215,12 +223,12 @@ function firstInQueue(limit: number): number {
 }
 
 /** The identity of a hold: claims of one owner share a hold and its permits. */
-export function holdKey({ value, id, seq }: Entry): string {
+export function holdKey({ value, id, seq }: ClaimEntry): string {
   return value.owner === undefined ? id : `${seq} ${value.owner}`
 }
 
 /** 1 is next. Exact near the front of the queue; farther back it may count holders in the queue. */
-export function positionOf(snapshot: Snapshot, mode: Mode, order: number): number {
+export function positionOf(snapshot: KeySnapshot, mode: Mode, order: number): number {
   const { counts, holds, joining, queue } = snapshot
   if (mode.kind === 'permits') {
     if (counts.permits > queue.permits.length)
@@ -234,7 +242,7 @@ export function positionOf(snapshot: Snapshot, mode: Mode, order: number): numbe
 }
 
 /** Refuses a claim that never fits the present claims. */
-export function refusalOf({ holds, joining, queue, foreign }: Snapshot, claim: Claim): Refused | null {
+export function refusalOf({ holds, joining, queue, foreign }: KeySnapshot, claim: Claim): Refused | null {
   if (foreign) return refused('format', UNKNOWN_FORMAT)
   const others = [holds[0], queue.exclusive[0], queue.permits[0], queue.shared[0], joining[0]]
   const other = others.find((entry) => entry !== undefined)
@@ -244,7 +252,7 @@ export function refusalOf({ holds, joining, queue, foreign }: Snapshot, claim: C
 }
 
 /** Refuses a claim that wants more than the hold of its owner. */
-export function upgradeOf(hold: Entry, claim: Claim): Refused | null {
+export function upgradeRefusal(hold: ClaimEntry, claim: Claim): Refused | null {
   if (covers(hold.mode, claim.mode)) return null
   return refused(
     'upgrade',
@@ -253,7 +261,7 @@ export function upgradeOf(hold: Entry, claim: Claim): Refused | null {
 }
 
 /** A claim in the way that is known to hold, if there is one. */
-export function holderOf({ holds, joining, queue }: Snapshot): Entry | undefined {
+export function holderOf({ holds, joining, queue }: KeySnapshot): ClaimEntry | undefined {
   const others = [...queue.exclusive, ...queue.permits, ...queue.shared, ...joining]
   return holds[0] ?? others.find(({ value }) => value.state !== 'waiting')
 }

@@ -1,216 +1,207 @@
 import { StoreError } from '../../errors.ts'
 import { type Claim, type ClaimAnswer, EMPTY, mismatch } from '../../model/index.ts'
-import { attemptOne } from './acquire.ts'
-import { both, type Desk } from './context.ts'
-import type { Entry } from './local-claims.ts'
-import { nodeData, requireKnown } from './format.ts'
-import { granted } from './hold.ts'
-import type { LockSession } from './client/lock-session.ts'
-import { type NodeName, nodeStem, type PlaceName, parseName } from './names.ts'
-import { founderAt, lifeOf } from './places.ts'
-import type { Place, Queue } from './node-queue.ts'
+import { attemptOne, ROUNDS } from './acquire.ts'
+import { both } from './client/client.ts'
 import { isWire } from './client/errors.ts'
-import type { Done, Step } from './client/operations.ts'
+import type { LockSession } from './client/lock-session.ts'
+import type { MultiOp, MultiOpResult } from './client/operations.ts'
+import { findClaim, type StoreContext } from './context.ts'
+import { deleteNode } from './expiry.ts'
+import { nodeData, requireKnown } from './format.ts'
+import { grant } from './hold.ts'
+import { enterClaim, type LocalClaim } from './local-claims.ts'
+import { type NodeName, nodeStem, type PositionName, parseName } from './names.ts'
+import type { NodeQueue, Position } from './node-queue.ts'
+import { lifeOf } from './nodes.ts'
+import { listQueue, readFounder } from './read.ts'
 
-const ROUNDS = 20
 const NOTHING = Buffer.alloc(0)
 
-/** What one claim of a group does in the transaction of all. */
-interface Plan {
-  readonly steps: readonly Step[]
-  /** The place of the hold that it joins, if it does. */
-  readonly place: PlaceName | null
+/** The operations of one claim in the transaction of its group. */
+interface NodePlan {
+  readonly ops: readonly MultiOp[]
+  /** The position of the hold that it joins, if it does. */
+  readonly position: PositionName | null
 }
 
-/** Claims that are granted together or not at all: their nodes are made in one transaction, so that groups never mix. */
+/** Grants all claims or none: one transaction makes all their nodes, so groups never interleave. A group never waits. */
 export async function attemptGroup(
-  desk: Desk,
+  context: StoreContext,
   claims: readonly Claim[],
   sentAtMs: number,
 ): Promise<readonly ClaimAnswer[]> {
-  // All of them were made in one step, so all of them are known.
-  if (claims.every((claim) => desk.find(claim) !== undefined)) {
-    return Promise.all(claims.map((claim) => attemptOne(desk, claim, sentAtMs)))
-  }
+  // One transaction made all of them, so either all are known or none.
+  if (claims.every((claim) => findClaim(context, claim) !== undefined))
+    return Promise.all(claims.map((claim) => attemptOne(context, claim, sentAtMs)))
   const never = claims.findIndex((claim) => mismatch(EMPTY, claim) !== null)
-  if (never >= 0) return turnedAway(desk, claims, never, mismatch(EMPTY, claims[never] as Claim))
-  const entries = claims.map((claim) => desk.enter(claim, sentAtMs))
-  const work = ask(desk, entries, sentAtMs)
-  // What else is asked about one of them waits until the group is decided.
-  for (const entry of entries) entry.inTurn(() => work).catch(() => {})
+  if (never >= 0) return refuse(context, claims, never, mismatch(EMPTY, claims[never] as Claim))
+  const locals = claims.map((claim) => enterClaim(context, claim, sentAtMs))
+  const work = attempt(context, locals, sentAtMs)
+  // Other operations on a member wait until the group is decided.
+  for (const local of locals) local.inTurn(() => work).catch(() => {})
   return work
 }
 
-async function ask(desk: Desk, entries: readonly Entry[], sentAtMs: number): Promise<readonly ClaimAnswer[]> {
+async function attempt(
+  context: StoreContext,
+  locals: readonly LocalClaim[],
+  sentAtMs: number,
+): Promise<readonly ClaimAnswer[]> {
   let session: LockSession
   try {
-    const life = Math.max(...entries.map(({ claim }) => lifeOf(claim)))
-    const bytes = entries.reduce((sum, entry) => sum + entry.bytes, 0)
-    session = await desk.sessions.forLife(life, bytes)
+    const life = Math.max(...locals.map(({ claim }) => lifeOf(claim)))
+    const bytes = locals.reduce((sum, local) => sum + local.bytes, 0)
+    session = await context.sessions.forLife(life, bytes)
   } catch (error) {
-    for (const entry of entries) desk.forget(entry)
+    forgetAll(locals)
     throw error
   }
-  for (const entry of entries) desk.attach(entry, session)
-  let queues: readonly (Queue | null)[] = entries.map(() => null)
+  for (const local of locals) local.attach(session)
+  const { client } = session
+  const listAll = () => Promise.all(locals.map(({ keyPath }) => listQueue(client, keyPath)))
+  let queues: readonly (NodeQueue | null)[] = locals.map(() => null)
   for (let round = 0; round < ROUNDS; round++) {
-    const plans = await planAll(desk, entries, queues)
-    if (!Array.isArray(plans)) return giveUp(desk, entries, plans.entry, plans.answer)
-    if (await carryOut(session, entries, plans)) {
-      const after = await Promise.all(entries.map(({ keyPath }) => desk.queueAt(session.client, keyPath)))
-      await joinKnown(desk, session, entries, after)
-      const blocked = entries.findIndex((entry, index) => !holdsIn(after[index], entry))
-      if (blocked < 0) return grantAll(desk, entries, after, sentAtMs)
-      await removeAll(session, entries)
-      return giveUp(desk, entries, entries[blocked] as Entry, null)
+    const plans = await planAll(locals, queues)
+    if (!Array.isArray(plans)) return giveUp(context, locals, plans.index, plans.answer)
+    if (await writeAll(session, locals, plans)) {
+      const after = await listAll()
+      await requireAllKnown(session, locals, after)
+      const blocked = locals.findIndex((local, index) => !holdsIn(after[index], local))
+      if (blocked < 0)
+        return locals.map((local, index) => {
+          local.contended = (after[index] as NodeQueue).isContended
+          return grant(local, sentAtMs)
+        })
+      await removeAll(session, locals)
+      return giveUp(context, locals, blocked, null)
     }
-    const synced = session.client.sync(desk.paths.root)
-    const listed = Promise.all(entries.map(({ keyPath }) => desk.queueAt(session.client, keyPath)))
-    queues = (await both(synced, listed))[1]
-    await joinKnown(desk, session, entries, queues)
+    queues = (await both(client.sync(context.paths.root), listAll()))[1]
+    await requireAllKnown(session, locals, queues)
   }
   throw new StoreError('the keys come and go too quickly to be claimed together')
 }
 
-/** Nothing is left of a group when one of its claims would have to stand among nodes of another version. */
-async function joinKnown(
-  desk: Desk,
+/** Removes the whole group if one of its keys has nodes of another version. */
+async function requireAllKnown(
   session: LockSession,
-  entries: readonly Entry[],
-  queues: readonly (Queue | null)[],
+  locals: readonly LocalClaim[],
+  queues: readonly (NodeQueue | null)[],
 ): Promise<void> {
   try {
     for (const queue of queues) if (queue !== null) requireKnown(queue)
   } catch (error) {
-    await removeAll(session, entries)
-    for (const entry of entries) desk.forget(entry)
+    await removeAll(session, locals)
+    forgetAll(locals)
     throw error
   }
 }
 
-/** The steps of every claim, or the claim that cannot be granted; `answer` is null when it is only busy. */
+/** The plans of all claims, or the claim that cannot be granted; `answer` is null if its key is only busy. */
 async function planAll(
-  desk: Desk,
-  entries: readonly Entry[],
-  queues: readonly (Queue | null)[],
-): Promise<Plan[] | { entry: Entry; answer: ClaimAnswer | null }> {
-  const plans: Plan[] = []
-  for (const [index, entry] of entries.entries()) {
+  locals: readonly LocalClaim[],
+  queues: readonly (NodeQueue | null)[],
+): Promise<NodePlan[] | { index: number; answer: ClaimAnswer | null }> {
+  const plans: NodePlan[] = []
+  for (const [index, local] of locals.entries()) {
     const queue = queues[index] ?? null
-    const reception = queue === null ? FREE : queue.receptionOf(entry.claim)
-    if (reception.kind === 'refused') return { entry, answer: reception }
-    if (reception.kind === 'busy') return { entry, answer: null }
+    const admission = queue?.admissionOf(local.claim)
+    if (admission?.kind === 'refused') return { index, answer: admission }
+    if (admission?.kind === 'busy') return { index, answer: null }
     plans.push(
-      reception.kind === 'join'
-        ? await planJoin(desk, entry, reception.place)
-        : planNode(desk, entry, queue === null),
+      admission?.kind === 'join'
+        ? await planJoin(local, admission.position)
+        : planNode(local, queue === null),
     )
   }
   return plans
 }
 
-function planNode(desk: Desk, { claim, keyPath }: Entry, fresh: boolean): Plan {
-  const { acl } = desk
+function planNode({ claim, context: { acl }, keyPath }: LocalClaim, isNew: boolean): NodePlan {
   const path = `${keyPath}/${nodeStem(claim, null)}`
-  const node: Step = { kind: 'create', path, data: nodeData(claim), node: 'ephemeral sequential', acl }
-  const container: Step = { kind: 'create', path: keyPath, data: NOTHING, node: 'container', acl }
-  return { steps: fresh ? [container, node] : [node], place: null }
+  const node: MultiOp = { kind: 'create', path, data: nodeData(claim), node: 'ephemeral sequential', acl }
+  const container: MultiOp = { kind: 'create', path: keyPath, data: NOTHING, node: 'container', acl }
+  return { ops: isNew ? [container, node] : [node], position: null }
 }
 
-async function planJoin(desk: Desk, { claim, keyPath, session }: Entry, hold: Place): Promise<Plan> {
+async function planJoin(local: LocalClaim, hold: Position): Promise<NodePlan> {
+  const { claim, context, keyPath, session } = local
   const member = hold.nodes[0] as NodeName
   const memberPath = `${keyPath}/${member.name}`
-  const founder = await founderAt(session as LockSession, memberPath, member)
-  const place = { seq: hold.seq, founder: founder ?? 0n }
-  const path = `${keyPath}/${nodeStem({ ...claim, mode: hold.mode }, place)}`
-  const { acl } = desk
-  const node: Step = { kind: 'create', path, data: nodeData(claim), node: 'ephemeral sequential', acl }
-  return { steps: [{ kind: 'check', path: memberPath }, node], place }
+  const founder = await readFounder((session as LockSession).client, memberPath, member)
+  const position = { seq: hold.seq, founder: founder ?? 0n }
+  const path = `${keyPath}/${nodeStem({ ...claim, mode: hold.mode }, position)}`
+  const { acl } = context
+  const node: MultiOp = { kind: 'create', path, data: nodeData(claim), node: 'ephemeral sequential', acl }
+  return { ops: [{ kind: 'check', path: memberPath }, node], position }
 }
 
-/** False when something was not as planned, so that nothing was done. */
-async function carryOut(
-  session: LockSession,
-  entries: readonly Entry[],
-  plans: readonly Plan[],
+/** False when a queue has changed, so that nothing was done. */
+async function writeAll(
+  { client }: LockSession,
+  locals: readonly LocalClaim[],
+  plans: readonly NodePlan[],
 ): Promise<boolean> {
-  const result = await session.client.multi(plans.flatMap(({ steps }) => steps))
+  const result = await client.multi(plans.flatMap(({ ops }) => ops))
   if (!result.ok) {
     if (isWire(result.error, 'NodeExists', 'NoNode')) return false
     throw result.error
   }
   let next = 0
-  for (const [index, entry] of entries.entries()) {
-    const { steps, place } = plans[index] as Plan
-    next += steps.length
-    const { path } = result.done[next - 1] as Done
-    const container = steps.length === 2 && place === null ? result.done[next - 2] : undefined
-    const founder = container?.stat?.czxid ?? (await session.client.exists(path))?.czxid ?? 0n
-    const name = path.slice(entry.keyPath.length + 1)
-    entry.node = { name, path, place: place ?? { seq: parseName(name).seq, founder } }
-    entry.alone = container !== undefined
+  for (const [index, local] of locals.entries()) {
+    const { ops, position } = plans[index] as NodePlan
+    next += ops.length
+    const { path } = result.done[next - 1] as MultiOpResult
+    const container = ops.length === 2 && position === null ? result.done[next - 2] : undefined
+    const founder = container?.stat?.czxid ?? (await client.exists(path))?.czxid ?? 0n
+    const name = path.slice(local.keyPath.length + 1)
+    const own = position ?? { seq: parseName(name).seq, founder }
+    local.stand({ name, path, position: own }, container !== undefined)
   }
   return true
 }
 
-function holdsIn(queue: Queue | null | undefined, { node }: Entry): boolean {
-  const place = node === null ? undefined : queue?.find(node.name)
-  return place !== undefined && queue?.holds(place) === true
+function holdsIn(queue: NodeQueue | null | undefined, { node }: LocalClaim): boolean {
+  const position = node === null ? undefined : queue?.find(node.name)
+  return position !== undefined && queue?.holds(position) === true
 }
 
-function grantAll(
-  desk: Desk,
-  entries: readonly Entry[],
-  queues: readonly (Queue | null)[],
-  sentAtMs: number,
-): readonly ClaimAnswer[] {
-  return entries.map((entry, index) => {
-    entry.contended = (queues[index] as Queue).isContended
-    desk.hold(entry, 'held', sentAtMs + entry.claim.ttlMs)
-    return granted(entry)
-  })
+async function removeAll({ client }: LockSession, locals: readonly LocalClaim[]): Promise<void> {
+  const paths = locals.flatMap(({ node }) => node?.path ?? [])
+  if (paths.length === 0) return
+  const result = await client.multi(paths.map((path) => ({ kind: 'delete', path })))
+  if (result.ok) return
+  for (const outcome of await Promise.allSettled(paths.map((path) => deleteNode(client, path))))
+    if (outcome.status === 'rejected') throw outcome.reason
 }
 
-async function removeAll(session: LockSession, entries: readonly Entry[]): Promise<void> {
-  const steps = entries.flatMap(({ node }): Step[] =>
-    node === null ? [] : [{ kind: 'delete', path: node.path }],
-  )
-  if (steps.length === 0) return
-  const result = await session.client.multi(steps)
-  if (!result.ok) {
-    const deletes = steps.map(({ path }) => session.client.delete(path))
-    for (const outcome of await Promise.allSettled(deletes)) {
-      if (outcome.status === 'rejected' && !isWire(outcome.reason, 'NoNode')) throw outcome.reason
-    }
-  }
+function forgetAll(locals: readonly LocalClaim[]): void {
+  for (const local of locals) local.forget()
 }
 
-/** Nobody waits as a group: its claims go on one by one, and learn then whom they wait for. */
+/** The core goes on with the claims one by one, which shows it what they wait for. */
 function giveUp(
-  desk: Desk,
-  entries: readonly Entry[],
-  stopped: Entry,
+  context: StoreContext,
+  locals: readonly LocalClaim[],
+  stopped: number,
   refusal: ClaimAnswer | null,
 ): readonly ClaimAnswer[] {
-  for (const entry of entries) desk.forget(entry)
-  return turnedAway(
-    desk,
-    entries.map(({ claim }) => claim),
-    entries.indexOf(stopped),
+  forgetAll(locals)
+  return refuse(
+    context,
+    locals.map(({ claim }) => claim),
+    stopped,
     refusal,
   )
 }
 
-/** The others may be free, but are not granted without the one that is not. */
-function turnedAway(
-  desk: Desk,
+/** The other claims may be free by themselves, but are not granted without the stopped one. */
+function refuse(
+  { runtime }: StoreContext,
   claims: readonly Claim[],
   stopped: number,
   refusal: ClaimAnswer | null,
 ): readonly ClaimAnswer[] {
-  const storeTimeMs = desk.runtime.nowMs()
+  const storeTimeMs = runtime.nowMs()
   const blocked: ClaimAnswer = { kind: 'blocked', position: 0, retryAfterMs: null, storeTimeMs, holder: null }
   return claims.map((_, index) => (index === stopped ? (refusal ?? blocked) : blocked))
 }
-
-const FREE = { kind: 'free' } as const

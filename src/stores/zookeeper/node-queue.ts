@@ -11,35 +11,41 @@ import {
 import { type NodeName, parseName } from './names.ts'
 
 /**
- * A position in the queue of a key, in the order in which ZooKeeper numbered them. Usually one node; a named owner that
- * claims again puts another node at the place of its hold.
+ * A position in the queue of a key, by the sequence number of ZooKeeper. It usually has one node; a named owner that
+ * claims again adds a node at the position of its hold.
  */
-export interface Place {
+export interface Position {
   readonly seq: number
   readonly mode: Mode
   readonly owner: string | null
   readonly nodes: NodeName[]
 }
 
-/** How a claim that is not in the queue yet would be received. */
-export type Reception =
+/** A claim in the queue, by its id. */
+export interface FoundClaim {
+  readonly position: Position
+  readonly node: NodeName
+}
+
+/** The decision about a claim that is not in the queue. */
+export type Admission =
   | { readonly kind: 'free' }
   | { readonly kind: 'busy' }
-  | { readonly kind: 'join'; readonly place: Place }
+  | { readonly kind: 'join'; readonly position: Position }
   | Refused
 
 /**
- * The queue that the names of a key's nodes make: those at its front hold the key, the others wait. Once a place holds it does so
- * until its last node goes, because those before it can only become fewer. So a queue that still has places which are gone by now
- * never says too early that a claim holds.
+ * The queue of a key, made from the names of its nodes: the first positions hold the key, the others wait. A position that holds
+ * stays a holder until its last node is gone, because the positions before it only become fewer. So a stale queue never grants
+ * too early.
  */
-export class Queue {
-  /** Nodes of another version. No claim of ours joins a queue that has some, so all of them came after those that are in it. */
+export class NodeQueue {
+  /** Nodes of another version. They come after all of ours, because no claim of ours joins a queue that has some. */
   readonly foreign: readonly NodeName[]
-  private readonly places: Place[] = []
-  /** The places that are no readers', which stop readers. */
-  private readonly writers: Place[] = []
-  /** The nodes of each claim: one, but for a moment when a claim was made twice. */
+  private readonly positions: Position[] = []
+  /** The positions that block readers. */
+  private readonly writers: Position[] = []
+  /** The nodes of each claim: one, except for a moment when a claim was made twice. */
   private readonly nodesOf = new Map<string, NodeName[]>()
 
   constructor(names: Iterable<string> = []) {
@@ -50,57 +56,56 @@ export class Queue {
     for (const node of known) this.add(node)
   }
 
-  /** How many places there are. */
   get length(): number {
-    return this.places.length
+    return this.positions.length
   }
 
-  get first(): Place | undefined {
-    return this.places[0]
+  get first(): Position | undefined {
+    return this.positions[0]
   }
 
-  /** The highest number of a node, or null when there is none. */
+  /** The highest sequence number, or null without a node. */
   get lastSeq(): number | null {
     let last: number | null = null
-    for (const { nodes } of this.places)
+    for (const { nodes } of this.positions)
       for (const { seq } of nodes) if (last === null || compareSeq(seq, last) > 0) last = seq
     return last
   }
 
-  get holders(): readonly Place[] {
-    const known = this.places.slice(0, this.holderCount)
-    return this.places.length === 0 ? this.foreignPlaces : known
+  get holders(): readonly Position[] {
+    const known = this.positions.slice(0, this.holderCount)
+    return this.positions.length === 0 ? this.foreignPlaces : known
   }
 
-  get waiters(): readonly Place[] {
-    const known = this.places.slice(this.holderCount)
-    return this.places.length === 0 ? [] : [...known, ...this.foreignPlaces]
+  get waiters(): readonly Position[] {
+    const known = this.positions.slice(this.holderCount)
+    return this.positions.length === 0 ? [] : [...known, ...this.foreignPlaces]
   }
 
-  /** Whether somebody waits. Holders stand before waiters, so the last that would stay decides. */
+  /** True if a claim waits. Holders are before waiters, so the last queued claim decides. */
   get isContended(): boolean {
-    if (this.foreign.length > 0) return this.places.length > 0
-    const last = this.places.findLastIndex(isQueued)
+    if (this.foreign.length > 0) return this.positions.length > 0
+    const last = this.positions.findLastIndex(isQueued)
     return last >= 0 && this.blockersOf(last).length > 0
   }
 
-  /** The first that is here to wait. */
-  get firstWaiter(): Place | undefined {
-    for (let at = this.holderCount; at < this.places.length; at++)
-      if (isQueued(this.places[at] as Place)) return this.places[at]
+  /** The first waiter that stays in the queue. */
+  get firstWaiter(): Position | undefined {
+    for (let at = this.holderCount; at < this.positions.length; at++)
+      if (isQueued(this.positions[at] as Position)) return this.positions[at]
     return undefined
   }
 
   add(node: NodeName): void {
     const seq = seqOf(node)
-    const index = indexIn(this.places, seq)
-    const place = this.places[index]
-    if (place?.seq === seq) {
-      if (place.nodes.some(({ name }) => name === node.name)) return
-      place.nodes.push(node)
+    const index = indexIn(this.positions, seq)
+    const position = this.positions[index]
+    if (position?.seq === seq) {
+      if (position.nodes.some(({ name }) => name === node.name)) return
+      position.nodes.push(node)
     } else {
-      const added: Place = { seq, mode: node.mode, owner: node.owner, nodes: [node] }
-      this.places.splice(index, 0, added)
+      const added: Position = { seq, mode: node.mode, owner: node.owner, nodes: [node] }
+      this.positions.splice(index, 0, added)
       if (!isReader(added)) this.writers.splice(indexIn(this.writers, seq), 0, added)
     }
     const same = this.nodesOf.get(node.id)
@@ -109,20 +114,20 @@ export class Queue {
   }
 
   remove(name: string): void {
-    const place = this.find(name)
-    if (place === undefined) return
-    const index = place.nodes.findIndex((node) => node.name === name)
-    for (const node of place.nodes.splice(index, 1)) this.forget(node)
-    if (place.nodes.length > 0) return
-    this.places.splice(indexIn(this.places, place.seq), 1)
-    if (!isReader(place)) this.writers.splice(indexIn(this.writers, place.seq), 1)
+    const position = this.find(name)
+    if (position === undefined) return
+    const index = position.nodes.findIndex((node) => node.name === name)
+    for (const node of position.nodes.splice(index, 1)) this.forget(node)
+    if (position.nodes.length > 0) return
+    this.positions.splice(indexIn(this.positions, position.seq), 1)
+    if (!isReader(position)) this.writers.splice(indexIn(this.writers, position.seq), 1)
   }
 
-  /** The place of a node, and all before it, are gone. */
+  /** Removes the position of a node, and all positions before it. */
   removeThrough(name: string): void {
-    const place = this.find(name)
-    if (place === undefined) return
-    const gone = this.places.splice(0, indexIn(this.places, place.seq) + 1)
+    const position = this.find(name)
+    if (position === undefined) return
+    const gone = this.positions.splice(0, indexIn(this.positions, position.seq) + 1)
     for (const { nodes } of gone) for (const node of nodes) this.forget(node)
     this.writers.splice(0, gone.filter((each) => !isReader(each)).length)
   }
@@ -133,33 +138,33 @@ export class Queue {
     else this.nodesOf.set(node.id, others)
   }
 
-  find(name: string): Place | undefined {
-    const place = this.places[indexIn(this.places, seqOf(parseName(name)))]
-    return place?.nodes.some((node) => node.name === name) ? place : undefined
+  find(name: string): Position | undefined {
+    const position = this.positions[indexIn(this.positions, seqOf(parseName(name)))]
+    return position?.nodes.some((node) => node.name === name) ? position : undefined
   }
 
-  findId(id: string): { place: Place; node: NodeName } | undefined {
+  findId(id: string): FoundClaim | undefined {
     const nodes = this.nodesOf.get(id) ?? []
     const [node] = nodes.toSorted((one, other) => compareSeq(seqOf(one), seqOf(other)))
-    return node && { node, place: this.find(node.name) as Place }
+    return node && { node, position: this.find(node.name) as Position }
   }
 
-  holds(place: Place): boolean {
-    return this.blockersOf(indexIn(this.places, place.seq)).length === 0
+  holds(position: Position): boolean {
+    return this.blockersOf(indexIn(this.positions, position.seq)).length === 0
   }
 
   /** 1 is next, 0 holds. */
-  positionOf(place: Place): number {
-    return Math.max(0, indexIn(this.places, place.seq) - this.holderCount + 1)
+  positionOf(position: Position): number {
+    return Math.max(0, indexIn(this.positions, position.seq) - this.holderCount + 1)
   }
 
-  /** The hold that a claim of a named owner joins, past everybody else. */
-  holdOfOwner(owner: string | null): Place | undefined {
+  /** The hold that a claim of a named owner joins, past the queue. */
+  holdOfOwner(owner: string | null): Position | undefined {
     if (owner === null) return undefined
-    return this.places.find((place) => place.owner === owner && this.holds(place))
+    return this.positions.find((position) => position.owner === owner && this.holds(position))
   }
 
-  /** What waiting cannot cure. */
+  /** Refuses a claim for which waiting is useless. */
   refusalOf(claim: Claim): Refused | null {
     const first = this.first
     const holds = first === undefined ? [] : [holdOf(first)]
@@ -173,33 +178,33 @@ export class Queue {
     )
   }
 
-  receptionOf(claim: Claim): Reception {
+  admissionOf(claim: Claim): Admission {
     const refusal = this.refusalOf(claim)
     if (refusal !== null) return refusal
-    const place = this.holdOfOwner(claim.owner)
-    if (place !== undefined) return { kind: 'join', place }
-    return { kind: this.blockersAt(this.places.length, claim.mode).length === 0 ? 'free' : 'busy' }
+    const position = this.holdOfOwner(claim.owner)
+    if (position !== undefined) return { kind: 'join', position }
+    return { kind: this.blockersAt(this.positions.length, claim.mode).length === 0 ? 'free' : 'busy' }
   }
 
   /**
-   * The names of the nodes to watch, for a place that does not hold: as few as possible, but so that it cannot come to
-   * hold without one of them going.
+   * The names of the nodes to watch for a position that does not hold: as few as possible, and one of them must go before the
+   * position can hold.
    */
-  watchedBy(place: Place): readonly string[] {
-    const index = indexIn(this.places, place.seq)
+  watchedBy(position: Position): readonly string[] {
+    const index = indexIn(this.positions, position.seq)
     const watched = new Set(this.blockersOf(index).map(lastName))
-    // When an earlier claim of the same owner comes to hold, this one joins it.
+    // This claim joins an earlier claim of the same owner as soon as that one holds.
     const ally =
-      place.owner === null
+      position.owner === null
         ? undefined
-        : this.places
+        : this.positions
             .slice(0, index)
-            .find((other) => other.owner === place.owner && covers(other.mode, place.mode))
+            .find((other) => other.owner === position.owner && covers(other.mode, position.mode))
     if (ally !== undefined && !this.holds(ally)) for (const name of this.watchedBy(ally)) watched.add(name)
     return [...watched]
   }
 
-  private get foreignPlaces(): readonly Place[] {
+  private get foreignPlaces(): readonly Position[] {
     return this.foreign.length === 0
       ? []
       : [{ seq: 0, mode: { kind: 'exclusive' }, owner: null, nodes: [...this.foreign] }]
@@ -207,7 +212,7 @@ export class Queue {
 
   private get holderCount(): number {
     let low = 0
-    let high = this.places.length
+    let high = this.positions.length
     while (low < high) {
       const middle = (low + high) >> 1
       if (this.blockersOf(middle).length === 0) low = middle + 1
@@ -216,13 +221,13 @@ export class Queue {
     return low
   }
 
-  private blockersOf(index: number): readonly Place[] {
-    return this.blockersAt(index, (this.places[index] as Place).mode)
+  private blockersOf(index: number): readonly Position[] {
+    return this.blockersAt(index, (this.positions[index] as Position).mode)
   }
 
-  /** Those before an index of which one has to go before a claim of that mode holds there. */
-  private blockersAt(index: number, mode: Mode): readonly Place[] {
-    const nearest = this.places[index - 1]
+  /** The positions before `index` of which one must go before a claim of that mode holds there. */
+  private blockersAt(index: number, mode: Mode): readonly Position[] {
+    const nearest = this.positions[index - 1]
     if (nearest === undefined) return []
     switch (mode.kind) {
       case 'exclusive':
@@ -234,61 +239,61 @@ export class Queue {
     }
   }
 
-  /** The last that is no reader, up to that number. */
-  private lastWriter(seq: number): readonly Place[] {
+  /** The last writer up to that number. */
+  private lastWriter(seq: number): readonly Position[] {
     const last = this.writers[indexIn(this.writers, (seq + 1) | 0) - 1]
     return last === undefined ? [] : [last]
   }
 
-  /** The nearest places that together leave too little: the queue is served in order, so all of them together must not stay. */
-  private permitBlockers(index: number, { limit, weight }: Mode & { kind: 'permits' }): readonly Place[] {
+  /** The nearest positions that together leave too few permits: one of them must go. */
+  private permitBlockers(index: number, { limit, weight }: Mode & { kind: 'permits' }): readonly Position[] {
     let used = 0
     for (let at = index - 1; at >= 0; at--) {
-      used += weightOf((this.places[at] as Place).mode)
-      if (used + weight > limit) return this.places.slice(at, index)
+      used += weightOf((this.positions[at] as Position).mode)
+      if (used + weight > limit) return this.positions.slice(at, index)
     }
     return []
   }
 }
 
-/** Sequence numbers are 32 bits and go round; those of nodes that live at the same time are never half a round apart. */
+/** Sequence numbers wrap at 32 bits; those of living nodes are never half a round apart. */
 export function compareSeq(one: number, other: number): number {
   return (one - other) | 0
 }
 
-function seqOf({ place, seq }: NodeName): number {
-  return place?.seq ?? seq
+function seqOf({ position, seq }: NodeName): number {
+  return position?.seq ?? seq
 }
 
-/** Where a place of that number is, or would be. */
-function indexIn(places: readonly Place[], seq: number): number {
+/** The index of a position of that number, or the index at which to insert it. */
+function indexIn(positions: readonly Position[], seq: number): number {
   let low = 0
-  let high = places.length
+  let high = positions.length
   while (low < high) {
     const middle = (low + high) >> 1
-    if (compareSeq((places[middle] as Place).seq, seq) < 0) low = middle + 1
+    if (compareSeq((positions[middle] as Position).seq, seq) < 0) low = middle + 1
     else high = middle
   }
   return low
 }
 
-function isReader({ mode }: Place): boolean {
+function isReader({ mode }: Position): boolean {
   return mode.kind === 'shared'
 }
 
-function isQueued({ nodes }: Place): boolean {
+function isQueued({ nodes }: Position): boolean {
   return nodes.some((node) => node.queued)
 }
 
-function holdOf({ mode, owner }: Place): Hold {
+function holdOf({ mode, owner }: Position): Hold {
   return { owner, mode, seq: 0, members: [] }
 }
 
-function lastName({ nodes }: Place): string {
+function lastName({ nodes }: Position): string {
   return (nodes.at(-1) as NodeName).name
 }
 
-/** Beside a lock there is no room for permits. */
+/** A lock leaves no permits. */
 function weightOf(mode: Mode): number {
   return mode.kind === 'permits' ? mode.weight : Number.POSITIVE_INFINITY
 }

@@ -1,113 +1,104 @@
 import type { Blocked, Refused } from '../../model/index.ts'
-import type { Desk } from './context.ts'
-import type { Entry, OwnNode } from './local-claims.ts'
-import { removeNode } from './expiry.ts'
-import { tokenFrom } from './format.ts'
-import { prove, spareOf } from './hold.ts'
-import type { HolderSeen } from './holder.ts'
 import type { LockSession } from './client/lock-session.ts'
-import { join } from './places.ts'
-import type { Snapshot } from './snapshot.ts'
+import { type StoreContext, tell } from './context.ts'
+import { removeNode } from './expiry.ts'
+import { prove } from './hold.ts'
+import type { LocalClaim, OwnNode } from './local-claims.ts'
+import { joinHold } from './nodes.ts'
+import { tellGranted } from './notifications.ts'
+import type { HolderInfo } from './read.ts'
+import type { QueueSnapshot } from './snapshot.ts'
 
-/** A grant that nobody asked for in this very moment is an offer, and lives for that long unless it is confirmed. */
+/** The life of a grant that no attempt or renewal has confirmed. */
 const OFFER_MS = 1000
 
-/** What the queue means for a claim that stands in it. Null when its node is not there any more. */
-export type Standing = 'holds' | 'waits' | Refused | null
+/** The state of a claim in the queue; null when its node is gone. */
+export type QueueState = 'holds' | 'waits' | Refused | null
 
 /**
- * Decides by what the process knows of the queue, which may still have places that are gone by now, and asks only for those that
- * a waiting claim has to watch. Only when these are gone, too, is the queue listed again.
+ * Decides by the known queue, which may still contain nodes that are gone, and watches the nodes that block a waiter. Only
+ * if these are gone too does it list the queue again.
  */
-export async function settle(desk: Desk, entry: Entry): Promise<Standing> {
-  const session = entry.session as LockSession
-  const snapshot = session.snapshotFor(entry)
+export async function settle(local: LocalClaim): Promise<QueueState> {
+  const session = local.session as LockSession
+  const snapshot = session.snapshotFor(local)
   for (let lists = 0; ; lists++) {
     if (lists > 0 && !(await snapshot.list())) return null
     const { queue } = snapshot
-    const place = queue.find((entry.node as OwnNode).name)
-    if (place === undefined) return null
-    const refusal = queue.refusalOf(entry.claim)
+    const position = queue.find((local.node as OwnNode).name)
+    if (position === undefined) return null
+    const refusal = queue.refusalOf(local.claim)
     if (refusal !== null) {
-      // The place that it contradicts may be gone by now.
+      // The claim that it contradicts may be gone by now.
       if (lists === 0) continue
-      await removeNode(entry)
-      desk.forget(entry)
+      await removeNode(local)
+      local.forget()
       return refusal
     }
-    if (queue.holds(place)) {
+    if (queue.holds(position)) {
       if (!snapshot.isDoubtful) return 'holds'
       continue
     }
-    const own = queue.holdOfOwner(entry.claim.owner)
+    const own = queue.holdOfOwner(local.claim.owner)
     if (own !== undefined) {
-      if (await join(desk, entry, session, own)) return 'holds'
+      if (await joinHold(local, own)) return 'holds'
     } else {
-      if (!entry.claim.queue) return 'waits'
-      // Travels with what is to be watched; the answer will tell it.
+      if (!local.claim.queue) return 'waits'
+      // Travels with the watches; the answer to the claim awaits it.
       snapshot.holder().catch(() => {})
-      if (await snapshot.follow(entry, queue.watchedBy(place))) return 'waits'
+      if (await snapshot.follow(local, queue.watchedBy(position))) return 'waits'
     }
   }
 }
 
-/** Only a push can change the answer: also a session that expires deletes its nodes. */
-export function blockedBy(desk: Desk, holder: HolderSeen | null, position: number): Blocked {
-  const heldMs = holder === null ? 0 : Math.max(0, Math.round(desk.clock.nowMs() - holder.sinceMs))
+/** Watches report every change, including the end of a session, so `retryAfterMs` is null. */
+export function blockedBy(
+  { clock, runtime }: StoreContext,
+  holder: HolderInfo | null,
+  position: number,
+): Blocked {
+  const heldMs = holder === null ? 0 : Math.max(0, Math.round(clock.nowMs() - holder.sinceMs))
   return {
     kind: 'blocked',
     position,
     retryAfterMs: null,
-    storeTimeMs: desk.runtime.nowMs(),
+    storeTimeMs: runtime.nowMs(),
     holder: holder === null ? null : { label: holder.label, heldMs },
   }
 }
 
-/** A waiter's number in the queue, 1 is next; 0 when it is not known. */
-export function positionOf({ node }: Entry, { queue }: Snapshot): number {
-  const place = queue.find((node as OwnNode).name)
-  return place === undefined ? 0 : Math.max(1, queue.positionOf(place))
+/** 1 is next; 0 when the position is unknown. */
+export function positionOf({ node }: LocalClaim, { queue }: QueueSnapshot): number {
+  const position = queue.find((node as OwnNode).name)
+  return position === undefined ? 0 : Math.max(1, queue.positionOf(position))
 }
 
-/** Something before a waiting claim has changed. */
-export function wake(desk: Desk, entry: Entry): void {
-  // What fails here is made up for when the connection is back, and by the claim that is sent again.
-  entry.inTurn(() => advance(desk, entry)).catch(() => {})
+/** Looks again after the queue before a waiter has changed. */
+export function wake(local: LocalClaim): void {
+  // After a failure, the next connection or the next attempt looks again.
+  local.inTurn(() => advance(local)).catch(() => {})
 }
 
-async function advance(desk: Desk, entry: Entry): Promise<void> {
-  if (entry.phase !== 'waiting' || !entry.session?.isUsable) return
-  const sentAtMs = desk.runtime.nowMs()
-  if (sentAtMs >= entry.deadlineMs) return
-  // Those before a place can only go, so an old queue can say that it holds only when it does, if its node is there.
-  const isThere = entry.provenUntilMs >= sentAtMs + OFFER_MS || (await prove(entry, sentAtMs))
-  const standing = isThere ? await settle(desk, entry) : null
-  if (entry.phase !== 'waiting') {
-    // The claim was refused, and hears why when it asks again.
-    const { key, id } = entry.claim
-    if (standing !== 'holds' && standing !== 'waits') desk.tell({ kind: 'retry', key, id })
-  } else if (standing === null) desk.lose(entry, 'evicted')
-  else if (standing === 'holds') offer(desk, entry, sentAtMs)
+async function advance(local: LocalClaim): Promise<void> {
+  if (local.phase !== 'waiting' || !local.session?.isUsable) return
+  const { context } = local
+  const sentAtMs = context.runtime.nowMs()
+  if (sentAtMs >= local.deadlineMs) return
+  // Nodes before a position only disappear, so even a stale queue never grants too early while the own node exists.
+  const isThere = local.provenUntilMs >= sentAtMs + OFFER_MS || (await prove(local, sentAtMs))
+  const state = isThere ? await settle(local) : null
+  if (local.phase !== 'waiting') {
+    // A refused claim gets the reason when it asks again.
+    const { key, id } = local.claim
+    if (state !== 'holds' && state !== 'waits') tell(context, { kind: 'retry', key, id })
+  } else if (state === null) local.lose('evicted')
+  else if (state === 'holds') offer(local, sentAtMs)
 }
 
-function offer(desk: Desk, entry: Entry, sentAtMs: number): void {
-  const lifeMs = Math.min(entry.claim.ttlMs, OFFER_MS)
-  // A newcomer is not known before the next list; where there was a queue there is one, most likely.
-  entry.contended = true
-  desk.hold(entry, 'offered', sentAtMs + lifeMs)
-  tellGranted(desk, entry, sentAtMs, lifeMs)
-}
-
-export function tellGranted(desk: Desk, entry: Entry, sentAtMs: number, lifeMs: number): void {
-  const { key, id, owner } = entry.claim
-  desk.tell({
-    kind: 'granted',
-    key,
-    id,
-    token: tokenFrom((entry.node as OwnNode).place.founder),
-    spare: spareOf(owner),
-    contended: entry.contended,
-    storeTimeMs: sentAtMs,
-    lifeMs,
-  })
+function offer(local: LocalClaim, sentAtMs: number): void {
+  const lifeMs = Math.min(local.claim.ttlMs, OFFER_MS)
+  // New claims are unknown before the next list; after a queue there usually is one.
+  local.contended = true
+  local.hold('offered', sentAtMs + lifeMs)
+  tellGranted(local, sentAtMs, lifeMs)
 }

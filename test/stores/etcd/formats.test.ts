@@ -14,11 +14,11 @@ afterAll(async () => {
   await cluster.stop()
 })
 
-/** What a later version may write: a claim whose name is known, and whose value is not. */
+/** A claim as a later version may write it: with a known name and an unknown value. */
 const inQueue = (key: string): string => queueName(key, 'exclusive', 1, `stranger ${key}`)
 const shut = (key: string): string => shutName({ key, id: 'stranger' })
 const behind = (key: string): string => queueName(key, 'exclusive', 10 ** 12, `stranger ${key}`)
-/** What the version before this one wrote for a holder. */
+/** A holder as version 1 wrote it. */
 const former = (key: string): string => `holdfast/lock/${key}\0bstranger`
 
 async function addStranger(

@@ -24,7 +24,7 @@ beforeEach(() => {
 
 afterEach(() => Promise.all([store.close(), other.close()]))
 
-/** Whether any of the operations, or one inside of them, is a put. */
+/** True if any of the operations, or one inside of them, is a put. */
 const writes = (ops: readonly Op[]): boolean =>
   ops.some((op) => op.kind === 'put' || (op.kind === 'txn' && writes(op.success)))
 

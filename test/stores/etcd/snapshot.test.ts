@@ -5,11 +5,11 @@ import type { KeyValue } from '../../../src/stores/etcd/client/responses.ts'
 import { type ClaimValue, claimValue } from '../../../src/stores/etcd/format.ts'
 import { claimName, queueName } from '../../../src/stores/etcd/names.ts'
 import {
+  type KeySnapshot,
   type Obstacle,
   obstacleOf,
   positionOf,
   refusalOf,
-  type Snapshot,
   snapshotOf,
   snapshotOps,
 } from '../../../src/stores/etcd/snapshot.ts'
@@ -41,8 +41,8 @@ function kept(
   return { key: name, value, created: at, changed: at, lease: 1n }
 }
 
-/** What etcd answers: ranges in the order of the names, cut at their limits, and how many there are. */
-function read(kvs: readonly KeyValue[], mode: Mode, order: number, ownId: string): Snapshot {
+/** The answer of etcd: ranges in the order of the names, cut at their limits, with their counts. */
+function read(kvs: readonly KeyValue[], mode: Mode, order: number, ownId: string): KeySnapshot {
   const sorted = [...kvs].sort((one, other) => (one.key < other.key ? -1 : 1))
   const results = snapshotOps('key', mode, order).map(({ key, end = '', limit = 0 }) => {
     const found = sorted.filter((kv) => kv.key >= key && kv.key < end)
@@ -60,7 +60,7 @@ const permitModes = fc.integer({ min: 1, max: 4 }).chain((limit) =>
   ),
 )
 const events = fc.array(fc.record({ index: fc.nat({ max: 39 }), enters: fc.boolean() }), { maxLength: 80 })
-/** Whether claims whose turn has come have written that they hold, and whether they have a position yet. */
+/** Each claim may or may not have written its hold yet, and may or may not have its position yet. */
 const manners = fc.array(fc.record({ writes: fc.boolean(), enters: fc.boolean() }), {
   minLength: 40,
   maxLength: 40,

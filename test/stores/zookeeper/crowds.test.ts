@@ -187,7 +187,7 @@ describe('a crowd on one key', () => {
   })
 })
 
-describe('a place with more than one node', () => {
+describe('a position with more than one node', () => {
   it('of a named owner is not free when its first claim goes', async () => {
     const [store, other] = [open(), open(true)]
     const heard = heardBy(store)

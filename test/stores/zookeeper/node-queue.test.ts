@@ -5,11 +5,11 @@ import { requireKnown } from '../../../src/stores/zookeeper/format.ts'
 import {
   elementOf,
   nodeStem,
-  type PlaceName,
+  type PositionName,
   parseName,
   textOf,
 } from '../../../src/stores/zookeeper/names.ts'
-import { compareSeq, type Place, Queue } from '../../../src/stores/zookeeper/node-queue.ts'
+import { compareSeq, NodeQueue, type Position } from '../../../src/stores/zookeeper/node-queue.ts'
 
 const EXCLUSIVE: Mode = { kind: 'exclusive' }
 const SHARED: Mode = { kind: 'shared' }
@@ -40,8 +40,8 @@ function numbered(stem: string, seq: number): string {
   return stem + (seq < 0 ? String(seq) : String(seq).padStart(10, '0'))
 }
 
-function nameOf(wanted: Claim, seq: number, place: PlaceName | null = null): string {
-  return numbered(nodeStem(wanted, place), seq)
+function nameOf(wanted: Claim, seq: number, position: PositionName | null = null): string {
+  return numbered(nodeStem(wanted, position), seq)
 }
 
 /** A node for each mode, named a, b, c, … */
@@ -53,14 +53,14 @@ function letter(index: number): string {
   return String.fromCharCode(97 + index)
 }
 
-const idsOf = (places: readonly Place[]) => places.flatMap(({ nodes }) => nodes.map(({ id }) => id))
-const holding = (names: readonly string[]) => idsOf(new Queue(names).holders)
-const waiting = (names: readonly string[]) => idsOf(new Queue(names).waiters)
-const placeOf = (queue: Queue, id: string) => queue.findId(id)?.place as Place
+const idsOf = (positions: readonly Position[]) => positions.flatMap(({ nodes }) => nodes.map(({ id }) => id))
+const holding = (names: readonly string[]) => idsOf(new NodeQueue(names).holders)
+const waiting = (names: readonly string[]) => idsOf(new NodeQueue(names).waiters)
+const positionWith = (queue: NodeQueue, id: string) => queue.findId(id)?.position as Position
 
 function watchedIds(names: readonly string[], id: string): string[] {
-  const queue = new Queue(names)
-  return queue.watchedBy(placeOf(queue, id)).map((name) => parseName(name).id)
+  const queue = new NodeQueue(names)
+  return queue.watchedBy(positionWith(queue, id)).map((name) => parseName(name).id)
 }
 
 const lockModes = fc.array(fc.constantFrom(EXCLUSIVE, SHARED), { maxLength: 12 })
@@ -77,7 +77,7 @@ describe('names', () => {
     const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 40 })
     const mode = fc.oneof(fc.constantFrom(EXCLUSIVE, SHARED), fc.constant(permits(7, 3)))
     const seq = fc.integer({ min: -(2 ** 31), max: 2 ** 31 - 1 })
-    const place = fc.option(fc.record({ seq, founder: fc.bigInt({ min: 0n, max: 2n ** 55n }) }))
+    const position = fc.option(fc.record({ seq, founder: fc.bigInt({ min: 0n, max: 2n ** 55n }) }))
     fc.assert(
       fc.property(
         text,
@@ -85,9 +85,9 @@ describe('names', () => {
         mode,
         fc.boolean(),
         seq,
-        place,
-        (id, owner, mode, queue, seq, place) => {
-          const name = nameOf(claim(id, { owner, mode, queue }), seq, place)
+        position,
+        (id, owner, mode, queue, seq, position) => {
+          const name = nameOf(claim(id, { owner, mode, queue }), seq, position)
           expect(name).not.toMatch(/[/\s]/)
           expect(parseName(name)).toEqual({
             name,
@@ -96,7 +96,7 @@ describe('names', () => {
             mode,
             queued: queue,
             seq,
-            place,
+            position,
             foreign: false,
           })
         },
@@ -121,14 +121,14 @@ describe('names', () => {
     'of another format stand last: %s',
     (name) => {
       const own = '3,ann,x,q,,,0000000007'
-      const queue = new Queue([name, own])
-      const namesOfPlaces = (places: readonly Place[]) => places.map(({ nodes }) => nodes[0]?.name)
+      const queue = new NodeQueue([name, own])
+      const namesOfPlaces = (positions: readonly Position[]) => positions.map(({ nodes }) => nodes[0]?.name)
       expect(namesOfPlaces(queue.holders)).toEqual([own])
       expect(namesOfPlaces(queue.waiters)).toEqual([name])
       expect(queue.isContended).toBe(true)
-      expect(namesOfPlaces(new Queue([name]).holders)).toEqual([name])
+      expect(namesOfPlaces(new NodeQueue([name]).holders)).toEqual([name])
       expect(() => requireKnown(queue)).toThrow(/another version/)
-      expect(() => requireKnown(new Queue([own]))).not.toThrow()
+      expect(() => requireKnown(new NodeQueue([own]))).not.toThrow()
     },
   )
 })
@@ -145,16 +145,16 @@ describe('who holds', () => {
         }
         let names = namesOf(modes)
         // One that learns what happens step by step, as a process does that never lists again.
-        const kept = new Queue(names)
+        const kept = new NodeQueue(names)
         const same = () => {
-          for (const queue of [new Queue(names), kept]) {
+          for (const queue of [new NodeQueue(names), kept]) {
             expect(idsOf(queue.holders).sort()).toEqual(
               state.holds.flatMap(({ members }) => members.map(({ id }) => id)).sort(),
             )
             expect(idsOf(queue.waiters)).toEqual(state.line.map((waiter) => waiter.claim.id))
             expect(queue.isContended).toBe(state.line.length > 0)
             for (const [index, waiter] of state.line.entries())
-              expect(queue.positionOf(placeOf(queue, waiter.claim.id))).toBe(index + 1)
+              expect(queue.positionOf(positionWith(queue, waiter.claim.id))).toBe(index + 1)
           }
         }
         same()
@@ -182,7 +182,7 @@ describe('who holds', () => {
     )
   })
 
-  it('is never said too early by a queue that has places which are gone', () => {
+  it('is never said too early by a queue that has positions which are gone', () => {
     const gone = fc.array(fc.boolean(), { minLength: 12, maxLength: 12 })
     fc.assert(
       fc.property(modesOfOneKey, gone, gone, (modes, gone, noticed) => {
@@ -213,15 +213,15 @@ describe('who holds', () => {
   it('is nobody beside one who uses the key in another way', () => {
     const names = namesOf([EXCLUSIVE, permits(3)])
     expect(holding(names)).toEqual(['a'])
-    expect(new Queue(names).refusalOf(claim('c', { mode: permits(3) }))).toMatchObject({ reason: 'mode' })
-    expect(new Queue(namesOf([permits(3)])).refusalOf(claim('c', { mode: permits(4) }))).toMatchObject({
+    expect(new NodeQueue(names).refusalOf(claim('c', { mode: permits(3) }))).toMatchObject({ reason: 'mode' })
+    expect(new NodeQueue(namesOf([permits(3)])).refusalOf(claim('c', { mode: permits(4) }))).toMatchObject({
       reason: 'limit',
     })
     expect(holding(namesOf([permits(3), EXCLUSIVE, permits(3), permits(3)]))).toEqual(['a'])
   })
 
   it('is nobody any more behind an exclusive one that held until it went', () => {
-    const queue = new Queue(namesOf([SHARED, EXCLUSIVE, SHARED, EXCLUSIVE]))
+    const queue = new NodeQueue(namesOf([SHARED, EXCLUSIVE, SHARED, EXCLUSIVE]))
     queue.removeThrough(namesOf([SHARED, EXCLUSIVE])[1] as string)
     expect(idsOf(queue.holders)).toEqual(['c'])
     expect(idsOf(queue.waiters)).toEqual(['d'])
@@ -229,15 +229,15 @@ describe('who holds', () => {
 })
 
 describe('a long queue', () => {
-  /** How many places of the queue are looked at while `work` is done. */
-  function looksDuring(queue: Queue, work: () => void): number {
+  /** How many positions of the queue are looked at while `work` is done. */
+  function looksDuring(queue: NodeQueue, work: () => void): number {
     let looks = 0
-    const own = queue as unknown as Record<'places' | 'writers', Place[]>
-    for (const name of ['places', 'writers'] as const)
+    const own = queue as unknown as Record<'positions' | 'writers', Position[]>
+    for (const name of ['positions', 'writers'] as const)
       own[name] = new Proxy(own[name], {
-        get(places, at) {
+        get(positions, at) {
           if (typeof at === 'string' && /^\d+$/.test(at)) looks++
-          return Reflect.get(places, at)
+          return Reflect.get(positions, at)
         },
       })
     work()
@@ -255,14 +255,14 @@ describe('a long queue', () => {
       const others = Array.from({ length: size }, (_, seq) =>
         nameOf(claim(`claim ${seq}`, { mode: seq === 0 ? first : mode }), seq),
       )
-      const queue = new Queue(others)
+      const queue = new NodeQueue(others)
       return looksDuring(queue, () => {
         queue.add(parseName(own))
-        const { place } = queue.findId(joining.id) ?? {}
-        expect(place).toBe(queue.find(own))
-        expect(queue.holds(place as Place)).toBe(false)
+        const { position } = queue.findId(joining.id) ?? {}
+        expect(position).toBe(queue.find(own))
+        expect(queue.holds(position as Position)).toBe(false)
         expect(queue.refusalOf(joining)).toBeNull()
-        queue.watchedBy(place as Place)
+        queue.watchedBy(position as Position)
       })
     }
     const [short, long] = [looksAt(100), looksAt(10_000)]
@@ -273,7 +273,7 @@ describe('a long queue', () => {
   it('finds the first node of a claim that was made twice, and the other when that goes', () => {
     const twice = claim('twice')
     const names = [nameOf(claim('a'), 0), nameOf(twice, 1), nameOf(claim('b'), 2), nameOf(twice, 3)]
-    const queue = new Queue([...names].reverse())
+    const queue = new NodeQueue([...names].reverse())
     expect(queue.findId('twice')?.node.name).toBe(names[1])
     queue.remove(names[1] as string)
     expect(queue.findId('twice')?.node.name).toBe(names[3])
@@ -289,12 +289,12 @@ describe('whom to watch', () => {
     fc.assert(
       fc.property(modesOfOneKey, survivors, (modes, survivors) => {
         const names = namesOf(modes)
-        const queue = new Queue(names)
-        for (const place of queue.waiters) {
-          const own = place.nodes[0]?.name as string
+        const queue = new NodeQueue(names)
+        for (const position of queue.waiters) {
+          const own = position.nodes[0]?.name as string
           const left = names.filter((name, index) => name === own || survivors[index])
           if (holding(left).includes(parseName(own).id))
-            expect(queue.watchedBy(place).every((name) => left.includes(name))).toBe(false)
+            expect(queue.watchedBy(position).every((name) => left.includes(name))).toBe(false)
         }
       }),
     )
@@ -332,18 +332,18 @@ describe('whom to watch', () => {
 
 describe('named owners', () => {
   const owner = 'workflow 7'
-  const at: PlaceName = { seq: 0, founder: 5n }
+  const at: PositionName = { seq: 0, founder: 5n }
 
-  it('join their own hold past the line, and share its place', () => {
+  it('join their own hold past the line, and share its position', () => {
     const names = [
       nameOf(claim('a', { owner }), 0),
       nameOf(claim('b'), 1),
       nameOf(claim('c', { owner }), 2, at),
     ]
-    const queue = new Queue(names)
+    const queue = new NodeQueue(names)
     expect(holding(names)).toEqual(['a', 'c'])
     expect(waiting(names)).toEqual(['b'])
-    expect(queue.receptionOf(claim('d', { owner }))).toMatchObject({ kind: 'join', place: { seq: 0 } })
+    expect(queue.admissionOf(claim('d', { owner }))).toMatchObject({ kind: 'join', position: { seq: 0 } })
     expect(holding(names.slice(1)), 'the hold outlives its founder').toEqual(['c'])
     expect(watchedIds(names.slice(1), 'b')).toEqual(['c'])
     expect(holding(names.slice(1, 2))).toEqual(['b'])
@@ -352,14 +352,14 @@ describe('named owners', () => {
   it('count their permits once', () => {
     const mode = permits(3, 2)
     const names = [nameOf(claim('a', { owner, mode }), 0), nameOf(claim('b', { owner, mode }), 1, at)]
-    expect(new Queue(names).receptionOf(claim('c', { mode: permits(3, 1) })).kind).toBe('free')
-    expect(new Queue(names).receptionOf(claim('c', { mode: permits(3, 2) })).kind).toBe('busy')
+    expect(new NodeQueue(names).admissionOf(claim('c', { mode: permits(3, 1) })).kind).toBe('free')
+    expect(new NodeQueue(names).admissionOf(claim('c', { mode: permits(3, 2) })).kind).toBe('busy')
   })
 
   it('are refused what they do not hold', () => {
-    const queue = new Queue([nameOf(claim('a', { owner, mode: SHARED }), 0)])
-    expect(queue.receptionOf(claim('b', { owner }))).toMatchObject({ kind: 'refused', reason: 'upgrade' })
-    expect(queue.receptionOf(claim('b'))).toEqual({ kind: 'busy' })
+    const queue = new NodeQueue([nameOf(claim('a', { owner, mode: SHARED }), 0)])
+    expect(queue.admissionOf(claim('b', { owner }))).toMatchObject({ kind: 'refused', reason: 'upgrade' })
+    expect(queue.admissionOf(claim('b'))).toEqual({ kind: 'busy' })
   })
 
   it('are woken when another claim of theirs comes to hold', () => {
@@ -376,7 +376,7 @@ describe('named owners', () => {
 describe('those who do not stay', () => {
   it('are not in the line, but in the way', () => {
     const names = [nameOf(claim('a'), 0), nameOf(claim('b', { queue: false }), 1), nameOf(claim('c'), 2)]
-    expect(new Queue(names.slice(0, 2)).isContended).toBe(false)
+    expect(new NodeQueue(names.slice(0, 2)).isContended).toBe(false)
     expect(watchedIds(names, 'c')).toEqual(['b'])
   })
 })

@@ -59,7 +59,7 @@ it('gives every node to its user alone', async () => {
   await stranger.session.ready(5000)
   const lease = await ann.acquire('seen')
   for (const path of ['/safe/locks', '/safe/locks/locks', '/safe/locks/locks/seen'])
-    await expect(stranger.getChildren(path), path).rejects.toMatchObject({ reason: 'NoAuth' })
+    await expect(stranger.list(path), path).rejects.toMatchObject({ reason: 'NoAuth' })
   await lease.release()
   await stranger.session.close()
 })

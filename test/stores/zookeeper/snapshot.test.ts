@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../../src/stores/zookeeper/local-claims.ts'
-import type { LockSession } from '../../../src/stores/zookeeper/client/lock-session.ts'
-import { Snapshot } from '../../../src/stores/zookeeper/snapshot.ts'
 import { answerError, CODES } from '../../../src/stores/zookeeper/client/errors.ts'
+import type { LockSession } from '../../../src/stores/zookeeper/client/lock-session.ts'
 import type { WatchKind } from '../../../src/stores/zookeeper/client/protocol.ts'
-import type { Watcher } from '../../../src/stores/zookeeper/client/watches.ts'
+import type { WatchCallback } from '../../../src/stores/zookeeper/client/watches.ts'
+import type { LocalClaim } from '../../../src/stores/zookeeper/local-claims.ts'
+import { QueueSnapshot } from '../../../src/stores/zookeeper/snapshot.ts'
 
 const node = (id: string, seq: number, mode = 'x') => `3,${id},${mode},q,,,${String(seq).padStart(10, '0')}`
 
@@ -12,17 +12,17 @@ const node = (id: string, seq: number, mode = 'x') => `3,${id},${mode},q,,,${Str
 class Server {
   names: string[] = []
   lists = 0
-  private readonly watchers = new Map<string, Watcher>()
+  private readonly watchers = new Map<string, WatchCallback>()
 
   readonly session = {
     nowMs: () => 0,
     client: {
-      list: async (_: string, watcher?: Watcher) => {
+      list: async (_: string, watcher?: WatchCallback) => {
         this.lists++
         if (watcher !== undefined) this.watchers.set('', watcher)
         return [...this.names]
       },
-      attend: async (path: string, watcher: Watcher) => {
+      attend: async (path: string, watcher: WatchCallback) => {
         const name = path.slice('/key/'.length)
         if (!this.names.includes(name)) throw answerError(CODES.NoNode, path)
         this.watchers.set(name, watcher)
@@ -47,11 +47,16 @@ function scene(...names: string[]) {
   server.names = names
   const woken: string[] = []
   const ours: string[] = []
-  const find = ({ id }: { id: string }) =>
-    ours.includes(id) ? { node: { name: nameIn(names, id) } } : undefined
-  const desk = { events: { wake: () => woken.push('woken') }, find }
-  const entry = { desk, claim: { key: 'key' }, node: { name: names[0] } } as unknown as Entry
-  return { server, snapshot: new Snapshot(server.session, '/key'), entry, woken, ours }
+  /** Claims of this process, by id and key. */
+  const claims = {
+    get(name: string) {
+      const id = name.slice(0, -'key'.length)
+      return ours.includes(id) ? { node: { name: nameIn(names, id) } } : undefined
+    },
+  }
+  const context = { events: { wake: () => woken.push('woken') }, claims }
+  const local = { context, claim: { key: 'key' }, node: { name: names[0] } } as unknown as LocalClaim
+  return { server, snapshot: new QueueSnapshot(server.session, '/key'), local, woken, ours }
 }
 
 const nameIn = (names: readonly string[], id: string) => names.find((name) => name.split(',')[1] === id)
@@ -60,9 +65,9 @@ const [A, B, C, D] = [node('a', 0), node('b', 1), node('c', 2), node('d', 3)] as
 
 describe('a snapshot of a queue', () => {
   it('takes in a node that follows the last without a list, while a node is watched', async () => {
-    const { server, snapshot, entry } = scene(A, B)
+    const { server, snapshot, local } = scene(A, B)
     expect(await snapshot.include(B)).toBe(true)
-    expect(await snapshot.follow(entry, [A])).toBe(true)
+    expect(await snapshot.follow(local, [A])).toBe(true)
     server.names.push(C)
     expect(await snapshot.include(C)).toBe(true)
     expect(server.lists).toBe(1)
@@ -70,9 +75,9 @@ describe('a snapshot of a queue', () => {
   })
 
   it('is listed again when somebody has come between', async () => {
-    const { server, snapshot, entry } = scene(A, B)
+    const { server, snapshot, local } = scene(A, B)
     await snapshot.include(B)
-    await snapshot.follow(entry, [A])
+    await snapshot.follow(local, [A])
     server.names.push(C, D)
     expect(await snapshot.include(D)).toBe(true)
     expect(server.lists).toBe(2)
@@ -91,9 +96,9 @@ describe('a snapshot of a queue', () => {
   })
 
   it('wakes those who follow a node when it goes, once', async () => {
-    const { server, snapshot, entry, woken } = scene(A, B)
+    const { server, snapshot, local, woken } = scene(A, B)
     await snapshot.include(B)
-    await snapshot.follow(entry, [A])
+    await snapshot.follow(local, [A])
     server.end(A, 'changed')
     expect(woken).toEqual(['woken'])
     expect(snapshot.queue.first?.nodes[0]?.name).toBe(B)
@@ -101,9 +106,9 @@ describe('a snapshot of a queue', () => {
   })
 
   it('goes on watching a node that was made anew', async () => {
-    const { server, snapshot, entry, woken } = scene(A, B)
+    const { server, snapshot, local, woken } = scene(A, B)
     await snapshot.include(B)
-    await snapshot.follow(entry, [A])
+    await snapshot.follow(local, [A])
     server.tell(A, 'deleted')
     await settled()
     expect(woken).toEqual([])
@@ -118,9 +123,9 @@ describe('a snapshot of a queue', () => {
     ['a permit', 'p1-3', false],
   ])('is in doubt or not when %s is gone without a word', async (_, mode, doubtful) => {
     const first = node('a', 0, mode)
-    const { server, snapshot, entry, woken } = scene(first, B)
+    const { server, snapshot, local, woken } = scene(first, B)
     await snapshot.include(B)
-    await snapshot.follow(entry, [first])
+    await snapshot.follow(local, [first])
     server.end(first, 'deleted')
     await settled()
     expect(woken).toEqual(['woken'])
@@ -148,27 +153,27 @@ describe('a snapshot of a queue', () => {
     ],
     ['that is ours', [A, B, C], ['a', 'b'], []],
   ])('shows a waiter %s without a list while it is there', async (_, names, own, watched) => {
-    const { server, snapshot, entry, ours } = scene(...names)
+    const { server, snapshot, local, ours } = scene(...names)
     ours.push(...own)
     await snapshot.list()
-    for (let round = 0; round < 3; round++) expect(await snapshot.learnContended(entry)).toBe(true)
+    for (let round = 0; round < 3; round++) expect(await snapshot.learnContended(local)).toBe(true)
     expect(server.lists).toBe(1)
     for (const name of names)
       expect(snapshot.isArmed(name), name).toBe(watched.some((each) => name.includes(each)))
   })
 
   it('shows the next waiter when the first is gone, and is listed when nobody is left', async () => {
-    const { server, snapshot, entry, ours } = scene(A, B, C)
+    const { server, snapshot, local, ours } = scene(A, B, C)
     ours.push('a')
     await snapshot.list()
-    await snapshot.learnContended(entry)
+    await snapshot.learnContended(local)
     server.end(B, 'deleted')
     await settled()
-    expect(await snapshot.learnContended(entry)).toBe(true)
+    expect(await snapshot.learnContended(local)).toBe(true)
     expect([server.lists, snapshot.isArmed(C)]).toEqual([1, true])
     server.end(C, 'deleted')
     await settled()
-    expect(await snapshot.learnContended(entry)).toBe(false)
+    expect(await snapshot.learnContended(local)).toBe(false)
     expect(server.lists).toBe(2)
   })
 
@@ -180,10 +185,10 @@ describe('a snapshot of a queue', () => {
   })
 
   it('says that a node which is to be followed is gone already', async () => {
-    const { server, snapshot, entry } = scene(A, B)
+    const { server, snapshot, local } = scene(A, B)
     await snapshot.include(B)
     server.names = [B]
-    expect(await snapshot.follow(entry, [A])).toBe(false)
+    expect(await snapshot.follow(local, [A])).toBe(false)
     expect(snapshot.queue.find(A)).toBeUndefined()
   })
 })

@@ -34,9 +34,9 @@ afterAll(async () => {
 })
 
 function certificatesIn(name: string): Certificates {
-  const place = join(folder, name)
-  mkdirSync(place)
-  return makeCertificates(place)
+  const position = join(folder, name)
+  mkdirSync(position)
+  return makeCertificates(position)
 }
 
 /** The parameters of a URL: which authority is trusted, and who we are. */

@@ -26,7 +26,7 @@ const { HTTP2_HEADER_METHOD, HTTP2_HEADER_PATH, HTTP2_HEADER_CONTENT_TYPE, HTTP2
 export class Channel {
   private readonly session: ClientHttp2Session
   private readonly onClosed: () => void
-  /** Whether a request may have reached the member. */
+  /** True if a request may have reached the member. */
   connected = false
   private readonly streams = new Set<ClientHttp2Stream>()
   private calls = 0
@@ -49,7 +49,7 @@ export class Channel {
     this.session.unref()
   }
 
-  /** Whether no new request can be sent. After a GOAWAY of the member, pending calls still finish. */
+  /** True if no new request can be sent. After a GOAWAY of the member, pending calls still finish. */
   get closed(): boolean {
     return this.broken !== null || this.session.closed
   }

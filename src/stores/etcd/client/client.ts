@@ -11,18 +11,18 @@ import {
   type TxnResult,
   txnResponse,
 } from './responses.ts'
-import { Watcher } from './watcher.ts'
+import { WatchStream } from './watcher.ts'
 
 /** The calls of etcd that locks need. Every read is linearizable. */
 export class EtcdClient {
-  readonly watcher: Watcher
+  readonly watcher: WatchStream
   private readonly cluster: Cluster
   private readonly keepAlives: KeepAliveStream
 
   constructor(options: ClusterOptions, runtime: Runtime) {
     this.cluster = new Cluster(options, runtime)
     this.keepAlives = new KeepAliveStream(this.cluster, runtime)
-    this.watcher = new Watcher(this.cluster, runtime)
+    this.watcher = new WatchStream(this.cluster, runtime)
   }
 
   async range(range: Omit<RangeOp, 'kind'>): Promise<{ header: Header; kvs: readonly KeyValue[] }> {

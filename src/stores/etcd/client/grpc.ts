@@ -1,9 +1,9 @@
-/** The codes of gRPC that we tell apart. */
+/** The gRPC codes with a meaning for us. */
 export const NOT_FOUND = 5
 export const UNAVAILABLE = 14
 export const UNAUTHENTICATED = 16
 
-/** What a member answered instead of a result. */
+/** The error of a member. */
 export class GrpcError extends Error {
   readonly status: number
 
@@ -20,7 +20,7 @@ export interface Trailers {
   readonly 'grpc-message'?: string | string[] | undefined
 }
 
-/** Null when the call went well. */
+/** Null when the call succeeded. */
 export function errorOf(trailers: Trailers): GrpcError | null {
   const status = Number(trailers['grpc-status'] ?? Number.NaN)
   if (status === 0) return null
@@ -29,7 +29,7 @@ export function errorOf(trailers: Trailers): GrpcError | null {
   return new GrpcError(status, decoded(String(message)))
 }
 
-/** Letters that do not fit a header come in percent signs. */
+/** Messages are percent-encoded. */
 function decoded(message: string): string {
   try {
     return decodeURIComponent(message)
@@ -40,11 +40,11 @@ function decoded(message: string): string {
 
 const FRAME = 5
 
-/** Puts the messages of a stream together from the pieces that they come in. */
+/** Splits the pieces of a stream into messages. */
 export class Unframer {
   private rest: Buffer | null = null
 
-  /** The messages that are complete with this piece. */
+  /** The messages that this piece completes. */
   push(piece: Buffer): Buffer[] {
     let buffer = this.rest === null ? piece : Buffer.concat([this.rest, piece])
     const messages: Buffer[] = []

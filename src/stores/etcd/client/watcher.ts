@@ -19,7 +19,7 @@ const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 1000
 
 /** The one stream on which a store watches keys. After it breaks, every watch resumes at its last revision. */
-export class Watcher {
+export class WatchStream {
   private readonly cluster: Cluster
   private readonly runtime: Runtime
   private readonly watches = new Map<number, Watch>()

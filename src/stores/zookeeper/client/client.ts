@@ -1,96 +1,83 @@
-import type { WireError } from './errors.ts'
 import type { JuteReader } from './jute.ts'
-import { type MultiResult, operationOf, readMulti, type Step, writeMulti, writeStep } from './operations.ts'
+import { type MultiOp, type MultiResult, operationOf, readMulti, writeMulti, writeOp } from './operations.ts'
 import { type Acl, type NodeKind, OPERATIONS, readStat, type Stat } from './protocol.ts'
-import { Session, type SessionListener, type SessionOptions } from './session.ts'
-import type { WatchedPart, Watcher } from './watches.ts'
+import { type SessionListener, type SessionOptions, ZooKeeperSession } from './session.ts'
+import type { WatchCallback, WatchedPart } from './watches.ts'
 
 export interface Created {
   readonly path: string
   readonly stat: Stat
 }
 
-/** The requests of ZooKeeper, each a promise. Carried out in the order in which they are made. */
+/** The requests of ZooKeeper as promises. A server executes them in the order of the calls. */
 export class ZooKeeperClient {
-  readonly session: Session
+  readonly session: ZooKeeperSession
 
   constructor(options: SessionOptions, listener: SessionListener) {
-    this.session = new Session(options, listener)
+    this.session = new ZooKeeperSession(options, listener)
   }
 
-  /** The name of a sequential node is known only from the answer. */
+  /** Only the answer contains the name of a sequential node. */
   create(path: string, data: Uint8Array, node: NodeKind, acl: readonly Acl[]): Promise<Created> {
-    return this.step({ kind: 'create', path, data, node, acl }, (reader) => ({
+    return this.single({ kind: 'create', path, data, node, acl }, (reader) => ({
       path: reader.text(),
       stat: readStat(reader),
     }))
   }
 
   delete(path: string, version?: number): Promise<void> {
-    return this.step({ kind: 'delete', path, ...(version === undefined ? {} : { version }) }, () => {})
+    return this.single({ kind: 'delete', path, ...(version === undefined ? {} : { version }) }, () => {})
   }
 
   setData(path: string, data: Uint8Array, version?: number): Promise<Stat> {
-    return this.step({ kind: 'set', path, data, ...(version === undefined ? {} : { version }) }, readStat)
+    return this.single({ kind: 'set', path, data, ...(version === undefined ? {} : { version }) }, readStat)
   }
 
-  /** Null when there is no such node; then a watcher is told of its creation. */
-  exists(path: string, watcher?: Watcher): Promise<Stat | null> {
-    return this.read<Stat | null>(
-      OPERATIONS.exists,
-      path,
-      watcher,
-      (reader) => {
-        this.watch('data', path, watcher)
-        return readStat(reader)
+  /** Null when there is no such node. */
+  exists(path: string): Promise<Stat | null> {
+    return this.session.request<Stat | null>({
+      operation: OPERATIONS.exists,
+      about: path,
+      write: (writer) => {
+        writer.text(path)
+        writer.bool(false)
       },
-      ({ reason }) => {
-        if (reason !== 'NoNode') return undefined
-        this.watch('existence', path, watcher)
-        return null
-      },
+      read: readStat,
+      excuse: ({ reason }) => (reason === 'NoNode' ? null : undefined),
+    })
+  }
+
+  /** Does not watch an absent node. */
+  getData(path: string, watcher?: WatchCallback): Promise<{ data: Buffer; stat: Stat }> {
+    return this.read(OPERATIONS.getData, path, 'data', watcher, (reader) => ({
+      data: reader.bytes(),
+      stat: readStat(reader),
+    }))
+  }
+
+  /** Watches for one change or the deletion of a node, without parsing its data. Does not watch an absent node. */
+  attend(path: string, watcher: WatchCallback): Promise<void> {
+    return this.read(OPERATIONS.getData, path, 'data', watcher, () => {})
+  }
+
+  /** The names of the children. */
+  list(path: string, watcher?: WatchCallback): Promise<string[]> {
+    return this.read(OPERATIONS.getChildren, path, 'children', watcher, (reader) =>
+      reader.list(() => reader.text()),
     )
   }
 
-  /** A node that is not there is not watched. */
-  getData(path: string, watcher?: Watcher): Promise<{ data: Buffer; stat: Stat }> {
-    return this.read(OPERATIONS.getData, path, watcher, (reader) => {
-      this.watch('data', path, watcher)
-      return { data: reader.bytes(), stat: readStat(reader) }
-    })
-  }
-
-  /** Told once when the node changes or goes; what it is like now is not read. A node that is not there is not watched. */
-  attend(path: string, watcher: Watcher): Promise<void> {
-    return this.read(OPERATIONS.getData, path, watcher, () => this.watch('data', path, watcher))
-  }
-
-  /** Their names alone: what else is told of the node costs more to read than they do. */
-  list(path: string, watcher?: Watcher): Promise<string[]> {
-    return this.read(OPERATIONS.getChildren, path, watcher, (reader) => {
-      this.watch('children', path, watcher)
-      return reader.list(() => reader.text())
-    })
-  }
-
-  getChildren(path: string, watcher?: Watcher): Promise<{ names: string[]; stat: Stat }> {
-    return this.read(OPERATIONS.getChildren2, path, watcher, (reader) => {
-      this.watch('children', path, watcher)
-      return { names: reader.list(() => reader.text()), stat: readStat(reader) }
-    })
-  }
-
-  /** Everything in one step, or nothing. */
-  multi(steps: readonly Step[]): Promise<MultiResult> {
+  /** Executes all operations or none. */
+  multi(ops: readonly MultiOp[]): Promise<MultiResult> {
     return this.session.request({
       operation: OPERATIONS.multi,
-      about: steps[0]?.path ?? '',
-      write: (writer) => writeMulti(writer, steps),
-      read: (reader) => readMulti(reader, steps),
+      about: ops[0]?.path ?? '',
+      write: (writer) => writeMulti(writer, ops),
+      read: (reader) => readMulti(reader, ops),
     })
   }
 
-  /** What is read after it is at least as new as what the leader knew when it was asked. */
+  /** Later reads are at least as new as the leader's data at this request. */
   sync(path: string): Promise<void> {
     return this.session.request({
       operation: OPERATIONS.sync,
@@ -100,11 +87,11 @@ export class ZooKeeperClient {
     })
   }
 
-  private step<T>(step: Step, read: (reader: JuteReader) => T): Promise<T> {
+  private single<T>(op: MultiOp, read: (reader: JuteReader) => T): Promise<T> {
     return this.session.request({
-      operation: operationOf(step),
-      about: step.path,
-      write: (writer) => writeStep(writer, step),
+      operation: operationOf(op),
+      about: op.path,
+      write: (writer) => writeOp(writer, op),
       read,
     })
   }
@@ -112,9 +99,9 @@ export class ZooKeeperClient {
   private read<T>(
     operation: number,
     path: string,
-    watcher: Watcher | undefined,
+    part: WatchedPart,
+    watcher: WatchCallback | undefined,
     read: (reader: JuteReader) => T,
-    excuse?: (error: WireError) => T | undefined,
   ): Promise<T> {
     return this.session.request({
       operation,
@@ -123,12 +110,18 @@ export class ZooKeeperClient {
         writer.text(path)
         writer.bool(watcher !== undefined)
       },
-      read,
-      ...(excuse === undefined ? {} : { excuse }),
+      read: (reader) => {
+        if (watcher !== undefined) this.session.watches.add(part, path, watcher)
+        return read(reader)
+      },
     })
   }
+}
 
-  private watch(part: WatchedPart, path: string, watcher: Watcher | undefined): void {
-    if (watcher !== undefined) this.session.watches.add(part, path, watcher)
-  }
+/** Like `Promise.all`, but waits for both, so that no rejection is left unhandled. */
+export async function both<A, B>(first: Promise<A>, second: Promise<B>): Promise<[A, B]> {
+  const [one, other] = await Promise.allSettled([first, second])
+  if (one.status === 'rejected') throw one.reason
+  if (other.status === 'rejected') throw other.reason
+  return [one.value, other.value]
 }

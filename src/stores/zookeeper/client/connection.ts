@@ -8,34 +8,34 @@ export interface Server {
   readonly port: number
 }
 
-/** Who is told what happens on a connection; nothing is told after `closed`. */
+/** The events of a connection; `closed` is the last one. */
 export interface ConnectionListener {
   opened(): void
   packet(packet: Buffer): void
   closed(why: string): void
 }
 
-/** No answer of a server is larger: more means that the other end does not speak ZooKeeper's language. */
+/** A larger answer means that the other end does not speak the protocol. */
 const LARGEST_PACKET = 64 * 1024 * 1024
 const LENGTH_BYTES = 4
 
-/** The same as Node's own types call it. */
+/** The files as Node's own types declare them. */
 type TlsFiles = { [name in keyof TlsOptions]: Buffer }
 
-/** One connection to one server: bytes become packets. */
-export class Connection {
+/** One connection to one server, which splits the bytes into packets. */
+export class ServerConnection {
   private readonly socket: Socket
   private readonly listener: ConnectionListener
   private chunks: Buffer[] = []
   private buffered = 0
   private over = false
 
-  /** Over TLS when `tls` is there: then the certificate must be for this very host. */
+  /** With `tls`, the certificate must be for this host. */
   constructor({ host, port }: Server, tls: TlsOptions | null, listener: ConnectionListener) {
     this.listener = listener
     this.socket = tls === null ? connect(port, host) : connectTls({ ...(tls as TlsFiles), host, port })
     this.socket.setNoDelay(true)
-    // Whoever waits for an answer keeps the process alive, an idle session does not.
+    // A pending request keeps the process alive, an idle session does not.
     this.socket.unref()
     this.socket.on(tls === null ? 'connect' : 'secureConnect', () => {
       if (!this.over) listener.opened()
@@ -49,7 +49,6 @@ export class Connection {
     if (!this.over) this.socket.write(bytes)
   }
 
-  /** Whether the process stays alive for this connection. */
   keepAlive(wanted: boolean): void {
     if (wanted) this.socket.ref()
     else this.socket.unref()
@@ -66,7 +65,7 @@ export class Connection {
     if (this.over) return
     this.chunks.push(chunk)
     this.buffered += chunk.length
-    // A large packet comes in many pieces, which are put together once.
+    // A large packet arrives in many chunks, which are concatenated once.
     if (this.buffered < LENGTH_BYTES || this.buffered < this.wanted()) return
     let bytes = this.chunks.length === 1 ? chunk : Buffer.concat(this.chunks)
     try {
@@ -92,7 +91,7 @@ export class Connection {
   }
 }
 
-/** OpenSSL's own words say what it saw, and not what to do about it. */
+/** Adds a remedy to OpenSSL's message. */
 function tlsFailure(error: Error & { code?: string; reason?: string }): string {
   const { code = '', reason = whyOf(error) } = error
   if (/SELF_SIGNED|UNABLE_TO_(?:GET_ISSUER|VERIFY)/.test(code))

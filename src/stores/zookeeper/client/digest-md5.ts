@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto'
 
-/** The service and the host that every server of ZooKeeper calls itself by, wherever it runs. */
+/** The fixed service and host name of every server of ZooKeeper. */
 const DIGEST_URI = 'zookeeper/zk-sasl-md5'
 const COUNT = '00000001'
 const QUALITY = 'auth'
 
 export interface DigestAnswer {
   readonly response: string
-  /** The server's proof that it knows the password, too. */
+  /** The expected proof that the server knows the password too. */
   readonly proof: string
 }
 
-/** The answer to a challenge of DIGEST-MD5 (RFC 2831); null for a challenge that is none. */
+/** The answer to a challenge of DIGEST-MD5 (RFC 2831); null for any other challenge. */
 export function answerChallenge(
   challenge: string,
   user: string,
@@ -47,7 +47,7 @@ function md5(bytes: Buffer): Buffer {
   return createHash('md5').update(bytes).digest()
 }
 
-/** Text that fits ISO 8859-1 is hashed in that encoding, any other text in UTF-8: the RFC wants it so. */
+/** The RFC hashes text in ISO 8859-1 if it fits, otherwise in UTF-8. */
 function bytesOf(text: string): Buffer {
   const fits = [...text].every((letter) => (letter.codePointAt(0) as number) <= 0xff)
   return Buffer.from(text, fits ? 'latin1' : 'utf8')

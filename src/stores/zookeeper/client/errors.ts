@@ -20,7 +20,7 @@ export type CodeName = keyof typeof CODES
 
 const NAMES = new Map<number, CodeName>(Object.entries(CODES).map(([name, code]) => [code, name as CodeName]))
 
-/** What a server answered to one request, or why there is no answer. */
+/** The error that a server answered, or the reason why there is no answer. */
 export class WireError extends Error {
   readonly reason: CodeName | 'Other'
 
@@ -36,7 +36,7 @@ export function answerError(code: number, about: string): WireError {
   return new WireError(reason, `ZooKeeper: ${reason === 'Other' ? `error ${code}` : reason} (${about})`)
 }
 
-/** The request may have been carried out or not: the connection ended before its answer came. */
+/** The outcome of the request is unknown: the connection ended before the answer. */
 export function connectionLost(why: string): WireError {
   return new WireError('ConnectionLoss', `the connection to ZooKeeper was lost: ${why}`)
 }

@@ -1,8 +1,8 @@
-/** ZooKeeper's serialisation: big-endian numbers, and texts, bytes and lists with their length before them. */
+/** ZooKeeper's serialisation: big-endian numbers, and length-prefixed texts, bytes and lists. */
 
 const FIRST_CAPACITY = 4096
 
-/** Writes one value after the other into a buffer that grows. */
+/** Writes values into a growing buffer. */
 export class JuteWriter {
   private buffer = Buffer.allocUnsafe(FIRST_CAPACITY)
   private length = 0
@@ -24,7 +24,7 @@ export class JuteWriter {
   }
 
   text(value: string): void {
-    // Three bytes for each unit of UTF-16 are always enough, and cheaper than counting.
+    // Three bytes per unit of UTF-16 always suffice, and cost less than counting.
     const buffer = this.room(4 + value.length * 3)
     const written = buffer.write(value, this.length + 4)
     buffer.writeInt32BE(written, this.length)
@@ -43,7 +43,7 @@ export class JuteWriter {
     for (const value of values) write(value)
   }
 
-  /** Begins a packet, whose length is put before it when it ends. */
+  /** Begins a packet; `end` writes its length before it. */
   begin(): number {
     const start = this.length
     this.room(4)
@@ -55,7 +55,7 @@ export class JuteWriter {
     this.buffer.writeInt32BE(this.length - start - 4, start)
   }
 
-  /** Everything that was written since the last time, as bytes of their own. */
+  /** Returns a copy of all bytes since the last call. */
   take(): Buffer {
     const taken = Buffer.allocUnsafe(this.length)
     this.buffer.copy(taken, 0, 0, this.length)
@@ -78,7 +78,7 @@ export class JuteWriter {
   }
 }
 
-/** Reads what a server wrote. A packet that is too short throws a `RangeError`. */
+/** Reads the values of a packet. Throws a `RangeError` if it is too short. */
 export class JuteReader {
   private readonly buffer: Buffer
   private offset = 0
@@ -114,7 +114,7 @@ export class JuteReader {
     return this.buffer.toString('utf8', start, this.offset)
   }
 
-  /** A copy, so that a small value does not keep a large packet in memory. */
+  /** Copies, so that a small value does not keep a large packet in memory. */
   bytes(): Buffer {
     const start = this.span()
     return Buffer.from(this.buffer.subarray(start, this.offset))

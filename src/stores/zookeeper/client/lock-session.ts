@@ -1,32 +1,32 @@
 import type { Runtime } from '../../../core/runtime.ts'
-import type { Entry } from '../local-claims.ts'
-import type { Queue } from '../node-queue.ts'
-import type { SessionPool } from './session-pool.ts'
-import { Snapshot } from '../snapshot.ts'
+import type { LocalClaim } from '../local-claims.ts'
+import type { NodeQueue } from '../node-queue.ts'
+import { QueueSnapshot } from '../snapshot.ts'
 import type { ZooKeeperClient } from './client.ts'
+import type { SessionPool } from './session-pool.ts'
 
-/** How long a call waits for a connection; nothing is sent after that. */
+/** A call waits this long for a connection; after that it sends nothing. */
 const PATIENCE_MS = 1000
 
-/** A session and the claims whose nodes live as long as it does. */
+/** A session, and the claims whose nodes end with it. */
 export class LockSession {
   readonly client: ZooKeeperClient
   readonly pool: SessionPool
-  readonly entries = new Set<Entry>()
-  private readonly snapshots = new Map<string, Snapshot>()
-  /** Containers whose next change we will be told. */
+  readonly claims = new Set<LocalClaim>()
+  private readonly snapshots = new Map<string, QueueSnapshot>()
+  /** Containers with a watch on their data. */
   readonly keysWatched = new Set<string>()
-  /** What the paths of its nodes take in the transaction that ends the session, at most. */
+  /** The most bytes of its nodes' paths in the transaction that ends the session. */
   bytes = 0
   usedAtMs = 0
-  /** Whether a claim was ever made through it. */
+  /** True if a claim was ever made through it. */
   hasServed = false
-  /** Whether what everything stands on was there when it connected. */
+  /** True if the root nodes existed when it connected. */
   isPrepared = false
   private readonly runtime: Runtime
   private readonly root: string
   private barrierOfTurn: Promise<unknown> | null = null
-  private readonly looksOfTurn = new Map<string, Promise<Queue | null>>()
+  private readonly readsOfTurn = new Map<string, Promise<NodeQueue | null>>()
 
   constructor(
     client: (session: LockSession) => ZooKeeperClient,
@@ -50,8 +50,8 @@ export class LockSession {
   }
 
   /**
-   * A transaction that changes nothing. Unlike `sync`, which a leader that was replaced without knowing it may answer,
-   * it needs a majority: what is read after it is as new as the moment it was asked for, and our session was alive.
+   * A transaction that changes nothing. Unlike `sync`, which a deposed leader may answer, it needs a majority: it proves that
+   * our session is alive, and later reads are at least as new as this request.
    */
   barrier(): Promise<unknown> {
     if (this.barrierOfTurn === null) {
@@ -63,47 +63,47 @@ export class LockSession {
     return this.barrierOfTurn
   }
 
-  /** One look at a key is enough for all that is asked in a turn. */
-  oncePerTurn(keyPath: string, look: () => Promise<Queue | null>): Promise<Queue | null> {
-    const known = this.looksOfTurn.get(keyPath)
+  /** All calls of one turn share one read of a key. */
+  oncePerTurn(keyPath: string, read: () => Promise<NodeQueue | null>): Promise<NodeQueue | null> {
+    const known = this.readsOfTurn.get(keyPath)
     if (known !== undefined) return known
-    const looking = look()
-    this.looksOfTurn.set(keyPath, looking)
-    this.runtime.defer(() => this.looksOfTurn.delete(keyPath))
-    return looking
+    const reading = read()
+    this.readsOfTurn.set(keyPath, reading)
+    this.runtime.defer(() => this.readsOfTurn.delete(keyPath))
+    return reading
   }
 
   readonly nowMs = (): number => this.runtime.nowMs()
 
-  /** What is known of a key's queue, from now on with the claim among those who use it. */
-  snapshotFor(entry: Entry): Snapshot {
-    let snapshot = this.snapshots.get(entry.keyPath)
+  /** The snapshot of a claim's key, with the claim among its users. */
+  snapshotFor(local: LocalClaim): QueueSnapshot {
+    let snapshot = this.snapshots.get(local.keyPath)
     if (snapshot === undefined) {
-      snapshot = new Snapshot(this, entry.keyPath)
-      this.snapshots.set(entry.keyPath, snapshot)
+      snapshot = new QueueSnapshot(this, local.keyPath)
+      this.snapshots.set(local.keyPath, snapshot)
     }
-    snapshot.users.add(entry)
+    snapshot.users.add(local)
     return snapshot
   }
 
-  snapshotOf(keyPath: string): Snapshot | undefined {
+  snapshotOf(keyPath: string): QueueSnapshot | undefined {
     return this.snapshots.get(keyPath)
   }
 
   /** The claim ends, or moves to another session. */
-  leave(entry: Entry): void {
-    this.entries.delete(entry)
-    const snapshot = this.snapshots.get(entry.keyPath)
-    if (snapshot?.users.delete(entry) && snapshot.users.size === 0) this.snapshots.delete(entry.keyPath)
+  leave(local: LocalClaim): void {
+    this.claims.delete(local)
+    const snapshot = this.snapshots.get(local.keyPath)
+    if (snapshot?.users.delete(local) && snapshot.users.size === 0) this.snapshots.delete(local.keyPath)
   }
 
-  /** What happened while there was no connection is looked at again, and what had to go goes now. */
+  /** Catches up on changes during the disconnection, and deletes the nodes of expired claims. */
   reconnected(): void {
-    for (const entry of [...this.entries]) if (entry.phase === 'over') entry.ring(this.nowMs())
+    for (const local of [...this.claims]) if (local.phase === 'over') local.ring(this.nowMs())
     for (const snapshot of this.snapshots.values()) snapshot.reconnected().catch(() => {})
   }
 
   expired(): void {
-    for (const entry of [...this.entries]) entry.desk.lose(entry, 'expired')
+    for (const local of [...this.claims]) local.lose('expired')
   }
 }

@@ -5,7 +5,7 @@ import type { JuteReader } from './jute.ts'
 import type { Pipeline } from './pipeline.ts'
 import { OPERATIONS, XIDS } from './protocol.ts'
 
-/** `digest` sends the password, and the server believes it; `sasl` proves that we know a password of the server's own list. */
+/** `digest` sends the password, which the server does not check; `sasl` proves a password of the server's own list. */
 export interface Credentials {
   readonly scheme: 'digest' | 'sasl'
   readonly user: string
@@ -14,7 +14,7 @@ export interface Credentials {
 
 const NOTHING = Buffer.alloc(0)
 
-/** Tells a server who we are. Null when that has to be waited for by nobody. */
+/** Logs in. Null when there is no answer to wait for. */
 export function logIn(
   pipeline: Pipeline,
   credentials: Credentials | null,
@@ -30,7 +30,7 @@ export function logIn(
   return null
 }
 
-/** Two requests: a challenge is asked for, then answered. */
+/** Requests a challenge, then answers it. */
 async function negotiate(
   pipeline: Pipeline,
   { user, password }: Credentials,
@@ -43,7 +43,7 @@ async function negotiate(
     )
   const answer = answerChallenge(challenge, user, password, runtime.newId())
   if (answer === null) throw refusal('the server asks for another mechanism of SASL than DIGEST-MD5')
-  // A server may be told to go on with whoever failed, as with a stranger: its proof is what counts.
+  // A server may be configured to accept a failed login as anonymous: only its proof counts.
   if ((await exchange(pipeline, Buffer.from(answer.response), user)) !== answer.proof) throw wrong(user)
 }
 

@@ -1,12 +1,11 @@
 import { answerError, type WireError } from './errors.ts'
 import type { JuteReader, JuteWriter } from './jute.ts'
-import { type Acl, KINDS, type NodeKind, OPERATIONS, readStat, type Stat, writeAcl } from './protocol.ts'
+import { type Acl, NODE_KINDS, type NodeKind, OPERATIONS, readStat, type Stat, writeAcl } from './protocol.ts'
 
-/** Any version will do. */
-export const ANY_VERSION = -1
+const ANY_VERSION = -1
 
-/** One step of a transaction. */
-export type Step =
+/** One operation of a transaction. */
+export type MultiOp =
   | {
       readonly kind: 'create'
       readonly path: string
@@ -18,21 +17,21 @@ export type Step =
   | { readonly kind: 'set'; readonly path: string; readonly data: Uint8Array; readonly version?: number }
   | { readonly kind: 'check'; readonly path: string; readonly version?: number }
 
-/** What a step of a transaction brought about: a path for a `create`, a stat for a `create` and a `set`. */
-export interface Done {
+/** The result of one operation: a path for a `create`, a stat for a `create` and a `set`. */
+export interface MultiOpResult {
   readonly path: string
   readonly stat: Stat | null
 }
 
-/** A transaction happens as a whole or not at all; then `failed` is the first step that could not be done. */
+/** All operations were executed or none; `failed` is the index of the first that could not be. */
 export type MultiResult =
-  | { readonly ok: true; readonly done: readonly Done[] }
+  | { readonly ok: true; readonly done: readonly MultiOpResult[] }
   | { readonly ok: false; readonly failed: number; readonly error: WireError }
 
-export function operationOf(step: Step): number {
-  switch (step.kind) {
+export function operationOf(op: MultiOp): number {
+  switch (op.kind) {
     case 'create':
-      return step.node === 'container' ? OPERATIONS.createContainer : OPERATIONS.create2
+      return op.node === 'container' ? OPERATIONS.createContainer : OPERATIONS.create2
     case 'delete':
       return OPERATIONS.delete
     case 'set':
@@ -42,27 +41,27 @@ export function operationOf(step: Step): number {
   }
 }
 
-export function writeStep(writer: JuteWriter, step: Step): void {
-  writer.text(step.path)
-  switch (step.kind) {
+export function writeOp(writer: JuteWriter, op: MultiOp): void {
+  writer.text(op.path)
+  switch (op.kind) {
     case 'create':
-      writer.bytes(step.data)
-      writeAcl(writer, step.acl)
-      writer.int(KINDS[step.node])
+      writer.bytes(op.data)
+      writeAcl(writer, op.acl)
+      writer.int(NODE_KINDS[op.node])
       return
     case 'set':
-      writer.bytes(step.data)
-      writer.int(step.version ?? ANY_VERSION)
+      writer.bytes(op.data)
+      writer.int(op.version ?? ANY_VERSION)
       return
     default:
-      writer.int(step.version ?? ANY_VERSION)
+      writer.int(op.version ?? ANY_VERSION)
   }
 }
 
-export function writeMulti(writer: JuteWriter, steps: readonly Step[]): void {
-  for (const step of steps) {
-    writeMultiHeader(writer, operationOf(step), false)
-    writeStep(writer, step)
+export function writeMulti(writer: JuteWriter, ops: readonly MultiOp[]): void {
+  for (const op of ops) {
+    writeMultiHeader(writer, operationOf(op), false)
+    writeOp(writer, op)
   }
   writeMultiHeader(writer, -1, true)
 }
@@ -73,19 +72,19 @@ function writeMultiHeader(writer: JuteWriter, operation: number, last: boolean):
   writer.int(-1)
 }
 
-export function readMulti(reader: JuteReader, steps: readonly Step[]): MultiResult {
-  const done: Done[] = []
+export function readMulti(reader: JuteReader, ops: readonly MultiOp[]): MultiResult {
+  const done: MultiOpResult[] = []
   let failed: { failed: number; error: WireError } | null = null
   for (let index = 0; ; index++) {
     const operation = reader.int()
     const last = reader.bool()
     reader.int()
     if (last) break
-    const path = steps[index]?.path ?? ''
+    const path = ops[index]?.path ?? ''
     switch (operation) {
       case OPERATIONS.error: {
         const code = reader.int()
-        // The steps before the one that failed are told as errors of code 0, those after it as inconsistent.
+        // Operations before the failed one have code 0, later ones report an inconsistency.
         if (code !== 0 && failed === null) failed = { failed: index, error: answerError(code, path) }
         break
       }

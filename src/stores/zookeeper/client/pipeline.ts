@@ -2,15 +2,15 @@ import type { Runtime } from '../../../core/runtime.ts'
 import { answerError, connectionLost, type WireError } from './errors.ts'
 import { type JuteReader, JuteWriter } from './jute.ts'
 
-/** One request and what is done with its answer. */
-export interface Request<T> {
+/** One request, with the handlers of its answer. */
+export interface PipelineRequest<T> {
   readonly operation: number
-  /** Shown in errors: the path that it is about. */
+  /** The path of the request, for errors. */
   readonly about: string
   readonly write: (writer: JuteWriter) => void
-  /** Called before the next packet is looked at, so that a watch is in place when its event follows at once. */
+  /** Called before the next packet is read, so that a watch is in place when its event follows at once. */
   readonly read: (reader: JuteReader) => T
-  /** An error that is an answer, too: its value, or undefined to reject. */
+  /** The value of an error that counts as an answer; undefined rejects the request. */
   readonly excuse?: (error: WireError) => T | undefined
 }
 
@@ -21,16 +21,15 @@ interface Pending {
   readonly about: string
 }
 
-/** Where packets go to, as long as there is a connection. */
+/** The connection, while there is one. */
 export interface Wire {
   write(bytes: Buffer): void
-  /** Whether the process stays alive for an answer. */
   keepAlive(wanted: boolean): void
 }
 
-/** Requests on one connection: those of one turn travel together, and answers come in the order of the requests. */
+/** Requests on one connection: one write carries those of one turn, and answers come in the order of the requests. */
 export class Pipeline {
-  /** When something was sent last. */
+  /** The time of the last request. */
   sentAtMs = 0
   private readonly runtime: Runtime
   private readonly wire: Wire
@@ -49,13 +48,13 @@ export class Pipeline {
     return this.pending.length > this.answered
   }
 
-  request<T>({ operation, about, write, read, excuse }: Request<T>): Promise<T> {
+  request<T>({ operation, about, write, read, excuse }: PipelineRequest<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      // Numbers below zero are those of packets that answer no request.
+      // Negative numbers mark packets that answer no request.
       this.xid = (this.xid + 1) & 0x7fffffff
       const answer = (code: number, reader: JuteReader): void => {
         if (code === 0) {
-          // An answer that cannot be read ends the connection, and nobody else would tell this request.
+          // An unreadable answer ends the connection, but this request is no longer pending and must reject here.
           try {
             resolve(read(reader))
           } catch (error) {
@@ -87,7 +86,7 @@ export class Pipeline {
     this.runtime.defer(this.flush)
   }
 
-  /** The answer to the oldest request; another one means that the stream is broken. */
+  /** Takes the answer to the oldest request; any other one means that the stream is broken. */
   settle(xid: number, code: number, reader: JuteReader): void {
     const request = this.pending[this.answered]
     if (request?.xid !== xid) throw new RangeError(`an answer to request ${xid}, which was not the next`)
@@ -100,7 +99,7 @@ export class Pipeline {
     request.answer(code, reader)
   }
 
-  /** The connection is gone: whatever was not answered never will be. */
+  /** Rejects all pending requests, because the connection is gone. */
   abandon(errorOf: (about: string) => WireError): void {
     const lost = this.pending.slice(this.answered)
     this.pending = []

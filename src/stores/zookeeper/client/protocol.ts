@@ -10,7 +10,6 @@ export const OPERATIONS = {
   sync: 9,
   ping: 11,
   getChildren: 8,
-  getChildren2: 12,
   check: 13,
   multi: 14,
   create2: 15,
@@ -22,11 +21,11 @@ export const OPERATIONS = {
   error: -1,
 } as const
 
-/** Packets that answer no request carry these numbers instead of a request's own. */
+/** The numbers of packets that answer no request. */
 export const XIDS = { notification: -1, ping: -2, auth: -4, setWatches: -8 } as const
 
-/** How a node is kept. A container goes by itself some time after its last child. */
-export const KINDS = {
+/** The kinds of nodes. ZooKeeper deletes a container some time after its last child. */
+export const NODE_KINDS = {
   persistent: 0,
   ephemeral: 1,
   'persistent sequential': 2,
@@ -34,7 +33,7 @@ export const KINDS = {
   container: 4,
 } as const
 
-export type NodeKind = keyof typeof KINDS
+export type NodeKind = keyof typeof NODE_KINDS
 
 export interface Acl {
   readonly permissions: number
@@ -42,7 +41,7 @@ export interface Acl {
   readonly id: string
 }
 
-/** What ZooKeeper knows about a node. Times are the leader's wall clock in milliseconds. */
+/** The metadata of a node. Times are the leader's wall clock in milliseconds. */
 export interface Stat {
   readonly czxid: bigint
   readonly mzxid: bigint
@@ -57,10 +56,9 @@ export interface Stat {
   readonly pzxid: bigint
 }
 
-export type WatchKind = 'created' | 'deleted' | 'changed' | 'children'
+export type WatchKind = 'deleted' | 'changed' | 'children'
 
 const WATCH_KINDS: Readonly<Record<number, WatchKind>> = {
-  1: 'created',
   2: 'deleted',
   3: 'changed',
   4: 'children',
@@ -96,7 +94,7 @@ export function writeHandshake(
   writer.int(timeoutMs)
   writer.long(sessionId)
   writer.bytes(password)
-  // A server that has lost its ensemble must not serve us.
+  // No read-only session: a server without its ensemble must not serve us.
   writer.bool(false)
   writer.end(packet)
 }
@@ -130,10 +128,10 @@ export function readStat(reader: JuteReader): Stat {
   }
 }
 
-/** Null for an event about something that cannot be watched. */
+/** Null for an event that is not about a node. */
 export function readWatchEvent(reader: JuteReader): WatchEvent | null {
   const kind = WATCH_KINDS[reader.int()]
-  // The state of the connection, which we know better.
+  // The state of the connection.
   reader.int()
   const path = reader.text()
   return kind === undefined ? null : { kind, path }

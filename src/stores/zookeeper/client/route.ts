@@ -6,25 +6,25 @@ const LONGEST_CONNECT_MS = 2000
 const FIRST_PAUSE_MS = 25
 const LONGEST_PAUSE_MS = 500
 
-/** Which server is tried next, and when. */
+/** The order and the pauses in which servers are tried. */
 export class Route {
   private readonly runtime: Runtime
   private readonly servers: readonly Server[]
-  private place = 0
-  /** How many were tried in vain since the last that answered. */
+  private current = 0
+  /** The number of failed attempts since the last success. */
   private failures = 0
 
-  /** In an order of its own, so that the clients of an ensemble do not all come to its first server. */
+  /** Shuffles the servers, so that the clients of an ensemble spread over them. */
   constructor(servers: readonly Server[], runtime: Runtime) {
     this.runtime = runtime
     this.servers = shuffled(servers, runtime)
   }
 
   get server(): Server {
-    return this.servers[this.place] as Server
+    return this.servers[this.current] as Server
   }
 
-  /** How long a server may take to let us in: within a session, all of them must have their turn. */
+  /** The timeout of one connection attempt: all servers must get one within the session's timeout. */
   connectMs(sessionTimeoutMs: number): number {
     const shareMs = sessionTimeoutMs === 0 ? LONGEST_CONNECT_MS : sessionTimeoutMs / this.servers.length
     return Math.min(Math.max(shareMs, SHORTEST_CONNECT_MS), LONGEST_CONNECT_MS)
@@ -34,13 +34,13 @@ export class Route {
     this.failures = 0
   }
 
-  /** Away from a server that let us down, at once. */
+  /** Leaves a server whose connection broke; returns the pause before the next attempt. */
   leave(): number {
-    this.place = (this.place + 1) % this.servers.length
+    this.current = (this.current + 1) % this.servers.length
     return 0
   }
 
-  /** The next server at once; a pause when none of them let us in. */
+  /** Leaves a server that could not be reached; pauses after each round over all servers. */
   fail(): number {
     this.leave()
     this.failures++

@@ -1,15 +1,15 @@
 import type { LockSession } from './lock-session.ts'
 
 /**
- * When a session ends, ZooKeeper writes the paths of all its nodes into one transaction. If that is larger than
- * `jute.maxbuffer` allows, no server can read it again, and the ensemble does not start any more (ZOOKEEPER-4306). Half of
- * the default leaves room for a group, whose nodes are made in one session.
+ * When a session ends, ZooKeeper writes the paths of all its nodes into one transaction. If that exceeds `jute.maxbuffer`, no
+ * server can read it again, and the ensemble cannot restart (ZOOKEEPER-4306). Half of the default leaves room for a group,
+ * whose nodes are all in one session.
  */
 export const BYTES_PER_SESSION = 500_000
 
-/** The sessions of one time-out: as many as the paths of their nodes need. */
+/** The sessions with one timeout: as many as the paths of their nodes need. */
 export class SessionPool {
-  /** What is asked for; the ensemble may agree to another. */
+  /** The requested timeout; the ensemble may grant another. */
   readonly timeoutMs: number
   readonly sessions = new Set<LockSession>()
   private readonly withRoom = new Set<LockSession>()
@@ -18,7 +18,7 @@ export class SessionPool {
     this.timeoutMs = timeoutMs
   }
 
-  /** The oldest that takes further nodes, so that the later ones become empty when there are fewer nodes. */
+  /** The oldest session with room, so that later ones become empty as the nodes become fewer. */
   get open(): LockSession | undefined {
     for (const session of this.withRoom) return session
     return undefined

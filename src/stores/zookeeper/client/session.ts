@@ -1,10 +1,10 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { TlsOptions } from '../../../core/tls.ts'
-import { Connection, type ConnectionListener, type Server } from './connection.ts'
+import { type ConnectionListener, type Server, ServerConnection } from './connection.ts'
 import { answerError, connectionLost, isWire, sessionOver, type WireError } from './errors.ts'
 import { JuteReader, JuteWriter } from './jute.ts'
 import { type Credentials, logIn } from './login.ts'
-import { Pipeline, type Request } from './pipeline.ts'
+import { Pipeline, type PipelineRequest } from './pipeline.ts'
 import {
   type Handshake,
   NO_SESSION,
@@ -15,12 +15,12 @@ import {
   XIDS,
 } from './protocol.ts'
 import { Route } from './route.ts'
-import { Waiters } from './waiters.ts'
+import { ConnectionWaiters } from './waiters.ts'
 import { Watches } from './watches.ts'
 
 export interface SessionOptions {
   readonly servers: readonly Server[]
-  /** Asked for; what the ensemble agrees to is `timeoutMs` of the session. */
+  /** The requested timeout; `timeoutMs` of the session is the granted one. */
   readonly timeoutMs: number
   readonly auth: Credentials | null
   /** Null for connections in clear text. */
@@ -28,43 +28,43 @@ export interface SessionOptions {
   readonly runtime: Runtime
 }
 
-/** What happens to a session by itself. */
+/** The events of a session. */
 export interface SessionListener {
-  /** Connected for the first time, or again within the session: then the watches are in place again, too. */
+  /** The session has connected or reconnected, with its watches restored. */
   connected(): void
-  /** The session may live on: another server is looked for. */
+  /** The connection is lost; the session tries the next server. */
   disconnected(why: string): void
-  /** The ensemble has ended the session, and its ephemeral nodes are gone. Told once, and nothing after it. */
+  /** The ensemble has ended the session and deleted its ephemeral nodes. This is the last event. */
   expired(): void
 }
 
-/** The leader hears of a session through its pings, so the gap between two of them is a small part of the time-out. */
+/** Pings keep a session alive at the leader, so the gap between two of them is a small part of the timeout. */
 const PINGS_PER_TIMEOUT = 10
 const SHORTEST_PING_MS = 20
-/** A server that was silent for so long is given up; the rest of the time-out is for finding another. */
+/** The longest silence of a server; the rest of the timeout is for the connection to another. */
 const READ_TIMEOUT_PART = 2 / 3
 /**
- * The leader hears of a session by the reports of its server, half a tick late, and not by the transactions that come through it. After a
- * longer silence the session may end before the next report, although a transaction has just found it alive. Whoever connects
- * again is told to the leader at once.
+ * The leader learns of a session from the reports of its server, half a tick late, and not from its transactions. After a longer
+ * silence the session may end before the next report, although a transaction has just proven it alive. A reconnect is reported to
+ * the leader at once.
  */
 const LONGEST_SILENCE_PART = 1 / 2
 const CLOSE_MS = 1000
 
 /**
- * One session with an ensemble, over one connection at a time, which moves to another server when it breaks. Nothing is
- * kept for later and nothing is sent twice: a request that was not answered fails, and its outcome is unknown.
+ * One session with an ensemble, over one connection at a time, which moves to another server when it breaks. There is no offline
+ * queue and no resend: an unanswered request fails, and its outcome is unknown.
  */
-export class Session implements ConnectionListener {
+export class ZooKeeperSession implements ConnectionListener {
   readonly watches = new Watches()
   private readonly options: SessionOptions
   private readonly runtime: Runtime
   private readonly listener: SessionListener
   private readonly route: Route
   private readonly pipeline: Pipeline
-  private readonly waiters: Waiters
+  private readonly waiters: ConnectionWaiters
   private state: 'connecting' | 'connected' | 'expired' | 'closed' = 'connecting'
-  private connection: Connection | null = null
+  private connection: ServerConnection | null = null
   private handshake: Handshake = NO_SESSION
   private shaken = false
   private seenZxid = 0n
@@ -79,7 +79,7 @@ export class Session implements ConnectionListener {
     this.runtime = options.runtime
     this.listener = listener
     this.route = new Route(options.servers, options.runtime)
-    this.waiters = new Waiters(options.runtime)
+    this.waiters = new ConnectionWaiters(options.runtime)
     this.pipeline = new Pipeline(options.runtime, {
       write: (bytes) => this.connection?.write(bytes),
       keepAlive: (wanted) => this.connection?.keepAlive(wanted),
@@ -91,7 +91,7 @@ export class Session implements ConnectionListener {
     return this.handshake.sessionId
   }
 
-  /** How long the ensemble keeps the session without hearing from us; 0 before that was agreed on. */
+  /** The granted timeout; 0 before the first handshake. */
   get timeoutMs(): number {
     return this.handshake.timeoutMs
   }
@@ -105,30 +105,30 @@ export class Session implements ConnectionListener {
     return this.state === 'expired' || this.state === 'closed'
   }
 
-  /** Whether requests are under way. */
+  /** True if requests are pending. */
   get isBusy(): boolean {
     return this.pipeline.isBusy
   }
 
-  /** Null when a request can be sent now; else settles when it can, and rejects when it cannot in time. */
+  /** Null when connected; otherwise resolves on the next connection, or rejects after `patienceMs`. */
   ready(patienceMs: number): Promise<void> | null {
     if (this.isConnected) return null
     if (this.isOver) return Promise.reject(sessionOver(this.whyDown))
     return this.waiters.wait(patienceMs, () => connectionLost(this.whyDown))
   }
 
-  request<T>(request: Request<T>): Promise<T> {
+  request<T>(request: PipelineRequest<T>): Promise<T> {
     if (this.state === 'connected') return this.pipeline.request(request)
     return Promise.reject(this.isOver ? sessionOver(this.whyDown) : connectionLost(this.whyDown))
   }
 
-  /** Ends the session and its ephemeral nodes; `quietly` leaves that to the ensemble's time-out. */
+  /** Ends the session and its ephemeral nodes; `quietly` leaves that to the session's timeout. */
   close(quietly = false): Promise<void> {
     this.closing ??= this.end(quietly)
     return this.closing
   }
 
-  /** Breaks the connection; the session goes on with another server. */
+  /** Breaks the connection; the session continues on another server. */
   disconnect(): void {
     this.connection?.close('it was cut')
   }
@@ -170,11 +170,11 @@ export class Session implements ConnectionListener {
   private connect(): void {
     const { server } = this.route
     this.shaken = false
-    const connection = new Connection(server, this.options.tls, this)
+    const connection = new ServerConnection(server, this.options.tls, this)
     this.connection = connection
     const giveUp = () => connection.close(`${server.host}:${server.port} did not answer`)
     const halfMs = this.route.connectMs(this.timeoutMs) / 2
-    // In two steps: after a stall of this process, the second one lets it read an answer that is there.
+    // Two steps: after a stall of this process, the second step lets it first read answers that have arrived.
     this.timer = this.runtime.setTimer(
       () => {
         this.timer = this.runtime.setTimer(giveUp, halfMs, true)
@@ -213,10 +213,11 @@ export class Session implements ConnectionListener {
   }
 
   private watchAgain(): void {
-    for (const { data, existence, children } of this.watches.portions()) {
+    for (const { data, children } of this.watches.portions()) {
       this.pipeline.post(XIDS.setWatches, OPERATIONS.setWatches, (writer) => {
         writer.long(this.seenZxid)
-        for (const paths of [data, existence, children]) writer.list(paths, (path) => writer.text(path))
+        // The second list is for watches on absent nodes, which this client never sets.
+        for (const paths of [data, [], children]) writer.list(paths, (path) => writer.text(path))
       })
     }
   }
@@ -236,16 +237,16 @@ export class Session implements ConnectionListener {
     }
   }
 
-  /** Whether the server or this process stood still for so long that the connection is not to be used any more. */
+  /** True if the server or this process has stalled for too long to use the connection. */
   private get wasSilent(): boolean {
     return this.runtime.nowMs() - this.heardAtMs > this.timeoutMs * LONGEST_SILENCE_PART
   }
 
-  /** Pings when nothing else was said, and gives up a server that says nothing. */
+  /** Pings an idle connection, and closes one whose server is silent. */
   private beat(): void {
     const nowMs = this.runtime.nowMs()
     const pingMs = Math.max(this.timeoutMs / PINGS_PER_TIMEOUT, SHORTEST_PING_MS)
-    // After a stall of this process the answers may be there, but not read yet: judge at the next beat.
+    // After a stall of this process, answers may have arrived unread: decide at the next beat.
     const stalled = this.beatDueMs > 0 && nowMs - this.beatDueMs > pingMs
     const silentMs = nowMs - this.heardAtMs
     if (silentMs > this.timeoutMs * READ_TIMEOUT_PART && !stalled) {
@@ -268,7 +269,7 @@ export class Session implements ConnectionListener {
   }
 
   private async end(quietly: boolean): Promise<void> {
-    if (this.state === 'connected' && !quietly) await this.sayGoodbye()
+    if (this.state === 'connected' && !quietly) await this.closeSession()
     if (this.isOver) return
     this.state = 'closed'
     this.whyDown = 'it was closed'
@@ -278,7 +279,7 @@ export class Session implements ConnectionListener {
     this.waiters.reject(sessionOver(this.whyDown))
   }
 
-  private sayGoodbye(): Promise<void> {
+  private closeSession(): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.runtime.setTimer(resolve, CLOSE_MS, false)
       const done = () => {

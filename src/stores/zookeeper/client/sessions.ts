@@ -1,16 +1,17 @@
+import { answeredWithin } from '../../../core/calls/answered-within.ts'
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { Soon } from '../../../core/store.ts'
 import { UnsupportedError } from '../../../errors.ts'
-import { EnsembleClock } from '../clock.ts'
-import { LockSession } from './lock-session.ts'
 import { Paths } from '../names.ts'
-import { prepare } from './prepare.ts'
-import { SessionPool } from './session-pool.ts'
 import { ZooKeeperClient } from './client.ts'
+import { EnsembleClock } from './clock.ts'
 import type { Server } from './connection.ts'
 import { isWire } from './errors.ts'
+import { LockSession } from './lock-session.ts'
 import type { Acl } from './protocol.ts'
+import { makeRootNodes } from './root-nodes.ts'
 import type { SessionOptions } from './session.ts'
+import { SessionPool } from './session-pool.ts'
 
 export interface EnsembleOptions {
   readonly servers: readonly Server[]
@@ -21,30 +22,30 @@ export interface EnsembleOptions {
 
 const EVERYTHING = 31
 const ANYONE: readonly Acl[] = [{ permissions: EVERYTHING, scheme: 'world', id: 'anyone' }]
-/** The maker of a node alone, by the credentials of its session. */
+/** Only the creator of a node, by the credentials of its session. */
 const CREATOR: readonly Acl[] = [{ permissions: EVERYTHING, scheme: 'auth', id: '' }]
-/** How long a store that is closed waits for its nodes to go; what is left goes when there is a connection again. */
+/** A closed store waits this long for the deletion of its nodes; the rest is deleted after a reconnect. */
 const LEAVE_MS = 1000
 
-/** Less than any ensemble agrees to, so that the answer is the least that it does agree to. */
+/** Below the least timeout of any ensemble, so that the ensemble grants its least. */
 const LEAST_MS = 1
-/** A busy machine may stand still for as long as a short session allows before the first answers are read. */
+/** A busy machine may stall for the whole timeout of a short session before it reads the first answers. */
 const PREPARE_TRIES = 5
-/** A session that is asked for may be longer than needed by an eighth, so that there are few of them. */
+/** Timeouts are rounded up by an eighth at most, so that there are few classes. */
 const STEPS_PER_DOUBLING = 8
 const IDLE_MS = 15_000
-/** More than whoever has just got a session takes until it uses it, and from one request to the next. */
+/** Longer than a caller takes from getting a session to using it, and from one request to the next. */
 const FAREWELL_MS = 500
 
-/** The least time-out that an ensemble agrees to, by its servers: asked for once in the life of a process. */
+/** The least timeout of an ensemble, by its servers: learned once per process. */
 const LEAST = new Map<string, number>()
 
 /**
- * A session has one time-out, and its nodes outlive a dead process by that. So there is a pool for each class of ttl, whose
- * sessions are opened when they are first needed and closed when they have been empty for a while. What leaves no node
- * goes through any of them, or through one as short as possible.
+ * The sessions of a process. The nodes of a dead process live for the timeout of their session, so there is a pool for each class
+ * of ttl. SessionPools open on demand and close after they have been empty for a while. Requests that leave no node use any session,
+ * or a shortest one.
  */
-export class Sessions {
+export class SessionPools {
   readonly runtime: Runtime
   readonly paths: Paths
   readonly acl: readonly Acl[]
@@ -52,14 +53,14 @@ export class Sessions {
   private readonly options: EnsembleOptions
   private readonly ensemble: string
   private readonly pools = new Map<number, SessionPool>()
-  /** How many sessions there are in all pools. */
+  /** The number of sessions in all pools. */
   private count = 0
-  /** How many stores use them. */
+  /** The number of stores that share them. */
   private users = 0
-  /** They were used, and are not any more. */
+  /** The last store was closed. */
   isOver = false
-  private prepared: Promise<void> | null = null
-  /** On its way out: nobody gets it any more, and who has it may end what it is at. */
+  private rootNodes: Promise<void> | null = null
+  /** A removed session that stays open while its last callers may use it. */
   private leaving: { readonly session: LockSession; readonly timer: Timer } | null = null
   private idling: Timer | null = null
   private mostMs = Number.POSITIVE_INFINITY
@@ -73,7 +74,7 @@ export class Sessions {
     this.ensemble = options.servers.map(({ host, port }) => `${host}:${port}`).join(',')
   }
 
-  /** One store more; each of them closes them once. */
+  /** Counts one more store, which calls `close` once. */
   use(): void {
     this.users++
   }
@@ -90,8 +91,8 @@ export class Sessions {
   }
 
   /**
-   * A session whose nodes live for `lifeMs` at least after it was last heard of, with room for nodes whose paths take so
-   * many bytes. They count from now on, until they are given back; nothing counts when it fails.
+   * A session whose nodes live for at least `lifeMs` after its last sign of life, with room for paths of that many bytes.
+   * Counts the bytes until `giveBack`, unless it rejects.
    */
   forLife(lifeMs: number, bytes: number): Soon<LockSession> {
     if (this.leastMs === 0)
@@ -102,7 +103,7 @@ export class Sessions {
     return session.isUsable && session.isPrepared ? session : this.open(session, lifeMs, bytes)
   }
 
-  /** Nodes of that many bytes are gone, or were never made. */
+  /** Frees the bytes of nodes that are gone, or were never made. */
   giveBack(session: LockSession, bytes: number): void {
     session.pool.refund(session, bytes)
     if (session.bytes > 0) return
@@ -110,50 +111,39 @@ export class Sessions {
     this.watchIdle()
   }
 
-  /** Whether a session's nodes live that long. */
+  /** True if a session's nodes live for `lifeMs`. */
   suffices(session: LockSession, lifeMs: number): boolean {
     return session.client.session.timeoutMs >= this.neededMs(lifeMs)
   }
 
-  /** Breaks every connection, as a network would; the sessions go on. */
+  /** Breaks every connection, for tests; the sessions go on. */
   disconnect(): void {
     for (const { client } of this.all()) client.session.disconnect()
   }
 
-  /** Makes what everything stands on again, should somebody have deleted it. */
+  /** Makes the root nodes again if they were deleted. */
   prepareAgain({ client }: LockSession): Promise<void> {
-    this.prepared = prepare(client, this.paths, this.acl)
-    return this.prepared
+    this.rootNodes = makeRootNodes(client, this.paths, this.acl)
+    return this.rootNodes
   }
 
   /**
-   * A store is closed. As long as others use the sessions, it deletes its nodes itself; the last one closes the sessions. Those
-   * that keep a key closed end by their time-out only, all others at once.
+   * Closes a store. It deletes its own nodes while other stores use the sessions; the last one closes the sessions, except that a
+   * session that keeps a key closed ends by its timeout.
    */
   async close(deleteNodes: () => Promise<unknown>): Promise<void> {
     this.users--
     this.isOver = this.users === 0
     if (this.isOver) await this.closeAll()
-    else await this.within(LEAVE_MS, deleteNodes())
-  }
-
-  private within(limitMs: number, work: Promise<unknown>): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.runtime.setTimer(resolve, limitMs, false)
-      const end = (): void => {
-        timer.clear()
-        resolve()
-      }
-      work.then(end, end)
-    })
+    else await answeredWithin(deleteNodes(), LEAVE_MS, this.runtime).catch(() => {})
   }
 
   private async closeAll(): Promise<void> {
     this.idling?.clear()
     this.leaving?.timer.clear()
     await this.leaving?.session.client.session.close()
-    const closing = [...this.all()].map(({ client, entries }) => {
-      return client.session.close([...entries].some(({ phase }) => phase === 'closed'))
+    const closing = [...this.all()].map(({ client, claims }) => {
+      return client.session.close([...claims].some(({ phase }) => phase === 'closed'))
     })
     await Promise.all(closing)
   }
@@ -162,7 +152,7 @@ export class Sessions {
     for (const { sessions } of this.pools.values()) yield* sessions
   }
 
-  /** A session of that time-out that takes further nodes, connected or not. */
+  /** A session of that timeout with room, connected or not. */
   private inClass(timeoutMs: number): LockSession {
     let pool = this.pools.get(timeoutMs)
     if (pool === undefined) {
@@ -172,7 +162,6 @@ export class Sessions {
     return pool.open ?? this.make(pool)
   }
 
-  /** Nobody gets it any more. */
   private remove(session: LockSession): void {
     const { pool } = session
     if (!pool.remove(session)) return
@@ -205,15 +194,15 @@ export class Sessions {
     return session
   }
 
-  /** Whether it is done; what was cut off before it was answered is asked again, since preparing twice does no harm. */
+  /** False to try again: a lost connection may be retried, because making the root nodes twice is harmless. */
   private async prepare(session: LockSession, tries: number): Promise<boolean> {
     await session.ready()
     if (session.pool.timeoutMs === LEAST_MS) LEAST.set(this.ensemble, session.client.session.timeoutMs)
-    this.prepared ??= prepare(session.client, this.paths, this.acl)
+    this.rootNodes ??= makeRootNodes(session.client, this.paths, this.acl)
     try {
-      await this.prepared
+      await this.rootNodes
     } catch (error) {
-      this.prepared = null
+      this.rootNodes = null
       if (tries < PREPARE_TRIES && isWire(error, 'ConnectionLoss')) return false
       throw error
     }
@@ -246,9 +235,8 @@ export class Sessions {
   }
 
   /**
-   * A server tells the leader of its sessions every half tick, and the least time-out is two ticks unless somebody
-   * changed that; we are heard of every tenth of the time-out. The last that the leader heard of a session may be
-   * older by both when its server dies.
+   * The timeout for that life. A server reports its sessions to the leader every half tick (by default a quarter of the least
+   * timeout), and we ping every tenth of the timeout: when a server dies, the leader's knowledge may be older by both.
    */
   private neededMs(lifeMs: number): number {
     return (lifeMs + this.leastMs / 4) / 0.9
@@ -261,29 +249,29 @@ export class Sessions {
     return Math.min(Math.ceil(Math.ceil(neededMs / step) * step), this.mostMs)
   }
 
-  /** What was opened to learn the least time-out pings more often than any other, and no claim has come to need it. */
+  /** Closes the session that learned the least timeout, which pings most often, if no claim has used it. */
   private dropProbe(): void {
     const session = this.pools.get(LEAST_MS)?.open
     if (session === undefined || session.hasServed || session.bytes > 0 || this.leaving !== null) return
     this.remove(session)
-    this.sayGoodbye(session)
+    this.closeSoon(session)
   }
 
-  private sayGoodbye(session: LockSession): void {
+  private closeSoon(session: LockSession): void {
     const end = (): void => {
-      if (session.client.session.isBusy) this.sayGoodbye(session)
+      if (session.client.session.isBusy) this.closeSoon(session)
       else void session.client.session.close()
     }
     this.leaving = { session, timer: this.options.runtime.setTimer(end, FAREWELL_MS, true) }
   }
 
-  /** What is empty now is looked at later, by one timer for all sessions. */
+  /** One timer closes all idle sessions. */
   private watchIdle(): void {
     if (this.idling !== null || this.count === 1) return
     this.idling = this.options.runtime.setTimer(() => this.dropIdle(), IDLE_MS, true)
   }
 
-  /** One session stays for whatever is asked next. */
+  /** Keeps one session for the next request. */
   private dropIdle(): void {
     this.idling = null
     const nowMs = this.options.runtime.nowMs()

@@ -9,7 +9,7 @@ export interface ZooKeeperAddress {
   /** Empty, or a path that begins with a slash and does not end with one. */
   readonly chroot: string
   readonly user: Pick<Credentials, 'user' | 'password'> | null
-  /** Null when the URL does not say how to log in. */
+  /** Null when the URL names no login scheme. */
   readonly auth: Credentials['scheme'] | null
   /** Null for connections in clear text. */
   readonly tls: TlsOptions | null
@@ -20,8 +20,8 @@ const LARGEST_PORT = 65_535
 const PARAMETERS = { ...TLS_PARAMETERS, auth: true } as const
 const FORM = 'must be like zookeeper://user:password@host1:2181,host2:2181/path'
 
-/** `zookeeper[+tls]://[user:password@]host[:port],…[/path][?auth=…&ca=…&cert=…&key=…]`. The URL may hold a password, so errors do not repeat it. */
-export function addressOf(url: string): ZooKeeperAddress {
+/** `zookeeper[+tls]://[user:password@]host[:port],…[/path][?auth=…&ca=…&cert=…&key=…]`. No error repeats the URL, because it may contain a password. */
+export function zooKeeperAddressOf(url: string): ZooKeeperAddress {
   const parts = /^zookeeper(\+tls)?:\/\/(?:([^/@]*)@)?([^/@?#]+)(\/[^?#]*)?(?:\?([^#]*))?$/i.exec(url)
   if (parts === null) throw new InvalidArgumentError('url', FORM)
   const [, tls, credentials, hosts = '', path = '', query = ''] = parts
@@ -42,7 +42,7 @@ function serverOf(text: string): Server {
   return { host: (parts[1] as string).replace(/^\[|\]$/g, ''), port }
 }
 
-/** What ZooKeeper takes for a path of its own, checked here so that the mistake is named where it was made. */
+/** Checks the path by ZooKeeper's own rules, for a clear error. */
 export function chrootOf(path: string): string {
   const chroot = path.replace(/\/+$/, '')
   if (chroot === '') return ''
@@ -65,7 +65,6 @@ export function chrootOf(path: string): string {
   return chroot
 }
 
-/** How the user logs in. */
 export function checkScheme(auth: string): Credentials['scheme'] {
   if (auth === 'digest' || auth === 'sasl') return auth
   throw new InvalidArgumentError('auth', 'must be digest or sasl')

@@ -1,15 +1,15 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { WireError } from './errors.ts'
 
-interface Waiter {
+interface ConnectionWaiter {
   readonly resolve: () => void
   readonly reject: (error: WireError) => void
 }
 
-/** Those who wait for a connection, each for a while. */
-export class Waiters {
+/** Calls that wait for a connection, each for a limited time. */
+export class ConnectionWaiters {
   private readonly runtime: Runtime
-  private readonly waiting = new Set<Waiter>()
+  private readonly waiting = new Set<ConnectionWaiter>()
 
   constructor(runtime: Runtime) {
     this.runtime = runtime
@@ -21,7 +21,7 @@ export class Waiters {
         timer.clear()
         this.waiting.delete(waiter)
       }
-      const waiter: Waiter = {
+      const waiter: ConnectionWaiter = {
         resolve: () => {
           leave()
           resolve()
@@ -32,7 +32,7 @@ export class Waiters {
         },
       }
       const giveUp = () => waiter.reject(errorOf())
-      // In two steps: after a stall of this process, the second one lets it read the answers that are there.
+      // Two steps: after a stall of this process, the second step lets it first read answers that have arrived.
       let timer = this.runtime.setTimer(
         () => {
           timer = this.runtime.setTimer(giveUp, patienceMs / 2, false)

@@ -1,19 +1,17 @@
 import type { WatchEvent } from './protocol.ts'
 
-export type Watcher = (event: WatchEvent) => void
+export type WatchCallback = (event: WatchEvent) => void
 
-/** `data` and `children` watch a node that is there, `existence` one that is not there yet. */
-export type WatchedPart = 'data' | 'existence' | 'children'
+export type WatchedPart = 'data' | 'children'
 
-const PARTS: readonly WatchedPart[] = ['data', 'existence', 'children']
-/** What a server accepts in one packet is limited, and a reconnect must not exceed it. */
-const LETTERS_PER_PACKET = 100_000
+const PARTS: readonly WatchedPart[] = ['data', 'children']
+/** A server limits the size of a packet, also of one that restores watches. */
+const CHARACTERS_PER_PACKET = 100_000
 
-/** Who waits for which event. Every watch is told once. */
+/** The watchers of a session. Each is called once. */
 export class Watches {
-  private readonly watchers: Record<WatchedPart, Map<string, Set<Watcher>>> = {
+  private readonly watchers: Record<WatchedPart, Map<string, Set<WatchCallback>>> = {
     data: new Map(),
-    existence: new Map(),
     children: new Map(),
   }
 
@@ -21,7 +19,7 @@ export class Watches {
     return PARTS.reduce((sum, part) => sum + this.watchers[part].size, 0)
   }
 
-  add(part: WatchedPart, path: string, watcher: Watcher): void {
+  add(part: WatchedPart, path: string, watcher: WatchCallback): void {
     const known = this.watchers[part].get(path)
     if (known === undefined) this.watchers[part].set(path, new Set([watcher]))
     else known.add(watcher)
@@ -35,22 +33,22 @@ export class Watches {
     }
   }
 
-  /** The paths to be watched by the next server, in portions that fit a packet. */
+  /** The paths to watch on the next server, in portions that fit a packet. */
   *portions(): Iterable<Record<WatchedPart, readonly string[]>> {
-    let portion: Record<WatchedPart, string[]> = { data: [], existence: [], children: [] }
-    let letters = 0
+    let portion: Record<WatchedPart, string[]> = { data: [], children: [] }
+    let characters = 0
     for (const part of PARTS) {
       for (const path of this.watchers[part].keys()) {
-        if (letters > LETTERS_PER_PACKET) {
+        if (characters > CHARACTERS_PER_PACKET) {
           yield portion
-          portion = { data: [], existence: [], children: [] }
-          letters = 0
+          portion = { data: [], children: [] }
+          characters = 0
         }
         portion[part].push(path)
-        letters += path.length
+        characters += path.length
       }
     }
-    if (letters > 0) yield portion
+    if (characters > 0) yield portion
   }
 
   clear(): void {
@@ -65,6 +63,6 @@ function partsOf({ kind }: WatchEvent): readonly WatchedPart[] {
     case 'deleted':
       return PARTS
     default:
-      return ['data', 'existence']
+      return ['data']
   }
 }

@@ -33,7 +33,7 @@ describe('requests', () => {
     expect([first.path, second.path]).toEqual([`${path}/a,0000000000`, `${path}/b,0000000001`])
     expect(first.stat.ephemeralOwner).not.toBe(0n)
     expect(second.stat.czxid).toBeGreaterThan(first.stat.czxid)
-    const { names } = await client.getChildren(path)
+    const names = await client.list(path)
     expect(names.sort()).toEqual(['a,0000000000', 'b,0000000001'])
   })
 
@@ -46,7 +46,7 @@ describe('requests', () => {
     await expect(client.delete(path)).rejects.toMatchObject({ reason: 'NotEmpty' })
     await expect(client.setData(path, NOTHING, 7)).rejects.toMatchObject({ reason: 'BadVersion' })
     await expect(client.getData(`${path}/none`)).rejects.toMatchObject({ reason: 'NoNode' })
-    await expect(client.getChildren(`${path}/none`)).rejects.toMatchObject({ reason: 'NoNode' })
+    await expect(client.list(`${path}/none`)).rejects.toMatchObject({ reason: 'NoNode' })
     await expect(make(client, 'no path')).rejects.toMatchObject({ reason: 'Other' })
   })
 
@@ -94,8 +94,8 @@ describe('requests', () => {
     await Promise.all(names.map((name) => make(client, `${path}/${name}`)))
     const large = 'x'.repeat(900_000)
     await client.setData(path, Buffer.from(large))
-    const [listed, read] = await Promise.all([client.getChildren(path), client.getData(path)])
-    expect(listed.names.sort()).toEqual(names.sort())
+    const [listed, read] = await Promise.all([client.list(path), client.getData(path)])
+    expect(listed.sort()).toEqual(names.sort())
     expect(read.data.toString() === large).toBe(true)
   })
 

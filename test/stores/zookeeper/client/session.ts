@@ -108,14 +108,14 @@ describe('the session', () => {
 
   it('does not keep a process alive that has nothing to do, but answers one that waits', () => {
     const program = `
-      import { nodeRuntime } from '../wire/src/core/runtime.ts'
-      import { ZooKeeperClient } from '../wire/src/stores/zookeeper/client/client.ts'
+      import { nodeRuntime } from './src/core/runtime.ts'
+      import { ZooKeeperClient } from './src/stores/zookeeper/client/client.ts'
       const nothing = () => {}
       const listener = { connected: nothing, disconnected: nothing, expired: nothing }
       const servers = [{ host: '127.0.0.1', port: ${ensemble.ports[0]} }]
       const client = new ZooKeeperClient({ servers, timeoutMs: 60000, auth: null, tls: null, runtime: nodeRuntime }, listener)
       await client.session.ready(5000)
-      const { names } = await client.getChildren('/')
+      const names = await client.list('/')
       console.log(names.includes('zookeeper'))
     `
     const args = ['--import', 'tsx', '--input-type=module', '--eval', program]

@@ -34,7 +34,7 @@ afterAll(async () => {
 
 interface Opened {
   readonly client: ZooKeeperClient
-  /** What the session told, in its order. */
+  /** The events of the session, in order. */
   readonly told: string[]
 }
 

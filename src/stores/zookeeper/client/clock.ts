@@ -1,11 +1,11 @@
-import type { Runtime } from '../../core/runtime.ts'
+import type { Runtime } from '../../../core/runtime.ts'
 
 /** Clocks drift, and the next leader may have another. */
 const STALE_MS = 60_000
 
 /**
- * The ensemble's wall clock, which stamps nodes when they are made or changed. It cannot be asked for, so it is learnt
- * from the stamps of our own writes; until there was one, our own clock has to do.
+ * The ensemble's wall clock, which stamps each write. No request returns it, so this class learns it from the stamps of our own
+ * writes; before the first one it uses our own clock.
  */
 export class EnsembleClock {
   private readonly runtime: Runtime
@@ -20,12 +20,12 @@ export class EnsembleClock {
     return this.aheadMs === null ? this.runtime.wallMs() : this.runtime.nowMs() + this.aheadMs
   }
 
-  /** Whether somebody should write something, so that the time is known. */
+  /** True if a write is necessary to know the time. */
   get isStale(): boolean {
     return this.runtime.nowMs() - this.learntAtMs > STALE_MS
   }
 
-  /** From the stamp of a write that was answered just now. */
+  /** Learns from the stamp of a write that was just answered. */
   learn(stampMs: number): void {
     const nowMs = this.runtime.nowMs()
     this.aheadMs = stampMs - nowMs

@@ -1,20 +1,28 @@
-import { both } from '../context.ts'
 import { ROOT_DATA, requireFormat } from '../format.ts'
 import type { Paths } from '../names.ts'
-import type { ZooKeeperClient } from './client.ts'
+import { both, type ZooKeeperClient } from './client.ts'
 import { isWire } from './errors.ts'
 import type { Acl } from './protocol.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** Makes the nodes that everything stands on, and refuses those of a version that we do not understand. */
-export async function prepare(client: ZooKeeperClient, paths: Paths, acl: readonly Acl[]): Promise<void> {
+/** Makes the root nodes, and refuses those of another version. */
+export async function makeRootNodes(
+  client: ZooKeeperClient,
+  paths: Paths,
+  acl: readonly Acl[],
+): Promise<void> {
   const [, found] = await both(client.sync('/'), both(client.exists(paths.records), rootData(client, paths)))
   const [records, data] = found
   if (data !== null) requireFormat(data, paths.root)
   if (records !== null) return
-  await makeAll(client, paths, acl)
-  // Another version may have been quicker.
+  const elements = paths.root.split('/').slice(1)
+  for (let depth = 1; depth < elements.length; depth++)
+    await make(client, `/${elements.slice(0, depth).join('/')}`, NOTHING, acl)
+  await make(client, paths.root, ROOT_DATA, acl)
+  await make(client, paths.locks, NOTHING, acl)
+  await make(client, paths.records, NOTHING, acl)
+  // Another version may have made the root first.
   requireFormat((await client.getData(paths.root)).data, paths.root)
 }
 
@@ -27,21 +35,11 @@ async function rootData(client: ZooKeeperClient, paths: Paths): Promise<Buffer |
   }
 }
 
-async function makeAll(client: ZooKeeperClient, paths: Paths, acl: readonly Acl[]): Promise<void> {
-  const elements = paths.root.split('/').slice(1)
-  for (let depth = 1; depth < elements.length; depth++) {
-    await make(client, `/${elements.slice(0, depth).join('/')}`, NOTHING, acl)
-  }
-  await make(client, paths.root, ROOT_DATA, acl)
-  await make(client, paths.locks, NOTHING, acl)
-  await make(client, paths.records, NOTHING, acl)
-}
-
 async function make(client: ZooKeeperClient, path: string, data: Buffer, acl: readonly Acl[]): Promise<void> {
   try {
     await client.create(path, data, 'persistent', acl)
   } catch (error) {
-    // Another process was quicker.
+    // Another process may have made it.
     if (!isWire(error, 'NodeExists')) throw error
   }
 }
