@@ -57,7 +57,7 @@ it.each([
   )
 })
 
-it('a lease lives on beside claims of a later version, and so does a place before them', async () => {
+it('a lease and an earlier position live on beside claims of a later version', async () => {
   const key = 'rolling'
   const [held, waits, fine] = [claimOf(key), claimOf(key), claimOf('fine')]
   expect((await store.attempt([held, fine])).map(({ kind }) => kind)).toEqual(['granted', 'granted'])
@@ -81,7 +81,7 @@ it('a claim for such a key is told to upgrade', async () => {
   await locks.close()
 })
 
-it('a list shows such keys beside the others, and says so', async () => {
+it('a list marks such keys and shows the others', async () => {
   const locks = createLocks({ store: etcd({ endpoints }), label: 'ours' })
   await Promise.all(['beside', 'shut', 'usual'].map((key) => locks.acquire(`list ${key}`)))
   await addStranger('list beside', '{"format":3}', behind)

@@ -95,7 +95,7 @@ it(
   LONG_MS,
 )
 
-it('permits that were only tried for are not due by an order that others have passed', async () => {
+it('permits of a lost `trying` claim do not hold by an order that others have passed', async () => {
   const permits = (weight: number): Mode => ({ kind: 'permits', limit: 3, weight })
   const first = claimOf('pool', { ttlMs: LONG_MS, mode: permits(1) })
   const tried = claimOf('pool', { ttlMs: LONG_MS, mode: permits(3), queue: false })
@@ -113,7 +113,7 @@ it('permits that were only tried for are not due by an order that others have pa
   expect([passed, again].filter((kind) => kind === 'granted').length, 'never 5 permits of 3').toBeLessThan(2)
 })
 
-it('an exclusive claim does not pass permits in the queue, whatever is before it goes', async () => {
+it('an exclusive claim does not pass permits in the queue', async () => {
   const { isNext } = await import('../../../src/stores/etcd/guards.ts')
   const { queueName } = await import('../../../src/stores/etcd/names.ts')
   const name = queueName('mixed', 'permits', 5, 'x')

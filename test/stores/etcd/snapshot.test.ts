@@ -66,8 +66,8 @@ const manners = fc.array(fc.record({ writes: fc.boolean(), enters: fc.boolean() 
   maxLength: 40,
 })
 
-describe('what a claim reads of its key', () => {
-  it('tells whether its turn has come as the model does, and wakes it when it comes', () => {
+describe('the snapshot of a key', () => {
+  it('decides as the model does, and wakes the claim when it may hold', () => {
     fc.assert(
       fc.property(fc.oneof(lockModes, permitModes), manners, events, (modes, manners, events) => {
         const ids = modes.map((_, index) => `claim ${index}`)
@@ -127,7 +127,7 @@ describe('what a claim reads of its key', () => {
     )
   })
 
-  it('is no longer for a thousand waiters than for ten', () => {
+  it('is as short for a thousand waiters as for ten', () => {
     for (const mode of [EXCLUSIVE, SHARED, permits(3)]) {
       const kvs = Array.from({ length: 1000 }, (_, index) =>
         kept(claim(`claim ${index}`, { mode }), 'queue', index + 1, index < 1 ? 'held' : 'waiting'),
@@ -149,7 +149,7 @@ describe('what a claim reads of its key', () => {
     )
   })
 
-  it('refuses what can never stand beside those that are there', () => {
+  it('refuses a claim that never fits the present ones', () => {
     const kvs = [kept(claim('a', { mode: permits(3) }), 'join', 1, 'trying')]
     const snapshot = read(kvs, EXCLUSIVE, LAST, 'b')
     expect(refusalOf(snapshot, claim('b'))).toMatchObject({ kind: 'refused', reason: 'mode' })
@@ -167,7 +167,7 @@ describe('what a claim reads of its key', () => {
   )
 })
 
-describe('what an operator sees', () => {
+describe('the view of an operator', () => {
   it('has permits that were only tried for as holds where they fit', () => {
     const kvs = [1, 2, 3].map((at) => kept(claim(`claim ${at}`, { mode: permits(2) }), 'join', at, 'trying'))
     const whole = wholeKeyOf('key', kvs)

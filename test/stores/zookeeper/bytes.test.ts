@@ -39,7 +39,7 @@ async function bytesOfSessions(): Promise<readonly number[]> {
 
 const connections = () => ensemble.members[0]?.figure('zk_num_alive_connections')
 
-it('no session has more nodes than one transaction can name, and empty ones are closed', {
+it('no session has more nodes than fit one transaction, and empty sessions are closed', {
   timeout: 120_000,
 }, async () => {
   const [holder, waiter] = [open(), open()]

@@ -104,7 +104,7 @@ describe('names', () => {
     )
   })
 
-  it('keep every key apart, as one element of a path', () => {
+  it('encode each key as a distinct element of a path', () => {
     const keys = fc.uniqueArray(fc.string({ unit: 'grapheme', minLength: 1 }), { minLength: 2 })
     fc.assert(
       fc.property(keys, (keys) => {
@@ -133,8 +133,8 @@ describe('names', () => {
   )
 })
 
-describe('who holds', () => {
-  it('is decided as the model decides, whoever comes and goes', () => {
+describe('the holders of a queue', () => {
+  it('are those of the model while claims come and go', () => {
     const leaving = fc.array(fc.nat({ max: 11 }), { maxLength: 12 })
     fc.assert(
       fc.property(modesOfOneKey, leaving, (modes, leaving) => {
@@ -169,7 +169,7 @@ describe('who holds', () => {
     )
   })
 
-  it('stays so when others come and go', () => {
+  it('stay holders while others come and go', () => {
     fc.assert(
       fc.property(modesOfOneKey, modesOfOneKey, fc.nat(), (modes, more, gone) => {
         const before = holding(namesOf(modes))
@@ -182,7 +182,7 @@ describe('who holds', () => {
     )
   })
 
-  it('is never said too early by a queue that has positions which are gone', () => {
+  it('are never too many in a stale queue', () => {
     const gone = fc.array(fc.boolean(), { minLength: 12, maxLength: 12 })
     fc.assert(
       fc.property(modesOfOneKey, gone, gone, (modes, gone, noticed) => {
@@ -196,7 +196,7 @@ describe('who holds', () => {
     )
   })
 
-  it('does not depend on where the numbers begin, nor on the order of the listing', () => {
+  it('do not depend on the first number or the order of the list', () => {
     const first = fc.constantFrom(0, 2 ** 31 - 3, 2 ** 31 - 1, -(2 ** 31), -3)
     fc.assert(
       fc.property(modesOfOneKey, first, (modes, first) => {
@@ -210,7 +210,7 @@ describe('who holds', () => {
     expect(compareSeq(-(2 ** 31), 2 ** 31 - 1)).toBeGreaterThan(0)
   })
 
-  it('is nobody beside one who uses the key in another way', () => {
+  it('refuse claims of another mode', () => {
     const names = namesOf([EXCLUSIVE, permits(3)])
     expect(holding(names)).toEqual(['a'])
     expect(new NodeQueue(names).refusalOf(claim('c', { mode: permits(3) }))).toMatchObject({ reason: 'mode' })
@@ -220,7 +220,7 @@ describe('who holds', () => {
     expect(holding(namesOf([permits(3), EXCLUSIVE, permits(3), permits(3)]))).toEqual(['a'])
   })
 
-  it('is nobody any more behind an exclusive one that held until it went', () => {
+  it('are the next ones after the removal of an exclusive holder and all before it', () => {
     const queue = new NodeQueue(namesOf([SHARED, EXCLUSIVE, SHARED, EXCLUSIVE]))
     queue.removeThrough(namesOf([SHARED, EXCLUSIVE])[1] as string)
     expect(idsOf(queue.holders)).toEqual(['c'])
@@ -229,7 +229,7 @@ describe('who holds', () => {
 })
 
 describe('a long queue', () => {
-  /** How many positions of the queue are looked at while `work` is done. */
+  /** The number of positions that `work` reads. */
   function looksDuring(queue: NodeQueue, work: () => void): number {
     let looks = 0
     const own = queue as unknown as Record<'positions' | 'writers', Position[]>
@@ -283,8 +283,8 @@ describe('a long queue', () => {
   })
 })
 
-describe('whom to watch', () => {
-  it('always includes one of those who must go first', () => {
+describe('the nodes to watch', () => {
+  it('always include one that must go first', () => {
     const survivors = fc.array(fc.boolean(), { minLength: 12, maxLength: 12 })
     fc.assert(
       fc.property(modesOfOneKey, survivors, (modes, survivors) => {
@@ -300,20 +300,20 @@ describe('whom to watch', () => {
     )
   })
 
-  it('is the one before an exclusive claim, and nobody else', () => {
+  it('are only the previous one for an exclusive claim', () => {
     const names = namesOf([SHARED, SHARED, EXCLUSIVE, EXCLUSIVE])
     expect(watchedIds(names, 'c')).toEqual(['b'])
     expect(watchedIds(names, 'd')).toEqual(['c'])
   })
 
-  it('is the last writer before a reader', () => {
+  it('are only the last writer for a reader', () => {
     const names = namesOf([EXCLUSIVE, SHARED, EXCLUSIVE, SHARED, SHARED])
     expect(watchedIds(names, 'b')).toEqual(['a'])
     expect(watchedIds(names, 'd')).toEqual(['c'])
     expect(watchedIds(names, 'e')).toEqual(['c'])
   })
 
-  it('are as many as there are permits, so that those who go in their order wake one each', () => {
+  it('are as many as the permits, so that each release in order wakes one waiter', () => {
     const names = namesOf([1, 2, 3, 4, 5, 6].map(() => permits(2)))
     expect(['c', 'd', 'e', 'f'].map((id) => watchedIds(names, id))).toEqual([
       ['a', 'b'],
@@ -323,7 +323,7 @@ describe('whom to watch', () => {
     ])
   })
 
-  it('counts weights', () => {
+  it('depend on the weights', () => {
     const names = namesOf([permits(4, 1), permits(4, 3), permits(4, 2)])
     // 2 too many: the light one alone is not enough.
     expect(watchedIds(names, 'c')).toEqual(['b'])
@@ -334,7 +334,7 @@ describe('named owners', () => {
   const owner = 'workflow 7'
   const at: PositionName = { seq: 0, founder: 5n }
 
-  it('join their own hold past the line, and share its position', () => {
+  it('join their own hold past the queue and share its position', () => {
     const names = [
       nameOf(claim('a', { owner }), 0),
       nameOf(claim('b'), 1),
@@ -356,13 +356,13 @@ describe('named owners', () => {
     expect(new NodeQueue(names).admissionOf(claim('c', { mode: permits(3, 2) })).kind).toBe('busy')
   })
 
-  it('are refused what they do not hold', () => {
+  it('cannot join a stronger mode than they hold', () => {
     const queue = new NodeQueue([nameOf(claim('a', { owner, mode: SHARED }), 0)])
     expect(queue.admissionOf(claim('b', { owner }))).toMatchObject({ kind: 'refused', reason: 'upgrade' })
     expect(queue.admissionOf(claim('b'))).toEqual({ kind: 'busy' })
   })
 
-  it('are woken when another claim of theirs comes to hold', () => {
+  it('are woken when another claim of the owner holds', () => {
     const names = [
       nameOf(claim('a'), 0),
       nameOf(claim('b', { owner }), 1),
@@ -373,8 +373,8 @@ describe('named owners', () => {
   })
 })
 
-describe('those who do not stay', () => {
-  it('are not in the line, but in the way', () => {
+describe('claims that do not queue', () => {
+  it('are outside of the queue but block it', () => {
     const names = [nameOf(claim('a'), 0), nameOf(claim('b', { queue: false }), 1), nameOf(claim('c'), 2)]
     expect(new NodeQueue(names.slice(0, 2)).isContended).toBe(false)
     expect(watchedIds(names, 'c')).toEqual(['b'])

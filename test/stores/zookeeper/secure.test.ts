@@ -47,7 +47,7 @@ it.each([
   expect(error?.message).not.toMatch(/guessed|other/)
 })
 
-it('gives every node to its user alone', async () => {
+it('gives every node to its user only', async () => {
   const ann = await open('ann:se%40cret@')
   await using(ann)
   const [port = 0] = ensemble.ports

@@ -64,7 +64,7 @@ const nameIn = (names: readonly string[], id: string) => names.find((name) => na
 const [A, B, C, D] = [node('a', 0), node('b', 1), node('c', 2), node('d', 3)] as const
 
 describe('a snapshot of a queue', () => {
-  it('takes in a node that follows the last without a list, while a node is watched', async () => {
+  it('adds the next node without a list while a node is watched', async () => {
     const { server, snapshot, local } = scene(A, B)
     expect(await snapshot.include(B)).toBe(true)
     expect(await snapshot.follow(local, [A])).toBe(true)
@@ -74,7 +74,7 @@ describe('a snapshot of a queue', () => {
     expect(snapshot.queue.length).toBe(3)
   })
 
-  it('is listed again when somebody has come between', async () => {
+  it('is listed again when another process joined in between', async () => {
     const { server, snapshot, local } = scene(A, B)
     await snapshot.include(B)
     await snapshot.follow(local, [A])
@@ -95,7 +95,7 @@ describe('a snapshot of a queue', () => {
     expect(snapshot.queue.find(A)).toBeUndefined()
   })
 
-  it('wakes those who follow a node when it goes, once', async () => {
+  it('wakes the followers of a node once when it goes', async () => {
     const { server, snapshot, local, woken } = scene(A, B)
     await snapshot.include(B)
     await snapshot.follow(local, [A])
@@ -105,7 +105,7 @@ describe('a snapshot of a queue', () => {
     expect(snapshot.isDoubtful).toBe(false)
   })
 
-  it('goes on watching a node that was made anew', async () => {
+  it('goes on watching a remade node', async () => {
     const { server, snapshot, local, woken } = scene(A, B)
     await snapshot.include(B)
     await snapshot.follow(local, [A])
@@ -134,7 +134,7 @@ describe('a snapshot of a queue', () => {
     expect(snapshot.isDoubtful).toBe(false)
   })
 
-  it('is in doubt when a claim of a named owner is gone, also by our own doing', async () => {
+  it('is doubtful after the end of a claim of a named owner, even if we deleted it', async () => {
     const owned = '3,a,x,q,~workflow,,0000000000'
     const { snapshot } = scene(owned, B)
     await snapshot.include(B)
@@ -162,7 +162,7 @@ describe('a snapshot of a queue', () => {
       expect(snapshot.isArmed(name), name).toBe(watched.some((each) => name.includes(each)))
   })
 
-  it('shows the next waiter when the first is gone, and is listed when nobody is left', async () => {
+  it('shows the next waiter when the first is gone, and is listed when none is left', async () => {
     const { server, snapshot, local, ours } = scene(A, B, C)
     ours.push('a')
     await snapshot.list()
@@ -177,14 +177,14 @@ describe('a snapshot of a queue', () => {
     expect(server.lists).toBe(2)
   })
 
-  it('is listed for arrivals by one holder, who alone tells the others', async () => {
+  it('is listed for arrivals by one holder, which notifies the others', async () => {
     const { server, snapshot } = scene(A, B)
     expect(await Promise.all([snapshot.watchArrivals(), snapshot.watchArrivals()])).toEqual([true, false])
     expect(await snapshot.watchArrivals()).toBe(false)
     expect(server.lists).toBe(1)
   })
 
-  it('says that a node which is to be followed is gone already', async () => {
+  it('reports that a node to follow is gone already', async () => {
     const { server, snapshot, local } = scene(A, B)
     await snapshot.include(B)
     server.names = [B]

@@ -3,7 +3,7 @@ import { zookeeper } from 'holdfast/zookeeper'
 import { describe, expect, it } from 'vitest'
 import { zooKeeperAddressOf } from '../../../src/stores/zookeeper/client/url.ts'
 
-describe('a URL of ZooKeeper', () => {
+describe('a ZooKeeper URL', () => {
   it('names servers, a path and credentials', () => {
     expect(zooKeeperAddressOf('zookeeper://ann:se%40cret:2@h1:2181,h2,[::1]:2183/services/locks/')).toEqual({
       servers: [
@@ -25,7 +25,7 @@ describe('a URL of ZooKeeper', () => {
     })
   })
 
-  it('says how to log in, and asks for TLS by its scheme or by a parameter', () => {
+  it('selects the login, and TLS by its scheme or by a parameter', () => {
     expect(zooKeeperAddressOf('zookeeper://ann:secret@h1/path?auth=sasl')).toMatchObject({
       auth: 'sasl',
       tls: null,

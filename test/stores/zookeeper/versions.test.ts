@@ -94,7 +94,7 @@ describe('beside a node of a newer version', () => {
     await expect(bob.evict('mixed')).rejects.toThrow(UnsupportedError)
   })
 
-  it('every key is listed, and the strange one says so', async () => {
+  it('every key is listed, and the one of another version is marked', async () => {
     const lease = await ann.acquire('strange')
     await joinAsNewer('strange')
     await lease.release()

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { newPath, proxies } from './support.ts'
 
 describe('opening', () => {
-  it('goes on when the first connection is cut before its questions are answered', async () => {
+  it('goes on when the first connection breaks before its requests are answered', async () => {
     const [proxy] = proxies
     const path = newPath()
     const lost = proxy?.loseReplyTo(`${path}/records`)

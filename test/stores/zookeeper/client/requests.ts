@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { CREATOR, ensemble, make, NOTHING, newPath, open, TIMEOUT_MS, WORLD } from './support.ts'
 
 describe('requests', () => {
-  it('agree on a time-out within the limits of the ensemble', async () => {
+  it('agrees on a timeout within the limits of the ensemble', async () => {
     expect((await open()).client.session.timeoutMs).toBe(TIMEOUT_MS)
     const { client } = await open({ timeoutMs: 1 })
     expect(client.session.timeoutMs).toBe(1000)
@@ -24,7 +24,7 @@ describe('requests', () => {
     expect(await client.exists(path)).toBe(null)
   })
 
-  it('number sequential nodes, and tell their names', async () => {
+  it('number sequential nodes and return their names', async () => {
     const { client } = await open()
     const path = newPath()
     await make(client, path)
@@ -50,7 +50,7 @@ describe('requests', () => {
     await expect(make(client, 'no path')).rejects.toMatchObject({ reason: 'Other' })
   })
 
-  it('do everything of a transaction', async () => {
+  it('execute a whole transaction', async () => {
     const { client } = await open()
     const path = newPath()
     const result = await client.multi([
@@ -64,7 +64,7 @@ describe('requests', () => {
     expect((await client.exists(`${path}/n,0000000000`))?.czxid).toBe(first)
   })
 
-  it('do nothing of a transaction that fails, and say where', async () => {
+  it('execute nothing of a transaction that fails, and report the failed operation', async () => {
     const { client } = await open()
     const path = newPath()
     const result = await client.multi([
@@ -76,7 +76,7 @@ describe('requests', () => {
     expect(await client.exists(path)).toBe(null)
   })
 
-  it('are carried out in their order when many are sent at once', async () => {
+  it('are executed in order when many are sent at once', async () => {
     const { client } = await open()
     const path = newPath()
     void make(client, path)
@@ -111,7 +111,7 @@ describe('requests', () => {
     }
   })
 
-  it('are made by whom they say', async () => {
+  it('are made by the owner in their ACL', async () => {
     const auth = { scheme: 'digest', user: 'ann', password: 'secret' } as const
     const { client: ann } = await open({ auth })
     const { client: stranger } = await open({ auth: { ...auth, password: 'guessed' } })

@@ -12,7 +12,7 @@ describe('the session', () => {
     expect(await client.exists(path)).not.toBe(null)
   })
 
-  it('fails what was not answered, and sends nothing again', async () => {
+  it('fails unanswered requests and resends nothing', async () => {
     const { client } = await openByProxy()
     const path = newPath()
     const replyLost = proxyInUse().loseReplyTo(path)
@@ -25,7 +25,7 @@ describe('the session', () => {
     expect(await client.exists(path), 'it was carried out, and belongs to the session').not.toBe(null)
   })
 
-  it('gives up a server that is silent for two thirds of the time-out', async () => {
+  it('leaves a server that is silent for two thirds of the timeout', async () => {
     const { client, told } = await openByProxy()
     const path = newPath()
     await make(client, path, '', 'ephemeral')
@@ -38,7 +38,7 @@ describe('the session', () => {
     expect(await client.exists(path), 'the session goes on').not.toBe(null)
   })
 
-  it('is introduced anew after half the time-out in which its process stood still, so that the leader hears of it', async () => {
+  it('reconnects after a stall of half the timeout, which reports the session to the leader', async () => {
     const { client, told } = await openByProxy()
     const { id } = client.session
     const path = newPath()
@@ -67,7 +67,7 @@ describe('the session', () => {
     await expect(client.session.ready(1000)).rejects.toMatchObject({ reason: 'SessionExpired' })
   })
 
-  it('takes its ephemeral nodes with it when it is closed', async () => {
+  it('deletes its ephemeral nodes when it is closed', async () => {
     const { client } = await open()
     const { client: other } = await open()
     const path = newPath()
@@ -79,7 +79,7 @@ describe('the session', () => {
     await expect(client.exists(path)).rejects.toMatchObject({ reason: 'SessionExpired' })
   })
 
-  it('keeps its ephemeral nodes when it is closed quietly, until its time-out', async () => {
+  it('keeps its ephemeral nodes until its timeout when it is closed quietly', async () => {
     const { client } = await open({ timeoutMs: 1000 })
     const { client: other } = await open()
     const path = newPath()
@@ -90,14 +90,14 @@ describe('the session', () => {
     await expect.poll(() => other.exists(path), { timeout: 5000 }).toBe(null)
   })
 
-  it('says that nobody is there when nobody is', async () => {
+  it('reports an empty key', async () => {
     const { client } = await openByProxy()
     for (const proxy of proxies) proxy.cut()
     await expect.poll(() => client.session.isConnected).toBe(false)
     await expect(client.session.ready(50)).rejects.toMatchObject({ reason: 'ConnectionLoss' })
   })
 
-  it('lives through pauses of its requests, by pings', async () => {
+  it('survives pauses between requests by pings', async () => {
     const { client, told } = await open({ timeoutMs: 1000 })
     const path = newPath()
     await make(client, path, '', 'ephemeral')
@@ -106,7 +106,7 @@ describe('the session', () => {
     expect(await client.exists(path)).not.toBe(null)
   })
 
-  it('does not keep a process alive that has nothing to do, but answers one that waits', () => {
+  it('keeps the process alive only while a request is pending', () => {
     const program = `
       import { nodeRuntime } from './src/core/runtime.ts'
       import { ZooKeeperClient } from './src/stores/zookeeper/client/client.ts'

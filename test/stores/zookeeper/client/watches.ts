@@ -3,7 +3,7 @@ import type { WatchEvent } from '../../../../src/stores/zookeeper/client/protoco
 import { make, NOTHING, newPath, open, openByProxy, proxies } from './support.ts'
 
 describe('watches', () => {
-  it('are told once, of what they watch', async () => {
+  it('are called once', async () => {
     const { client } = await open()
     const path = newPath()
     const events: WatchEvent[] = []
@@ -22,7 +22,7 @@ describe('watches', () => {
     expect(client.session.watches.size).toBe(0)
   })
 
-  it('are in position when the event follows at once', async () => {
+  it('are in place when the event follows at once', async () => {
     const { client } = await open()
     const { client: other } = await open()
     for (let round = 0; round < 30; round++) {
@@ -37,7 +37,7 @@ describe('watches', () => {
     }
   })
 
-  it('of several watchers are told to each', async () => {
+  it('of several watchers call each of them', async () => {
     const { client } = await open()
     const path = newPath()
     await make(client, path)
@@ -47,13 +47,13 @@ describe('watches', () => {
     expect(heard.sort()).toEqual(['a', 'b'])
   })
 
-  it('of a node that is not there leave nothing behind', async () => {
+  it('of an absent node leave nothing behind', async () => {
     const { client } = await open()
     await expect(client.getData(newPath(), () => {})).rejects.toMatchObject({ reason: 'NoNode' })
     expect(client.session.watches.size).toBe(0)
   })
 
-  it('are kept over a reconnect, and tell what happened meanwhile', async () => {
+  it('survive a reconnect and report the missed changes', async () => {
     const { client } = await openByProxy()
     const { client: other } = await open()
     const [gone, changed, kept, grown] = [newPath(), newPath(), newPath(), newPath()]

@@ -51,7 +51,7 @@ function kindsOf(answers: readonly { readonly kind: string }[]): Record<string, 
 const names = (ops: readonly Op[]): string[] =>
   ops.flatMap((op) => (op.kind === 'txn' ? names(op.success) : op.kind === 'put' ? [op.key] : []))
 
-it('many holds move to another lease by few transactions, a few at a time', async () => {
+it('many holds are rebound in few transactions, a few at a time', async () => {
   await loseAnAnswer()
   let [calls, atOnce, mostAtOnce] = [0, 0, 0]
   const { client } = store
@@ -67,7 +67,7 @@ it('many holds move to another lease by few transactions, a few at a time', asyn
   expect(mostAtOnce).toBeLessThanOrEqual(8)
 })
 
-it('a hold that is asked for twice moves once', async () => {
+it('a hold that two renewals need rebound is rebound once', async () => {
   await loseAnAnswer()
   const moved: string[] = []
   meddle = ({ success }) => void moved.push(...names(success))
@@ -76,7 +76,7 @@ it('a hold that is asked for twice moves once', async () => {
   expect(moved.length).toBe(HOLDS)
 })
 
-it('a hold that is gone does not keep others from moving', async () => {
+it('a hold that is gone does not keep others from being rebound', async () => {
   await loseAnAnswer()
   const other = createStore({ endpoints: cluster.endpoints })
   const gone = holds.filter((_, place) => place % 100 === 7)
@@ -87,7 +87,7 @@ it('a hold that is gone does not keep others from moving', async () => {
   expect(kindsOf(answers)).toEqual({ lost: gone.length, renewed: HOLDS - gone.length })
 })
 
-it('holds whose move was not answered move again', async () => {
+it('holds whose rebinding was not answered are rebound again', async () => {
   await loseAnAnswer()
   meddle = ({ success }) => {
     if (names(success).some((name) => name.includes('/held 7\0'))) failing()

@@ -3,7 +3,7 @@ import { connect, type Lease } from 'holdfast'
 
 const [, , url = '', count = '', ttl = ''] = process.argv
 const locks = await connect(url, { ttl: Number(ttl), callTimeout: 60_000 })
-const keys = Array.from({ length: Number(count) }, (_, index) => `crowd-${index}-`.padEnd(100, 'x'))
+const keys = Array.from({ length: Number(count) }, (_, index) => `lease-${index}-`.padEnd(100, 'x'))
 const leases: Lease[] = []
 // Some at a time, so that renewals are not kept waiting by a busy event loop.
 for (let first = 0; first < keys.length; first += 1000)

@@ -7,7 +7,7 @@ import type { Store, StoreNotice } from '../../../src/core/store.ts'
 import type { Claim, Mode } from '../../../src/model/index.ts'
 import { ZooKeeperClient } from '../../../src/stores/zookeeper/client/client.ts'
 
-const CROWD = 300
+const MANY = 300
 const SOON = { timeout: 10_000, interval: 20 }
 const EXCLUSIVE: Mode = { kind: 'exclusive' }
 const SHARED: Mode = { kind: 'shared' }
@@ -74,21 +74,21 @@ function heardBy(store: Store): StoreNotice[] {
 const idsOf = (heard: readonly StoreNotice[], kind: StoreNotice['kind']) =>
   heard.filter((notice) => notice.kind === kind).map(({ id }) => id)
 
-describe('a crowd on one key', () => {
+describe('many claims on one key', () => {
   it.each([
     ['exclusive', EXCLUSIVE, 1],
     ['permits', PERMIT, 10],
-  ])('is served in its order with a few lists: %s', async (name, mode, holders) => {
+  ])('are served in order with a few lists: %s', async (name, mode, holders) => {
     const store = open()
     const heard = heardBy(store)
     const first = await Promise.all(Array.from({ length: holders }, () => take(store, name, { mode })))
     const list = vi.spyOn(ZooKeeperClient.prototype, 'list')
-    const claims = Array.from({ length: CROWD }, () => claim(name, { mode }))
+    const claims = Array.from({ length: MANY }, () => claim(name, { mode }))
     for (const each of claims) await store.attempt([each])
     expect(list.mock.calls.length).toBeLessThan(5)
     let next = [...first]
     const served: string[] = []
-    while (served.length < CROWD) {
+    while (served.length < MANY) {
       const before = idsOf(heard, 'granted').length
       await store.release(next)
       await expect.poll(() => idsOf(heard, 'granted').length, SOON).toBe(before + next.length)
@@ -100,10 +100,10 @@ describe('a crowd on one key', () => {
     expect(list.mock.calls.length).toBeLessThan(10)
   })
 
-  it('is kept alive by one transaction for all, without a list', async () => {
+  it('are renewed by one transaction for all, without a list', async () => {
     const store = open()
     await take(store, 'patient')
-    const claims = Array.from({ length: CROWD }, () => claim('patient'))
+    const claims = Array.from({ length: MANY }, () => claim('patient'))
     await Promise.all(claims.map((each) => store.attempt([each])))
     const list = vi.spyOn(ZooKeeperClient.prototype, 'list')
     const multi = vi.spyOn(ZooKeeperClient.prototype, 'multi')
@@ -116,14 +116,14 @@ describe('a crowd on one key', () => {
     expect(multi).toHaveBeenCalledTimes(1)
   })
 
-  it('of readers is let in at once, confirmed together, and told of a writer by some', async () => {
+  it('of readers are granted at once, confirmed together, and some are notified of a writer', async () => {
     const store = open()
     const heard = heardBy(store)
     const writer = await take(store, 'read')
-    const readers = Array.from({ length: CROWD }, () => claim('read', { mode: SHARED }))
+    const readers = Array.from({ length: MANY }, () => claim('read', { mode: SHARED }))
     await Promise.all(readers.map((each) => store.attempt([each])))
     await store.release([writer])
-    await expect.poll(() => idsOf(heard, 'granted').length, SOON).toBe(CROWD)
+    await expect.poll(() => idsOf(heard, 'granted').length, SOON).toBe(MANY)
     const renewed = await store.renew(readers)
     expect(renewed.filter(({ kind }) => kind !== 'renewed')).toEqual([])
     // The next renewals find those who have asked to be told.
@@ -167,7 +167,7 @@ describe('a crowd on one key', () => {
     await expect.poll(renewed, SOON).toEqual(held.map(() => false))
   })
 
-  it('goes on when those in the middle give up, and nobody overtakes', async () => {
+  it('keeps its order when waiters in the middle give up', async () => {
     const [store, other] = [open(), open(true)]
     const heard = heardBy(store)
     const holder = await take(other, 'middle')
@@ -216,7 +216,7 @@ describe('a position with more than one node', () => {
     await expect.poll(() => idsOf(writers, 'granted'), SOON).toEqual([next.id])
   })
 
-  it('is made anew by its holder, and those behind it go on waiting', async () => {
+  it('is remade by its holder while the others go on waiting', async () => {
     const [store, other] = [open(), open(true)]
     const heard = heardBy(store)
     const holder = await take(other, 'longer')

@@ -3,7 +3,7 @@ import { connect } from 'holdfast'
 import { expect, onTestFinished, test } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 
-test('the doctor never takes a waiter that lives for a dead one', async () => {
+test('the doctor never reports a living waiter as dead', async () => {
   const cluster = await startEtcd({ members: 1 })
   onTestFinished(() => cluster.stop())
   const open = async () => {
