@@ -285,10 +285,6 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a session is kept by pings, and a server that is silent or gone is replaced by another',
   },
-  'src/stores/zookeeper/client/waiters.ts': {
-    uses: 'setTimer',
-    why: 'who waits for a connection does so for a while only',
-  },
   'src/stores/redis/check/check.ts': {
     uses: 'setTimer',
     why: 'the server is looked at only after the first locks, and never for a process that ends at once',

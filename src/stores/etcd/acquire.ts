@@ -107,10 +107,7 @@ async function reattempt(
     { kind: 'range', key: local.name },
     contendedOp(claim.key, local.claim.mode.kind),
   ]
-  const [{ results }, secured] = await Promise.all([
-    client.txn({ compare: [], success, failure: [] }),
-    secure(context, local, claim),
-  ])
+  const [{ results }, secured] = await Promise.all([client.txn({ success }), secure(context, local, claim)])
   if (!secured || results[0]?.kvs[0]?.created !== local.created) {
     claims.drop(local)
     return null

@@ -85,7 +85,7 @@ export class EtcdAdmin implements Admin {
       const delayed = victim.value.lockDelayMs !== undefined
       return [...endOps(victim, victim.name, delayed), notificationOp('evicted', victim)]
     })
-    const txn = { compare: victims.map(unchanged), success, failure: [] }
+    const txn = { compare: victims.map(unchanged), success }
     return (await this.context.client.txn(txn)).succeeded
   }
 

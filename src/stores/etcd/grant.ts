@@ -116,7 +116,6 @@ export function writeGrants(
   const txn = {
     compare: plans.flatMap(({ compare }) => compare),
     success: [...plans.flatMap(writesOf), ...look],
-    failure: [],
   }
   const lasting = drafts.map(({ claim, leases }) => context.leases.extend(leases.lease, claim.ttlMs))
   const leases = new Set(drafts.flatMap((draft) => listOf(draft.leases)))

@@ -139,7 +139,7 @@ export function endStray(
     return
   }
   const open: Op = { kind: 'delete', key: shutName(claim) }
-  const gone: Op = { kind: 'txn', compare: [absent(name)], success: [open], failure: [] }
+  const gone: Op = { kind: 'txn', compare: [absent(name)], success: [open] }
   discard(context, lease, compare, [...end, open], [gone]).catch(ignore)
 }
 
@@ -155,7 +155,7 @@ export function endOps(claim: Pick<Claim, 'key' | 'id'>, name: string, delayed: 
   const end = removal(claim, name)
   if (!delayed) return end
   const success: Op[] = [...end, { kind: 'delete', key: shutName(claim) }]
-  return [{ kind: 'txn', compare: [exists(name)], success, failure: [] }]
+  return [{ kind: 'txn', compare: [exists(name)], success }]
 }
 
 /** The key ends with its lease. */

@@ -50,7 +50,6 @@ export class Inspection {
           { target: 'lease', key: name, is: '=', value: 0n },
         ],
         success: [{ kind: 'delete', key: name }],
-        failure: [],
       })
       removed.push(succeeded)
     }

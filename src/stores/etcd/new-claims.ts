@@ -80,7 +80,7 @@ function send(context: StoreContext, claims: readonly NewClaim[]): Promise<reado
   for (const each of lasting) each.catch(ignore)
   const txns = claims.map((each) => newClaimTxn(context, each))
   const all = txns.map((txn): Op => ({ kind: 'txn', ...txn }))
-  const txn = txns.length === 1 ? (txns[0] as Txn) : { compare: [], success: all, failure: [] }
+  const txn = txns.length === 1 ? (txns[0] as Txn) : { success: all }
   return bind(context, { txn, leases }, (answer) => {
     const results = txns.length === 1 ? [answer] : answer.results.map((result) => result.txn as TxnResult)
     return claims.map((each, index) => ({

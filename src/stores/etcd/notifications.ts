@@ -93,7 +93,7 @@ export class Inbox {
   private deleteRead(): void {
     for (const some of chunksOf(this.read, DELETIONS_PER_CALL)) {
       const success = some.map((key): Op => ({ kind: 'delete', key }))
-      this.client.txn({ compare: [], success, failure: [] }).catch(ignore)
+      this.client.txn({ success }).catch(ignore)
     }
     this.read = []
   }
@@ -132,16 +132,16 @@ export async function tellHolders({ client }: StoreContext, { claim, order }: Lo
     queueBefore(key, mode.kind === 'permits' ? 'permits' : 'shared', order),
   ]
   const reads = ranges.map((range): RangeOp => ({ kind: 'range', ...range, limit: MOST_TOLD_OF_CONTENTION }))
-  const { results } = await client.txn({ compare: [], success: reads, failure: [] })
+  const { results } = await client.txn({ success: reads })
   const holders = results
     .flatMap(({ kvs }) => kvs.map(entryOf))
     .filter(({ value, id }) => value.state !== 'waiting' && value.inbox !== '' && id !== claim.id)
     .slice(0, MOST_TOLD_OF_CONTENTION)
   const success = holders.map((holder): Op => {
     const tell = [notificationOp('contended', holder)]
-    return { kind: 'txn', compare: [present(holder)], success: tell, failure: [] }
+    return { kind: 'txn', compare: [present(holder)], success: tell }
   })
-  if (success.length > 0) await client.txn({ compare: [], success, failure: [] })
+  if (success.length > 0) await client.txn({ success })
 }
 
 /** A notification that is not deleted is read again, or ends with its lease. */

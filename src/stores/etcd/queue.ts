@@ -95,7 +95,7 @@ async function look(context: StoreContext, local: LocalClaim, guards: Guards): P
     { kind: 'range', key: name },
     ...snapshotOps(claim.key, claim.mode, order, claim.owner !== null),
   ]
-  const { results, header } = await context.client.txn({ compare: [], success, failure: [] })
+  const { results, header } = await context.client.txn({ success })
   return judge(context, local, results, header.revision, sentAtMs)
 }
 

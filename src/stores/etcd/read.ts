@@ -23,7 +23,7 @@ export async function readSnapshot(
   order = Number.POSITIVE_INFINITY,
 ): Promise<KeySnapshot> {
   const success = snapshotOps(key, mode, order, owner !== null)
-  const { results, header } = await client.txn({ compare: [], success, failure: [] })
+  const { results, header } = await client.txn({ success })
   return snapshotOf(key, results, header.revision, id)
 }
 
@@ -38,7 +38,7 @@ export interface Closing {
 export async function closingOf({ client }: StoreContext, { shuts }: KeySnapshot): Promise<Closing> {
   if (shuts.length === 0) return { closedBy: null, delaying: [] }
   const success = shuts.map(({ claim }): RangeOp => ({ kind: 'range', key: claim, countOnly: true }))
-  const { results } = await client.txn({ compare: [], success, failure: [] })
+  const { results } = await client.txn({ success })
   const closedBy = shuts.find((_, index) => results[index]?.count === 0) ?? null
   return { closedBy, delaying: shuts.map(({ claim }) => exists(claim)) }
 }
@@ -55,7 +55,7 @@ export async function findEntry(
   ])
   const read = async (all: readonly string[]) => {
     const success = all.map((name): RangeOp => ({ kind: 'range', key: name }))
-    const { results } = await client.txn({ compare: [], success, failure: [] })
+    const { results } = await client.txn({ success })
     return results.flatMap(({ kvs }) => kvs)
   }
   const found = await read([...names, pointerName(key, id)])
@@ -72,7 +72,7 @@ export async function membersOf(context: StoreContext, entry: ClaimEntry): Promi
   if (value.state === 'waiting') return []
   if (value.state === 'trying') {
     const success = snapshotOps(key, mode, order)
-    const { results, header } = await context.client.txn({ compare: [], success, failure: [] })
+    const { results, header } = await context.client.txn({ success })
     const snapshot = snapshotOf(key, results, header.revision, id)
     const { closedBy } = await closingOf(context, snapshot)
     return obstacleOf(snapshot, mode, order, closedBy) === null ? [entry] : []

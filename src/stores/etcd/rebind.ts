@@ -135,10 +135,10 @@ async function rebindAll(
   const success = rebindings.map(({ local, leases }, index): Op => {
     const { claim, name } = local
     const ops = claimOps({ claim, name, value: values[index] as ClaimValue, leases, order: orderOf(local) })
-    return { kind: 'txn', compare: [present(local)], success: ops, failure: [] }
+    return { kind: 'txn', compare: [present(local)], success: ops }
   })
   const bound = new Set(rebindings.flatMap(({ leases }) => listOf(leases)))
-  const binding = { txn: { compare: [], success, failure: [] }, leases: bound }
+  const binding = { txn: { success }, leases: bound }
   try {
     return await bind(context, binding, ({ results, header }) =>
       rebindings.map((rebinding, index) => {

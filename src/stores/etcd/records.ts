@@ -63,7 +63,7 @@ export class EtcdRecords implements Records {
     const compare = await this.compareOf(key, condition)
     if (compare === null) return false
     const success: Op[] = [{ kind: 'delete', key: recordName(key), previous: true }]
-    const { succeeded, results } = await this.context.client.txn({ compare, success, failure: [] })
+    const { succeeded, results } = await this.context.client.txn({ compare, success })
     if (!succeeded || results[0]?.count !== 1) return false
     this.endLease(results[0].previous[0]?.lease ?? 0n)
     return true

@@ -64,7 +64,7 @@ async function send(
   { client }: StoreContext,
   ops: readonly (readonly Op[])[],
 ): Promise<readonly (readonly OpResult[])[]> {
-  const { results } = await client.txn({ compare: [], success: ops.flat(), failure: [] })
+  const { results } = await client.txn({ success: ops.flat() })
   let next = 0
   return ops.map(({ length }) => {
     next += length

@@ -58,7 +58,7 @@ async function renewKnown(
       local.state === 'held' ? secure(context, local, claim).catch(unknown) : true,
     ),
   )
-  const { results } = await context.client.txn({ compare: [], success, failure: [] })
+  const { results } = await context.client.txn({ success })
   const secured = await securing
   let next = 0
   const answers = renewals.map((renewal, index): RenewReply | Promise<RenewReply> => {

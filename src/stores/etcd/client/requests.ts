@@ -38,10 +38,11 @@ export interface Compare {
   readonly value: number | bigint
 }
 
+/** Executes `success` if all compares are true, otherwise `failure`. */
 export interface Txn {
-  readonly compare: readonly Compare[]
+  readonly compare?: readonly Compare[]
   readonly success: readonly Op[]
-  readonly failure: readonly Op[]
+  readonly failure?: readonly Op[]
 }
 
 export interface WatchRequest {
@@ -109,7 +110,7 @@ export function cancelRequest(id: number): Buffer {
   return writer.finish()
 }
 
-function writeTxn({ compare, success, failure }: Txn): void {
+function writeTxn({ compare = [], success, failure = [] }: Txn): void {
   for (const each of compare) writer.message(1, () => writeCompare(each))
   for (const op of success) writer.message(2, () => writeOp(op))
   for (const op of failure) writer.message(3, () => writeOp(op))

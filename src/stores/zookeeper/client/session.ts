@@ -1,3 +1,4 @@
+import { answeredWithin } from '../../../core/calls/answered-within.ts'
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { TlsOptions } from '../../../core/tls.ts'
 import { type ConnectionListener, type Server, ServerConnection } from './connection.ts'
@@ -279,20 +280,9 @@ export class ZooKeeperSession implements ConnectionListener {
     this.waiters.reject(sessionOver(this.whyDown))
   }
 
-  private closeSession(): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.runtime.setTimer(resolve, CLOSE_MS, false)
-      const done = () => {
-        timer.clear()
-        resolve()
-      }
-      const nothing = () => {}
-      this.request({
-        operation: OPERATIONS.closeSession,
-        about: 'close',
-        write: nothing,
-        read: nothing,
-      }).then(done, done)
-    })
+  private async closeSession(): Promise<void> {
+    const nothing = () => {}
+    const request = { operation: OPERATIONS.closeSession, about: 'close', write: nothing, read: nothing }
+    await answeredWithin(this.request(request), CLOSE_MS, this.runtime).catch(nothing)
   }
 }

@@ -1,54 +1,41 @@
+import { answeredWithin, LateError } from '../../../core/calls/answered-within.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { WireError } from './errors.ts'
 
-interface ConnectionWaiter {
-  readonly resolve: () => void
-  readonly reject: (error: WireError) => void
-}
-
-/** Calls that wait for a connection, each for a limited time. */
+/** Calls that wait for the next connection, each for a limited time. */
 export class ConnectionWaiters {
   private readonly runtime: Runtime
-  private readonly waiting = new Set<ConnectionWaiter>()
+  private connected: Promise<void> | null = null
+  private settle: { readonly resolve: () => void; readonly reject: (error: WireError) => void } | null = null
 
   constructor(runtime: Runtime) {
     this.runtime = runtime
   }
 
-  wait(patienceMs: number, errorOf: () => WireError): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const leave = () => {
-        timer.clear()
-        this.waiting.delete(waiter)
-      }
-      const waiter: ConnectionWaiter = {
-        resolve: () => {
-          leave()
-          resolve()
-        },
-        reject: (error) => {
-          leave()
-          reject(error)
-        },
-      }
-      const giveUp = () => waiter.reject(errorOf())
-      // Two steps: after a stall of this process, the second step lets it first read answers that have arrived.
-      let timer = this.runtime.setTimer(
-        () => {
-          timer = this.runtime.setTimer(giveUp, patienceMs / 2, false)
-        },
-        patienceMs / 2,
-        false,
-      )
-      this.waiting.add(waiter)
+  async wait(patienceMs: number, errorOf: () => WireError): Promise<void> {
+    this.connected ??= new Promise((resolve, reject) => {
+      this.settle = { resolve, reject }
     })
+    const { connected } = this
+    const late = (error: unknown): Promise<void> => {
+      if (!(error instanceof LateError)) throw error
+      return answeredWithin(connected, patienceMs / 2, this.runtime)
+    }
+    // Two steps: after a stall of this process, the second step lets it first read answers that have arrived.
+    try {
+      await answeredWithin(connected, patienceMs / 2, this.runtime).catch(late)
+    } catch (error) {
+      throw error instanceof LateError ? errorOf() : error
+    }
   }
 
   resolve(): void {
-    for (const waiter of [...this.waiting]) waiter.resolve()
+    this.settle?.resolve()
+    this.connected = null
   }
 
   reject(error: WireError): void {
-    for (const waiter of [...this.waiting]) waiter.reject(error)
+    this.settle?.reject(error)
+    this.connected = null
   }
 }
