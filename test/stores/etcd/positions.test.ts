@@ -19,7 +19,7 @@ test('the doctor never reports a living waiter as dead', async () => {
     locks.acquire('a', { wait: '1m' }).catch(() => {})
   }
   await expect.poll(async () => (await operator.read('a')).line.length).toBe(2)
-  // A place is kept alive every second or so.
+  // A position is renewed about every second.
   for (let look = 0; look < 15; look++) {
     const { findings } = await operator.doctor({ watch: 0 })
     expect(findings.filter(({ code }) => code === 'DEAD_WAITER')).toEqual([])

@@ -117,7 +117,7 @@ it.each([0, 1000])(
   async (lockDelayMs) => {
     const holder = claim('turn')
     await other.attempt([holder])
-    // A place in the queue is bound to a shorter lease than the hold, once there is one: with the second place there is.
+    // A position uses a shorter lease than the hold if one exists, which the second position ensures.
     const ttlMs = TTL_MS + 3000
     const stop = await keepAlive(claim('longer', { ttlMs }))
     const first = claim('turn', { ttlMs })

@@ -11,7 +11,7 @@ test('a batch without any answer rejects once and leaves no unhandled rejection'
   process.on('unhandledRejection', hear)
   const store = etcd({ endpoints: [`127.0.0.1:${await freePort()}`] })
   try {
-    // One of them takes the place of another claim, so that it goes by itself.
+    // One of them replaces another claim, so it is sent by itself.
     const batch = [claimOf('a'), claimOf('b', { replaces: 'another' }), claimOf('c')]
     await expect(store.attempt(batch)).rejects.toThrow()
     await new Promise((resolve) => setTimeout(resolve, 50))

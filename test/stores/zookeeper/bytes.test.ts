@@ -30,7 +30,7 @@ function open(): Locks {
 /** The bytes of the transaction that would end each session with nodes, as the server reports them. */
 async function bytesOfSessions(): Promise<readonly number[]> {
   const dump = (await ensemble.members[0]?.ask('dump')) ?? ''
-  const [, ...sessions] = dump.slice(dump.indexOf('SessionPools with Ephemerals')).split(/^0x/m)
+  const [, ...sessions] = dump.slice(dump.indexOf('Sessions with Ephemerals')).split(/^0x/m)
   return sessions.map((session) => {
     const paths = session.split('\n').filter((line) => line.startsWith('\t'))
     return paths.reduce((sum, path) => sum + 4 + Buffer.byteLength(path.trim()), 0)

@@ -42,7 +42,7 @@ const LEAST = new Map<string, number>()
 
 /**
  * The sessions of a process. The nodes of a dead process live for the timeout of their session, so there is a pool for each class
- * of ttl. SessionPools open on demand and close after they have been empty for a while. Requests that leave no node use any session,
+ * of ttl. Sessions open on demand and close after they have been empty for a while. Requests that leave no node use any session,
  * or a shortest one.
  */
 export class SessionPools {
