@@ -11,10 +11,10 @@ import { Inspection } from './inspection.ts'
 import { LOCKS, lockPrefix, parseClaimName, wholeOf } from './names.ts'
 import { notificationOp } from './notifications.ts'
 import { WAITING_TTL_MS } from './queue.ts'
+import { pagesOf } from './read.ts'
 import type { ClaimEntry } from './snapshot.ts'
 import { keyStateOf, type WholeKey, wholeKeyOf } from './whole-key.ts'
 
-const CLAIMS_PER_PAGE = 500
 const EVICTIONS_TRIED = 32
 /** Three operations for each claim, of the 128 of a transaction. */
 const EVICTED_AT_ONCE = 40
@@ -35,25 +35,17 @@ export class EtcdAdmin implements Admin {
   /** Page by page; a key that comes or goes meanwhile may be listed or not. */
   async *list(prefix: string): AsyncIterable<KeyView> {
     const left = new Map<bigint, number>()
-    let from = lockPrefix(prefix)
+    const start = lockPrefix(prefix)
     let claims: KeyValue[] = []
-    for (;;) {
-      const page = await this.context.client.range({ key: from, end: LOCKS.end, limit: CLAIMS_PER_PAGE })
-      const { kvs } = page
-      const own = kvs.filter(({ key }) => key.startsWith(lockPrefix(prefix)))
-      for (const kv of own) {
-        if (claims[0] !== undefined && keyOf(claims[0]) !== keyOf(kv)) {
-          yield* this.shown(claims, left)
-          claims = []
-        }
-        claims.push(kv)
-      }
-      if (kvs.length < CLAIMS_PER_PAGE || own.length < kvs.length) {
+    for await (const kv of pagesOf(this.context.client, start, LOCKS.end)) {
+      if (!kv.key.startsWith(start)) break
+      if (claims[0] !== undefined && keyOf(claims[0]) !== keyOf(kv)) {
         yield* this.shown(claims, left)
-        return
+        claims = []
       }
-      from = `${kvs.at(-1)?.key}\0`
+      claims.push(kv)
     }
+    yield* this.shown(claims, left)
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {

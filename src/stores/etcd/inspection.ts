@@ -4,8 +4,8 @@ import type { EtcdClient } from './client/client.ts'
 import type { KeyValue } from './client/responses.ts'
 import { type ClaimValue, parseValue } from './format.ts'
 import { LOCKS, OURS, parseClaimName } from './names.ts'
+import { pagesOf } from './read.ts'
 
-const KEYS_PER_PAGE = 500
 /** Smaller offsets are not reported. */
 const CLOCK_LIMIT_MS = 10_000
 
@@ -21,7 +21,7 @@ export class Inspection {
 
   async *facts({ foreign }: InspectOptions): AsyncIterable<Fact> {
     const claims: ClaimStamp[] = []
-    for await (const kv of this.pages(LOCKS.key, LOCKS.end)) {
+    for await (const kv of pagesOf(this.client, LOCKS.key, LOCKS.end)) {
       const { key, section } = parseClaimName(kv.key)
       if (kv.lease === 0n)
         yield remains('orphan', kv, `a claim on ${JSON.stringify(key)} that is bound to no lease`)
@@ -60,19 +60,10 @@ export class Inspection {
     const [start = ''] = pattern.split('*', 1)
     const parts = pattern.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
     const whole = new RegExp(`^${parts.join('[^]*')}$`, 'u')
-    for await (const kv of this.pages(start, '\0'))
+    for await (const kv of pagesOf(this.client, start, '\0'))
       if (!kv.key.startsWith(start)) return
       else if (kv.lease === 0n && whole.test(kv.key) && !kv.key.startsWith(OURS))
         yield remains('foreign', kv, 'a key that is bound to no lease')
-  }
-
-  private async *pages(from: string, end: string): AsyncIterable<KeyValue> {
-    for (let next = from; ; ) {
-      const { kvs } = await this.client.range({ key: next, end, limit: KEYS_PER_PAGE })
-      yield* kvs
-      if (kvs.length < KEYS_PER_PAGE) return
-      next = `${kvs.at(-1)?.key}\0`
-    }
   }
 }
 

@@ -1,5 +1,7 @@
 import type { Blocked, Claim } from '../../model/index.ts'
+import type { EtcdClient } from './client/client.ts'
 import type { Compare, RangeOp } from './client/requests.ts'
+import type { KeyValue } from './client/responses.ts'
 import type { StoreContext } from './context.ts'
 import { type PointerValue, parseValue } from './format.ts'
 import { exists } from './guards.ts'
@@ -16,10 +18,12 @@ import {
   snapshotOps,
 } from './snapshot.ts'
 
+const KEYS_PER_PAGE = 500
+
 /** Reads the snapshot of a claim's key: the claims before `order` if it is in the queue, else all. */
 export async function readSnapshot(
   { client }: StoreContext,
-  { key, id, mode, owner }: Claim,
+  { key, id, mode, owner }: Pick<Claim, 'key' | 'id' | 'mode' | 'owner'>,
   order = Number.POSITIVE_INFINITY,
 ): Promise<KeySnapshot> {
   const success = snapshotOps(key, mode, order, owner !== null)
@@ -71,15 +75,23 @@ export async function membersOf(context: StoreContext, entry: ClaimEntry): Promi
   const { key, id, value, mode, order } = entry
   if (value.state === 'waiting') return []
   if (value.state === 'trying') {
-    const success = snapshotOps(key, mode, order)
-    const { results, header } = await context.client.txn({ success })
-    const snapshot = snapshotOf(key, results, header.revision, id)
+    const snapshot = await readSnapshot(context, { key, id, mode, owner: null }, order)
     const { closedBy } = await closingOf(context, snapshot)
     return obstacleOf(snapshot, mode, order, closedBy) === null ? [entry] : []
   }
   if (value.owner === undefined) return [entry]
   const { kvs } = await context.client.range(sectionOf(key, 'hold', mode.kind))
   return kvs.map(entryOf).filter((other) => holdKey(other) === holdKey(entry))
+}
+
+/** All keys of a range, read page by page. */
+export async function* pagesOf(client: EtcdClient, from: string, end: string): AsyncIterable<KeyValue> {
+  for (let next = from; ; ) {
+    const { kvs } = await client.range({ key: next, end, limit: KEYS_PER_PAGE })
+    yield* kvs
+    if (kvs.length < KEYS_PER_PAGE) return
+    next = `${kvs.at(-1)?.key}\0`
+  }
 }
 
 /** `position` is 0 for a claim that does not wait. Watches report changes, so `retryAfterMs` is null. */

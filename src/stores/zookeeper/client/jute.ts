@@ -87,10 +87,6 @@ export class JuteReader {
     this.buffer = buffer
   }
 
-  get left(): number {
-    return this.buffer.length - this.offset
-  }
-
   int(): number {
     const value = this.buffer.readInt32BE(this.offset)
     this.offset += 4
