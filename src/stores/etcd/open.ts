@@ -67,7 +67,7 @@ export async function openEtcd(url: string, callTimeoutMs: number): Promise<Stor
     await leave(url, shared)
     throw unreachable(`etcd at ${options.endpoints.join(', ')}`, error)
   }
-  return viewOf(shared.store, () => leave(url, shared))
+  return sharedView(shared.store, () => leave(url, shared))
 }
 
 function openShared(options: EtcdOptions): SharedStore {
@@ -82,7 +82,7 @@ async function leave(url: string, shared: SharedStore): Promise<void> {
 }
 
 /** One user's view of a shared store: `close` removes its listeners, and the last `close` closes the store. */
-function viewOf(store: EtcdStore, leave: () => Promise<void>): Store {
+function sharedView(store: EtcdStore, leave: () => Promise<void>): Store {
   const stops = new Set<() => void>()
   let closed: Promise<void> | null = null
   return {
