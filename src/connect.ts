@@ -115,8 +115,8 @@ async function openZooKeeper(url: string, callTimeoutMs: number): Promise<Store>
     // A store that opens later has no owner to close it.
     opening.then((store) => store.close()).catch(() => {})
     if (!(error instanceof LateError)) throw error
-    const { addressOf } = await import('./stores/zookeeper/url.ts')
-    const servers = addressOf(url).servers.map(({ host, port }) => `${host}:${port}`)
+    const { zooKeeperAddressOf } = await import('./stores/zookeeper/client/url.ts')
+    const servers = zooKeeperAddressOf(url).servers.map(({ host, port }) => `${host}:${port}`)
     throw unreachable(`ZooKeeper at ${servers.join(', ')}`, error)
   }
 }

@@ -30,6 +30,8 @@ const DATABASE = [
   'src/stores/sql-server/advisory/',
 ]
 
+const CONSENSUS = [...CONTRACT, 'src/core/calls/timer-heap.ts', 'src/stores/shared/', 'node:']
+
 /** The exports of `holdfast` and its subpaths: the only way in for rooms that could as well be outside. */
 const PUBLIC = Object.values(entries)
 
@@ -58,8 +60,9 @@ export const ROOMS: readonly Room[] = [
       'src/stores/redis/scripting.ts',
     ],
   },
-  // Its claims end by deadlines of their own, of which a process may have many thousands.
-  { inside: 'src/stores/zookeeper/', may: [...CONTRACT, 'src/core/calls/timer-heap.ts', 'node:'] },
+  // Their claims end by deadlines of their own, of which a process may have many thousands.
+  { inside: 'src/stores/etcd/', may: CONSENSUS },
+  { inside: 'src/stores/zookeeper/', may: CONSENSUS },
   { inside: 'src/stores/shared/', may: CONTRACT },
   { inside: 'src/stores/*/', may: [...CONTRACT, 'src/stores/shared/', 'node:'] },
   // Rooms that speak to resources and frameworks live in real time: nothing of them runs under a simulated clock.
@@ -217,7 +220,7 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
     uses: ['node:crypto'],
     why: 'a hash of the key, because servers know session locks by numbers and short names',
   },
-  'src/stores/zookeeper/wire/digest-md5.ts': {
+  'src/stores/zookeeper/client/digest-md5.ts': {
     uses: ['node:crypto'],
     why: 'the hash that a login by SASL is made of',
   },
@@ -229,7 +232,7 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
 
 /** Stores neither sleep nor retry, except for these, each with its reason. */
 export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly why: string }>> = {
-  'src/stores/etcd/inbox.ts': {
+  'src/stores/etcd/notifications.ts': {
     uses: 'setTimer',
     why: 'an inbox whose watch was compacted away and whose look failed is looked through again',
   },
@@ -277,17 +280,13 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'the first claim does not wait long for a connection that listens',
   },
-  'src/stores/zookeeper/sessions.ts': {
+  'src/stores/zookeeper/client/sessions.ts': {
     uses: 'setTimer',
     why: 'a session that is not needed any more stays for whoever has just got it',
   },
-  'src/stores/zookeeper/wire/session.ts': {
+  'src/stores/zookeeper/client/session.ts': {
     uses: 'setTimer',
     why: 'a session is kept by pings, and a server that is silent or gone is replaced by another',
-  },
-  'src/stores/zookeeper/wire/waiters.ts': {
-    uses: 'setTimer',
-    why: 'who waits for a connection does so for a while only',
   },
   'src/stores/redis/check/check.ts': {
     uses: 'setTimer',
@@ -309,13 +308,9 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'while more claims arrive than are read at once, and after a look that failed, the next in the queue looks again',
   },
-  'src/stores/etcd/leases.ts': {
+  'src/stores/etcd/client/leases.ts': {
     uses: 'setTimer',
     why: 'leases that claims wait for are kept alive',
-  },
-  'src/stores/etcd/local-claims.ts': {
-    uses: 'setTimer',
-    why: 'claims share a lease, so each ends by the clock of its own process',
   },
   'src/stores/etcd/expiry.ts': {
     uses: 'setTimer',

@@ -16,7 +16,7 @@ const DISTURBED = 'renewal and release survive what servers go through'
 conform({
   name: 'zookeeper',
   open,
-  faults: { disconnect: (store) => (store as ZooKeeperStore).desk.sessions.disconnect() },
+  faults: { disconnect: (store) => (store as ZooKeeperStore).context.sessions.disconnect() },
   skips: [
     { topic: 'renewal', case: DISTURBED, reason: 'runs below: a new leader would disturb the other cases' },
   ],

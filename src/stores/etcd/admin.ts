@@ -2,21 +2,21 @@ import type { Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Admin } from '../../core/store.ts'
 import { UnsupportedError } from '../../errors.ts'
 import { type EvictAnswer, isInUse, type KeyView, STRANGE_HOLDER, seqOf, viewOf } from '../../model/index.ts'
+import type { KeyValue } from './client/responses.ts'
 import type { StoreContext } from './context.ts'
+import { parseValue, type ShutValue, UNKNOWN_FORMAT } from './format.ts'
 import { unchanged } from './guards.ts'
 import { endOps } from './hold.ts'
-import { notificationOp } from './inbox.ts'
 import { Inspection } from './inspection.ts'
 import { LOCKS, lockPrefix, parseClaimName, wholeOf } from './names.ts'
+import { notificationOp } from './notifications.ts'
 import { WAITING_TTL_MS } from './queue.ts'
-import type { Entry } from './snapshot.ts'
-import { parseValue, type ShutValue, UNKNOWN_FORMAT } from './value.ts'
-import { stateOf, type WholeKey, wholeKeyOf } from './whole-key.ts'
-import type { KeyValue } from './wire/responses.ts'
+import { pagesOf } from './read.ts'
+import type { ClaimEntry } from './snapshot.ts'
+import { keyStateOf, type WholeKey, wholeKeyOf } from './whole-key.ts'
 
-const CLAIMS_PER_PAGE = 500
 const EVICTIONS_TRIED = 32
-/** Three operations for each claim, of the 128 that a transaction may have. */
+/** Three operations for each claim, of the 128 of a transaction. */
 const EVICTED_AT_ONCE = 40
 
 export class EtcdAdmin implements Admin {
@@ -32,28 +32,20 @@ export class EtcdAdmin implements Admin {
     return this.view(await this.whole(key), new Map())
   }
 
-  /** Page by page; a key that comes or goes meanwhile may be shown or not. */
+  /** Page by page; a key that comes or goes meanwhile may be listed or not. */
   async *list(prefix: string): AsyncIterable<KeyView> {
     const left = new Map<bigint, number>()
-    let from = lockPrefix(prefix)
+    const start = lockPrefix(prefix)
     let claims: KeyValue[] = []
-    for (;;) {
-      const page = await this.context.client.range({ key: from, end: LOCKS.end, limit: CLAIMS_PER_PAGE })
-      const { kvs } = page
-      const own = kvs.filter(({ key }) => key.startsWith(lockPrefix(prefix)))
-      for (const kv of own) {
-        if (claims[0] !== undefined && keyOf(claims[0]) !== keyOf(kv)) {
-          yield* this.shown(claims, left)
-          claims = []
-        }
-        claims.push(kv)
-      }
-      if (kvs.length < CLAIMS_PER_PAGE || own.length < kvs.length) {
+    for await (const kv of pagesOf(this.context.client, start, LOCKS.end)) {
+      if (!kv.key.startsWith(start)) break
+      if (claims[0] !== undefined && keyOf(claims[0]) !== keyOf(kv)) {
         yield* this.shown(claims, left)
-        return
+        claims = []
       }
-      from = `${kvs.at(-1)?.key}\0`
+      claims.push(kv)
     }
+    yield* this.shown(claims, left)
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
@@ -63,7 +55,7 @@ export class EtcdAdmin implements Admin {
       const members = holds.filter(([first]) => token === null || first?.seq === seqOf(token)).flat()
       const victims = members.slice(0, EVICTED_AT_ONCE)
       if (victims.length === 0) break
-      if (!(await this.letGo(victims, ask))) continue
+      if (!(await this.end(victims, ask))) continue
       labels.push(...victims.map(({ value }) => value.label))
       if (ask || victims.length === members.length) break
     }
@@ -78,20 +70,20 @@ export class EtcdAdmin implements Admin {
     return this.inspection.reap(remains)
   }
 
-  /** False when they have changed. The next grant has a later revision, so that the fence moves. */
-  private async letGo(victims: readonly Entry[], ask: boolean): Promise<boolean> {
+  /** False when a victim has changed. The next grant has a later revision, so the fencing token rises. */
+  private async end(victims: readonly ClaimEntry[], ask: boolean): Promise<boolean> {
     const success = victims.flatMap((victim) => {
       if (ask) return [notificationOp('revoked', victim)]
       const delayed = victim.value.lockDelayMs !== undefined
       return [...endOps(victim, victim.name, delayed), notificationOp('evicted', victim)]
     })
-    const txn = { compare: victims.map(unchanged), success, failure: [] }
+    const txn = { compare: victims.map(unchanged), success }
     return (await this.context.client.txn(txn)).succeeded
   }
 
   private async whole(key: string): Promise<WholeKey> {
     const { kvs } = await this.context.client.range(wholeOf(key))
-    return familiar(wholeKeyOf(key, kvs))
+    return requireKnown(wholeKeyOf(key, kvs))
   }
 
   private async *shown(kvs: readonly KeyValue[], left: Map<bigint, number>): AsyncIterable<KeyView> {
@@ -99,22 +91,22 @@ export class EtcdAdmin implements Admin {
     if (first === undefined) return
     const whole = wholeKeyOf(keyOf(first), kvs)
     const known = await this.view(whole, left)
-    const view = whole.strange ? { ...known, holders: [...known.holders, STRANGE_HOLDER] } : known
+    const view = whole.foreign ? { ...known, holders: [...known.holders, STRANGE_HOLDER] } : known
     if (isInUse(view)) yield view
   }
 
-  /** `left` remembers what was asked about leases, which claims share. */
+  /** `left` caches the remaining times of leases, which claims share. */
   private async view(whole: WholeKey, left: Map<bigint, number>): Promise<KeyView> {
     const { client, runtime } = this.context
     const entries = [...whole.holds.flat(), ...whole.waiting]
     const unknown = new Set(entries.map(({ lease }) => lease).filter((lease) => !left.has(lease)))
     await Promise.all([...unknown].map(async (id) => left.set(id, (await client.timeToLive(id)) * 1000)))
     const nowMs = runtime.wallMs()
-    const expiresAtMs = ({ lease, value }: Entry): number =>
+    const expiresAtMs = ({ lease, value }: ClaimEntry): number =>
       nowMs + Math.max(1, Math.min(value.ttlMs, left.get(lease) ?? 0))
-    const view = viewOf(whole.key, stateOf(whole, expiresAtMs, nowMs), nowMs)
-    // A place in the queue has a time to live of its own, by which an operator judges whether its process lives.
-    const line = view.line.map((place) => ({ ...place, ttlMs: Math.min(place.ttlMs, WAITING_TTL_MS) }))
+    const view = viewOf(whole.key, keyStateOf(whole, expiresAtMs, nowMs), nowMs)
+    // A position has a shorter time to live of its own, which shows an operator whether the process lives.
+    const line = view.line.map((waiter) => ({ ...waiter, ttlMs: Math.min(waiter.ttlMs, WAITING_TTL_MS) }))
     const closedForMs = whole.closedBy === null ? 0 : await this.closedForMs(whole.closedBy.name)
     return { ...view, line, closedForMs }
   }
@@ -129,10 +121,10 @@ export class EtcdAdmin implements Admin {
   }
 }
 
-/** Nothing is evicted that this version does not understand, and an answer about one key says why. */
-function familiar(line: WholeKey): WholeKey {
-  if (line.strange) throw new UnsupportedError(`${JSON.stringify(line.key)}: ${UNKNOWN_FORMAT}`)
-  return line
+/** Refuses keys with claims in another format. */
+function requireKnown(whole: WholeKey): WholeKey {
+  if (whole.foreign) throw new UnsupportedError(`${JSON.stringify(whole.key)}: ${UNKNOWN_FORMAT}`)
+  return whole
 }
 
 function keyOf({ key }: KeyValue): string {

@@ -1,54 +1,55 @@
-import type { Runtime } from '../../core/runtime.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
 import type { Soon, StoreNotice } from '../../core/store.ts'
 import { StoreError } from '../../errors.ts'
-
 import type { EtcdClient } from './client/client.ts'
 import { isRefusal } from './client/cluster.ts'
-import type { Inbox } from './inbox.ts'
-import type { Lease, Leases } from './leases.ts'
+import { NOT_FOUND } from './client/grpc.ts'
+import type { EtcdLease, EtcdLeases } from './client/leases.ts'
+import type { Compare, Op, Txn } from './client/requests.ts'
+import type { Header, TxnResult } from './client/responses.ts'
 import type { LocalClaims } from './local-claims.ts'
-import type { Moves } from './moves.ts'
-import { NOT_FOUND } from './wire/grpc.ts'
-import type { Compare, Op, Txn } from './wire/requests.ts'
-import type { Header, TxnResult } from './wire/responses.ts'
+import type { Inbox } from './notifications.ts'
+import type { RebindQueue } from './rebind.ts'
 
-/** What the parts of one store share. */
+/** The parts of one store, for its operations. */
 export interface StoreContext {
   readonly client: EtcdClient
   readonly runtime: Runtime
-  readonly leases: Leases
+  readonly leases: EtcdLeases
   readonly claims: LocalClaims
   readonly inbox: Inbox
-  readonly moves: Moves
+  readonly rebinds: RebindQueue
+  /** Timers that open keys after a lock delay. */
+  readonly delays: Set<Timer>
   tell(notice: StoreNotice): void
 }
 
-/** A server whose lease is gone has done nothing: with another lease the same can be asked again. */
+/** A transaction on an ended lease does nothing, so it can be repeated with another lease. */
 const LEASES_TRIED = 3
 
-/** The lease that a transaction was to bind a key to is gone. Nothing was done. */
+/** The transaction named a lease that has ended. Nothing was done. */
 class LeaseGoneError extends StoreError {}
 
-/** Whether a transaction that failed may have been done, or may yet be. */
+/** True if a failed transaction may have been executed, or may yet be. */
 export function isUnknown(error: unknown): boolean {
   return !(error instanceof LeaseGoneError) && !isRefusal(error)
 }
 
-/** What a transaction needs that binds keys to leases. */
+/** A transaction that binds keys to leases. */
 interface Binding {
   readonly txn: Txn
-  readonly leases: Iterable<Lease>
-  /** What makes the leases last, while the transaction is under way. */
+  readonly leases: Iterable<EtcdLease>
+  /** Keep-alives in flight that make the leases last. */
   readonly lasting?: Iterable<Soon<void>>
 }
 
 /**
- * A transaction that binds keys to leases. A lease is kept alive for all of its claims, so every key in etcd is either known to
- * the local claims, which ends it in time, or bound to a lease that nobody keeps alive:
+ * Sends a transaction that binds keys to leases. A lease is kept alive for all of its claims, so every key in etcd must be either a
+ * local claim, which this store ends in time, or bound to a lease that this store no longer keeps alive:
  *
- * - `note` enters among the local claims what the transaction wrote, in the same turn in which its answer is there, also when the
- *   leases turn out not to last. The caller hears of a failure after that.
- * - When the outcome is unknown the transaction may still arrive, so its leases are retired.
+ * - `note` enters the written keys among the local claims, in the same turn as the answer arrives, even when the leases
+ *   do not last. Only then does the caller get the failure.
+ * - After an unknown outcome the transaction may still arrive, so its leases are retired.
  */
 export async function bind<T>(
   context: StoreContext,
@@ -62,7 +63,7 @@ export async function bind<T>(
 
 async function send(
   { client, leases }: StoreContext,
-  bound: Iterable<Lease>,
+  bound: Iterable<EtcdLease>,
   txn: Txn,
 ): Promise<TxnResult & { readonly header: Header }> {
   try {
@@ -75,10 +76,10 @@ async function send(
   }
 }
 
-/** Ends a key that no claim needs. When that fails it ends with its lease, which is kept alive no more. */
+/** Deletes a key that no claim needs. If that fails, its lease gets no more keep-alives and ends the key. */
 export async function discard(
   { client, leases }: StoreContext,
-  lease: Lease | null,
+  lease: EtcdLease | null,
   compare: readonly Compare[],
   success: readonly Op[],
   failure: readonly Op[] = [],
@@ -91,7 +92,7 @@ export async function discard(
   }
 }
 
-/** Does it again when a lease was gone. */
+/** Repeats a task whose lease had ended. */
 export async function withLeases<T>(task: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries++) {
     try {
@@ -100,4 +101,11 @@ export async function withLeases<T>(task: () => Promise<T>): Promise<T> {
       if (!(error instanceof LeaseGoneError) || tries === LEASES_TRIED) throw error
     }
   }
+}
+
+/** Splits a list, because a transaction may have 128 operations. */
+export function chunksOf<T>(all: readonly T[], most: number): readonly T[][] {
+  const chunks: T[][] = []
+  for (let first = 0; first < all.length; first += most) chunks.push(all.slice(first, first + most))
+  return chunks
 }

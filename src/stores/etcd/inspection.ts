@@ -1,15 +1,15 @@
 import type { ClockFact, Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { EtcdClient } from './client/client.ts'
+import type { KeyValue } from './client/responses.ts'
+import { type ClaimValue, parseValue } from './format.ts'
 import { LOCKS, OURS, parseClaimName } from './names.ts'
-import { type ClaimValue, parseValue } from './value.ts'
-import type { KeyValue } from './wire/responses.ts'
+import { pagesOf } from './read.ts'
 
-const KEYS_PER_PAGE = 500
-/** Below this, clocks are in step. */
+/** Smaller offsets are not reported. */
 const CLOCK_LIMIT_MS = 10_000
 
-/** What lies in etcd that nobody needs, keys of others without an end, and what claims tell about the clocks of their processes. */
+/** Finds orphaned keys, foreign keys without a lease, and the clock offsets that claims show. */
 export class Inspection {
   private readonly client: EtcdClient
   private readonly runtime: Runtime
@@ -21,11 +21,11 @@ export class Inspection {
 
   async *facts({ foreign }: InspectOptions): AsyncIterable<Fact> {
     const claims: ClaimStamp[] = []
-    for await (const kv of this.pages(LOCKS.key, LOCKS.end)) {
-      const { key, place } = parseClaimName(kv.key)
+    for await (const kv of pagesOf(this.client, LOCKS.key, LOCKS.end)) {
+      const { key, section } = parseClaimName(kv.key)
       if (kv.lease === 0n)
         yield remains('orphan', kv, `a claim on ${JSON.stringify(key)} that is bound to no lease`)
-      else if (place !== 'shut' && place !== 'wait') claims.push(...stampOf(kv))
+      else if (section !== 'shut' && section !== 'wait') claims.push(...stampOf(kv))
     }
     yield* clocksOf(claims, this.runtime.wallMs())
     for (const pattern of foreign) yield* this.foreign(pattern)
@@ -36,7 +36,7 @@ export class Inspection {
     }
   }
 
-  /** Each only if nobody has written it since. */
+  /** Deletes each key unless it was written since its inspection. */
   async reap(all: readonly Remains[]): Promise<readonly boolean[]> {
     const removed: boolean[] = []
     for (const { name, kind, proof } of all) {
@@ -50,7 +50,6 @@ export class Inspection {
           { target: 'lease', key: name, is: '=', value: 0n },
         ],
         success: [{ kind: 'delete', key: name }],
-        failure: [],
       })
       removed.push(succeeded)
     }
@@ -61,38 +60,29 @@ export class Inspection {
     const [start = ''] = pattern.split('*', 1)
     const parts = pattern.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
     const whole = new RegExp(`^${parts.join('[^]*')}$`, 'u')
-    for await (const kv of this.pages(start, '\0'))
+    for await (const kv of pagesOf(this.client, start, '\0'))
       if (!kv.key.startsWith(start)) return
       else if (kv.lease === 0n && whole.test(kv.key) && !kv.key.startsWith(OURS))
         yield remains('foreign', kv, 'a key that is bound to no lease')
   }
-
-  private async *pages(from: string, end: string): AsyncIterable<KeyValue> {
-    for (let next = from; ; ) {
-      const { kvs } = await this.client.range({ key: next, end, limit: KEYS_PER_PAGE })
-      yield* kvs
-      if (kvs.length < KEYS_PER_PAGE) return
-      next = `${kvs.at(-1)?.key}\0`
-    }
-  }
 }
 
-/** When a claim was written: by the order of etcd, and by the clock of its process. */
+/** The time of a claim, by etcd's revision and by the wall clock of its process. */
 interface ClaimStamp {
   readonly label: string
   readonly revision: number
   readonly wallMs: number
 }
 
-/** Nothing is told from a format of another version. */
+/** Values in another format have no known stamp. */
 function stampOf(kv: KeyValue): ClaimStamp[] {
   const value = parseValue<ClaimValue>(kv.value)
   return value === null ? [] : [{ label: value.label, revision: kv.changed, wallMs: value.sinceMs }]
 }
 
 /**
- * A claim that was written before now cannot have been written later by its own clock, unless that is ahead; and one that
- * was written after another, but is stamped long before it, comes from a clock that is behind.
+ * The clock of a claim with a stamp in the future is ahead. The clock of a claim that was written after another one, but has a
+ * stamp long before it, is behind.
  */
 function* clocksOf(claims: readonly ClaimStamp[], nowMs: number): Iterable<ClockFact> {
   let latestMs = Number.NEGATIVE_INFINITY

@@ -1,13 +1,24 @@
-import type { Runtime, Timer } from '../../core/runtime.ts'
+import { type TimerEntry, TimerHeap } from '../../core/calls/timer-heap.ts'
+import type { Runtime } from '../../core/runtime.ts'
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
-import type { Lease } from './leases.ts'
-import type { ClaimValue } from './value.ts'
+import type { EtcdLease } from './client/leases.ts'
+import type { ClaimValue } from './format.ts'
 
-/** What a look at the queue gave; `gone` when the claim is not in etcd any more. */
-export type Look = ClaimAnswer | { readonly kind: 'gone' }
+/** The answer of the queue; `gone` when the claim is no longer in etcd. */
+export type QueueAnswer = ClaimAnswer | { readonly kind: 'gone' }
+
+/** The key of a claim as this store wrote or read it. */
+export interface StoredClaim {
+  readonly name: string
+  readonly value: ClaimValue
+  readonly created: number
+  readonly changed: number
+  /** The revision of its arrival, by which the queue is ordered. */
+  readonly order: number
+}
 
 /** A claim that this store has in etcd, as far as it knows. */
-export interface LocalClaim {
+export class LocalClaim implements TimerEntry {
   claim: Claim
   /** `joining`: it arrived, and may or may not have its position yet. */
   state: 'joining' | 'waiting' | 'held'
@@ -15,86 +26,73 @@ export interface LocalClaim {
   value: ClaimValue
   created: number
   changed: number
-  /** The revision of its arrival; what the queue is ordered by. */
-  order: number
+  readonly order: number
   /** The revision of the grant; 0 while it waits. */
-  seq: number
-  /** In the queue as it was last counted, which may be long ago. */
-  position: number
-  /** What its key is bound to. */
-  lease: Lease
-  /** What it will be bound to when its turn comes; counted among that lease's waiters. */
-  nextLease: Lease | null
-  /** The name of what would close the key, were the claim to expire. */
-  shutName: string | null
-  /** A live process ends its claims itself, and to the millisecond: the lease is for the dead. */
+  seq = 0
+  /** Its position in the queue when it was last counted, which may be long ago. */
+  position = 0
+  /** The lease of its key. */
+  lease: EtcdLease
+  /** The lease of the hold to come, which counts this claim among its waiters. */
+  nextLease: EtcdLease | null = null
+  /** The name of the key that closes the lock if the claim expires. */
+  shutName: string | null = null
+  /** A live process ends its claims itself, to the millisecond; the lease ends those of a dead one. */
   endsAtMs: number
-  /** A grant that nobody asked for ends early unless somebody takes it up. */
-  offerEndsAtMs: number
-  /** When the holders are told that others wait. */
-  tellAtMs: number
-  told: boolean
-  stopWatch: (() => void) | null
-  watched: string | null
-  /** A look at the queue that is under way, and whether somebody asked for it: then its answer is no offer. */
-  looking: Promise<Look> | null
-  asked: boolean
-  /** A hold that somebody has taken up, by an attempt or a renewal: it is no offer any more. */
-  confirmed: boolean
-}
+  /** An unrequested grant ends early unless it is confirmed. */
+  offerEndsAtMs = Number.POSITIVE_INFINITY
+  /** The time to notify the holders that this claim waits. */
+  tellAtMs = Number.POSITIVE_INFINITY
+  told = false
+  stopWatch: (() => void) | null = null
+  /** A look at the queue in flight; `asked` if an attempt wants its answer, which then is no offer. */
+  looking: Promise<QueueAnswer> | null = null
+  asked = false
+  /** A hold that an attempt or a renewal has confirmed: it is no offer any more. */
+  confirmed = false
+  dueMs = 0
+  index = -1
+  private readonly home: LocalClaims
 
-/** The parts of a claim that do not depend on whether it holds or waits. */
-export function localClaim(
-  claim: Claim,
-  entry: Pick<LocalClaim, 'state' | 'name' | 'value' | 'created' | 'changed' | 'order'>,
-  lease: Lease,
-  sentAtMs: number,
-): LocalClaim {
-  const { state, name, value, created, changed, order } = entry
-  return {
-    claim,
-    state,
-    name,
-    value,
-    created,
-    changed,
-    order,
-    seq: 0,
-    position: 0,
-    lease,
-    nextLease: null,
-    shutName: null,
-    endsAtMs: sentAtMs + claim.ttlMs,
-    offerEndsAtMs: Number.POSITIVE_INFINITY,
-    tellAtMs: Number.POSITIVE_INFINITY,
-    told: false,
-    stopWatch: null,
-    watched: null,
-    looking: null,
-    asked: false,
-    confirmed: false,
+  constructor(
+    home: LocalClaims,
+    claim: Claim,
+    state: LocalClaim['state'],
+    stored: StoredClaim,
+    lease: EtcdLease,
+    sentAtMs: number,
+  ) {
+    this.home = home
+    this.claim = claim
+    this.state = state
+    this.name = stored.name
+    this.value = stored.value
+    this.created = stored.created
+    this.changed = stored.changed
+    this.order = stored.order
+    this.lease = lease
+    this.endsAtMs = sentAtMs + claim.ttlMs
+  }
+
+  fire(nowMs: number): void {
+    this.home.fire(this, nowMs)
   }
 }
 
-/** `expired`: its time is up, and it is no local claim any more. `contended`: the holders should know that it waits. */
-export type Due = (local: LocalClaim, what: 'expired' | 'contended') => void
+/** `expired`: its time is up, and it is no longer a local claim. `contended`: notify the holders that it waits. */
+export type Due = (local: LocalClaim, event: 'expired' | 'contended') => void
 
-/** An alarm this close to the last one is rung with it. */
-const GRAIN_MS = 5
-
-/** The claims of this store, and one timer for all that time does to them. */
+/** The claims of this store, with one timer for all their deadlines. */
 export class LocalClaims {
-  private readonly runtime: Runtime
   private readonly due: Due
   private readonly byId = new Map<string, LocalClaim>()
-  /** Claims whose end is on its way to etcd: nothing can be done with them any more. */
+  private readonly alarms: TimerHeap
+  /** Claims whose deletion is in flight: nothing else can be done with them. */
   readonly dying = new Map<string, Promise<void>>()
-  private timer: Timer | null = null
-  private armedForMs = Number.POSITIVE_INFINITY
 
   constructor(runtime: Runtime, due: Due) {
-    this.runtime = runtime
     this.due = due
+    this.alarms = new TimerHeap(runtime, true)
   }
 
   get({ key, id }: Pick<Claim, 'key' | 'id'>): LocalClaim | undefined {
@@ -108,25 +106,24 @@ export class LocalClaims {
     this.watch(local)
   }
 
-  /** Looks at the claim's alarms again, which may have come nearer. */
+  /** Sets the timer anew, after a deadline of the claim has changed. */
   watch(local: LocalClaim): void {
-    const atMs = nextAlarmMs(local)
-    if (atMs < this.armedForMs) this.arm(atMs)
+    const { endsAtMs, offerEndsAtMs, tellAtMs } = local
+    if (this.has(local)) this.alarms.set(local, Math.min(endsAtMs, offerEndsAtMs, tellAtMs))
   }
 
-  /** Forgets the claim; false when another has taken its place. */
+  /** Forgets the claim; false when another has replaced it. */
   drop(local: LocalClaim): boolean {
     if (!this.has(local)) return false
     this.byId.delete(local.claim.id)
-    this.settle(local)
+    this.alarms.remove(local)
+    this.stopWaiting(local)
     return true
   }
 
-  /** Nothing is waited for any more. */
-  settle(local: LocalClaim): void {
+  stopWaiting(local: LocalClaim): void {
     local.stopWatch?.()
     local.stopWatch = null
-    local.watched = null
     if (local.nextLease !== null) local.nextLease.waiters--
     local.nextLease = null
     local.tellAtMs = Number.POSITIVE_INFINITY
@@ -137,39 +134,21 @@ export class LocalClaims {
   }
 
   close(): void {
-    this.timer?.clear()
-    this.timer = null
+    this.alarms.clear()
     for (const local of this.byId.values()) local.stopWatch?.()
     this.byId.clear()
   }
 
-  private arm(atMs: number): void {
-    this.timer?.clear()
-    this.armedForMs = atMs
-    this.timer = this.runtime.setTimer(this.ring, Math.max(GRAIN_MS, atMs - this.runtime.nowMs()), true)
-  }
-
-  private readonly ring = (): void => {
-    this.timer = null
-    this.armedForMs = Number.POSITIVE_INFINITY
-    const nowMs = this.runtime.nowMs()
-    let nextMs = Number.POSITIVE_INFINITY
-    for (const local of this.byId.values()) {
-      if (nowMs >= Math.min(local.endsAtMs, local.offerEndsAtMs)) {
-        this.drop(local)
-        this.due(local, 'expired')
-        continue
-      }
-      if (nowMs >= local.tellAtMs) {
-        local.tellAtMs = Number.POSITIVE_INFINITY
-        this.due(local, 'contended')
-      }
-      nextMs = Math.min(nextMs, nextAlarmMs(local))
+  /** Called by the timer. */
+  fire(local: LocalClaim, nowMs: number): void {
+    if (nowMs >= Math.min(local.endsAtMs, local.offerEndsAtMs)) {
+      if (this.drop(local)) this.due(local, 'expired')
+      return
     }
-    if (nextMs < this.armedForMs) this.arm(nextMs)
+    if (nowMs >= local.tellAtMs) {
+      local.tellAtMs = Number.POSITIVE_INFINITY
+      this.due(local, 'contended')
+    }
+    this.watch(local)
   }
-}
-
-function nextAlarmMs({ endsAtMs, offerEndsAtMs, tellAtMs }: LocalClaim): number {
-  return Math.min(endsAtMs, offerEndsAtMs, tellAtMs)
 }

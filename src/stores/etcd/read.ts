@@ -1,88 +1,103 @@
 import type { Blocked, Claim } from '../../model/index.ts'
+import type { EtcdClient } from './client/client.ts'
+import type { Compare, RangeOp } from './client/requests.ts'
+import type { KeyValue } from './client/responses.ts'
 import type { StoreContext } from './context.ts'
+import { type PointerValue, parseValue } from './format.ts'
 import { exists } from './guards.ts'
-import { claimName, KINDS, placeOf, pointerName, queueName } from './names.ts'
+import { claimName, MODE_KINDS, pointerName, queueName, sectionOf } from './names.ts'
 import {
-  type Entry,
+  type ClaimEntry,
   entryOf,
   holderOf,
   holdKey,
+  type KeySnapshot,
   obstacleOf,
   type Shut,
-  type Snapshot,
   snapshotOf,
   snapshotOps,
 } from './snapshot.ts'
-import { type PointerValue, parseValue } from './value.ts'
-import type { Compare, RangeOp } from './wire/requests.ts'
 
-/** What a claim must know of its key: of those before `order` if it is in the queue, else of all. */
+const KEYS_PER_PAGE = 500
+
+/** Reads the snapshot of a claim's key: the claims before `order` if it is in the queue, else all. */
 export async function readSnapshot(
   { client }: StoreContext,
-  { key, id, mode, owner }: Claim,
+  { key, id, mode, owner }: Pick<Claim, 'key' | 'id' | 'mode' | 'owner'>,
   order = Number.POSITIVE_INFINITY,
-): Promise<Snapshot> {
+): Promise<KeySnapshot> {
   const success = snapshotOps(key, mode, order, owner !== null)
-  const { results, header } = await client.txn({ compare: [], success, failure: [] })
+  const { results, header } = await client.txn({ success })
   return snapshotOf(key, results, header.revision, id)
 }
 
 export interface Closing {
-  /** What keeps the key closed after an expiry. */
+  /** Keeps the key closed after an expiry. */
   readonly closedBy: Shut | null
-  /** Holders that would close the key if they expired: they must be there still. */
+  /** Holders whose expiry would close the key: they must still be there. */
   readonly delaying: readonly Compare[]
 }
 
-/** Which of the holders with a lock delay is gone. */
-export async function closingOf({ client }: StoreContext, { shuts }: Snapshot): Promise<Closing> {
+/** Checks which of the holders with a lock delay is gone. */
+export async function closingOf({ client }: StoreContext, { shuts }: KeySnapshot): Promise<Closing> {
   if (shuts.length === 0) return { closedBy: null, delaying: [] }
   const success = shuts.map(({ claim }): RangeOp => ({ kind: 'range', key: claim, countOnly: true }))
-  const { results } = await client.txn({ compare: [], success, failure: [] })
+  const { results } = await client.txn({ success })
   const closedBy = shuts.find((_, index) => results[index]?.count === 0) ?? null
   return { closedBy, delaying: shuts.map(({ claim }) => exists(claim)) }
 }
 
-/** A claim by its id, wherever it stands. */
+/** Finds a claim by its id, in any section. */
 export async function findEntry(
   { client }: StoreContext,
   key: string,
   id: string,
-): Promise<Entry | undefined> {
-  const names = KINDS.flatMap((kind) => [claimName(key, 'hold', kind, id), claimName(key, 'join', kind, id)])
+): Promise<ClaimEntry | undefined> {
+  const names = MODE_KINDS.flatMap((kind) => [
+    claimName(key, 'hold', kind, id),
+    claimName(key, 'join', kind, id),
+  ])
   const read = async (all: readonly string[]) => {
     const success = all.map((name): RangeOp => ({ kind: 'range', key: name }))
-    const { results } = await client.txn({ compare: [], success, failure: [] })
+    const { results } = await client.txn({ success })
     return results.flatMap(({ kvs }) => kvs)
   }
   const found = await read([...names, pointerName(key, id)])
-  const entry = found.map(entryOf).find(({ place }) => place === 'hold' || place === 'join')
+  const entry = found.map(entryOf).find(({ section }) => section === 'hold' || section === 'join')
   if (entry !== undefined || found[0] === undefined) return entry
   const pointer = parseValue<PointerValue>(found[0].value)
   if (pointer === null) return undefined
   return (await read([queueName(key, pointer.mode, pointer.order, id)])).map(entryOf)[0]
 }
 
-/** The claims that share a hold with this one, itself among them; none if it only waits. */
-export async function membersOf(context: StoreContext, entry: Entry): Promise<readonly Entry[]> {
+/** The claims that share a hold with this one, including itself; none if it only waits. */
+export async function membersOf(context: StoreContext, entry: ClaimEntry): Promise<readonly ClaimEntry[]> {
   const { key, id, value, mode, order } = entry
   if (value.state === 'waiting') return []
   if (value.state === 'trying') {
-    const success = snapshotOps(key, mode, order)
-    const { results, header } = await context.client.txn({ compare: [], success, failure: [] })
-    const snapshot = snapshotOf(key, results, header.revision, id)
+    const snapshot = await readSnapshot(context, { key, id, mode, owner: null }, order)
     const { closedBy } = await closingOf(context, snapshot)
     return obstacleOf(snapshot, mode, order, closedBy) === null ? [entry] : []
   }
   if (value.owner === undefined) return [entry]
-  const { kvs } = await context.client.range(placeOf(key, 'hold', mode.kind))
+  const { kvs } = await context.client.range(sectionOf(key, 'hold', mode.kind))
   return kvs.map(entryOf).filter((other) => holdKey(other) === holdKey(entry))
 }
 
-/** `position` is 0 for a claim that does not wait. Changes are told by a watch, so there is no time to look again at. */
+/** All keys of a range, read page by page. */
+export async function* pagesOf(client: EtcdClient, from: string, end: string): AsyncIterable<KeyValue> {
+  for (let next = from; ; ) {
+    const { kvs } = await client.range({ key: next, end, limit: KEYS_PER_PAGE })
+    yield* kvs
+    if (kvs.length < KEYS_PER_PAGE) return
+    next = `${kvs.at(-1)?.key}\0`
+  }
+}
+
+/** `position` is 0 for a claim that does not wait. Watches report changes, so `retryAfterMs` is null. */
 export function blocked(
   { runtime }: StoreContext,
-  snapshot: Snapshot | null,
+  snapshot: KeySnapshot | null,
   position: number,
   sentAtMs: number,
 ): Blocked {

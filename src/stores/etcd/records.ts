@@ -8,26 +8,26 @@ import {
   takeFromRecord,
   type WriteAnswer,
 } from '../../model/index.ts'
+import { SerialTasks } from '../shared/serial-tasks.ts'
+import { newLeaseId } from './client/leases.ts'
+import type { Compare, Op, PutOp } from './client/requests.ts'
+import type { KeyValue } from './client/responses.ts'
 import type { StoreContext } from './context.ts'
 import { present } from './guards.ts'
-import { newLeaseId } from './leases.ts'
 import { recordName } from './names.ts'
 import { findEntry, membersOf } from './read.ts'
-import { Turns } from './turns.ts'
-import type { Compare, Op, PutOp } from './wire/requests.ts'
-import type { KeyValue } from './wire/responses.ts'
 
-/** etcd counts in seconds; the spare one makes up for the time between the lease and the write. */
+/** etcd counts in seconds; the spare second covers the time between the grant of the lease and the write. */
 const STEP_MS = 1000
 const SPARE_MS = 1000
-/** How often others may be faster before a change counts as unanswered. */
+/** The most attempts at a change that other processes interrupt. */
 const CHANGES = 100
 
-/** Records as keys: their version is the revision that wrote them, so that an old one never comes back. */
+/** Records as keys: the version is the revision of the last write, so it never repeats. */
 export class EtcdRecords implements Records {
   private readonly context: StoreContext
-  /** Changes of one record by this process take turns: among each other they would only be in the way. */
-  private readonly turns = new Turns()
+  /** Changes of one record by this process run one by one, because concurrent ones would only conflict. */
+  private readonly changes = new SerialTasks()
 
   constructor(context: StoreContext) {
     this.context = context
@@ -63,7 +63,7 @@ export class EtcdRecords implements Records {
     const compare = await this.compareOf(key, condition)
     if (compare === null) return false
     const success: Op[] = [{ kind: 'delete', key: recordName(key), previous: true }]
-    const { succeeded, results } = await this.context.client.txn({ compare, success, failure: [] })
+    const { succeeded, results } = await this.context.client.txn({ compare, success })
     if (!succeeded || results[0]?.count !== 1) return false
     this.endLease(results[0].previous[0]?.lease ?? 0n)
     return true
@@ -73,12 +73,12 @@ export class EtcdRecords implements Records {
     return this.change(key, (record, clock) => takeFromRecord(record, count, clock))
   }
 
-  /** Reads, decides and writes if nobody else has written. The lease, and so the time to live, stays as it is. */
+  /** Reads, decides and writes unless another process has written. Keeps the lease, and so the time to live. */
   private change(
     key: string,
     decide: (record: RecordState | null, clock: Clock) => { next: RecordState | null; answer: TakeAnswer },
   ): Promise<TakeAnswer> {
-    return this.turns.next(key, async () => {
+    return this.changes.run(key, async () => {
       const name = recordName(key)
       let { kvs } = await this.context.client.range({ key: name })
       for (let changes = 0; changes < CHANGES; changes++) {
@@ -100,7 +100,7 @@ export class EtcdRecords implements Records {
     })
   }
 
-  /** What must be true in the transaction itself; null when it is known to be false. */
+  /** The condition as compares of a transaction; null when it is known to be false. */
   private async compareOf(key: string, condition: RecordCondition): Promise<Compare[] | null> {
     const name = recordName(key)
     switch (condition.kind) {
@@ -117,7 +117,7 @@ export class EtcdRecords implements Records {
     }
   }
 
-  /** Whoever holds a key holds it for as long as its claim is there. */
+  /** A claim holds its key as long as the claim's own key exists. */
   private async compareHeld(claim: { readonly key: string; readonly id: string }): Promise<Compare[] | null> {
     const local = this.context.claims.get(claim)
     if (local?.state === 'held') return [present(local)]
@@ -140,13 +140,13 @@ export class EtcdRecords implements Records {
     return (await client.grant(Math.ceil((ttlMs + SPARE_MS) / STEP_MS), newLeaseId(runtime))).id
   }
 
-  /** A lease that no record is bound to any more would only be there until its time is up. */
+  /** Revokes a lease without a record early. */
   private endLease(lease: bigint): void {
     if (lease !== 0n) this.context.client.revoke(lease).catch(ignore)
   }
 }
 
-/** Versions come from etcd, and so does the end of a record. */
+/** Unused by `take` here: versions and ends come from etcd. */
 const CLOCK: Clock = { nowMs: 0, stampUs: 0 }
 
 function plain({ value, changed }: KeyValue): RecordState {

@@ -1,81 +1,96 @@
 import { type Claim, covers, EMPTY, type Mode, mismatch, type Refused, refused } from '../../model/index.ts'
-import { formerOf, KINDS, type Place, parseClaimName, placeOf, queueBefore, type Range } from './names.ts'
-import { type ClaimValue, modeOf, parseValue, type ShutValue, strangeValue, UNKNOWN_FORMAT } from './value.ts'
-import type { RangeOp } from './wire/requests.ts'
-import type { KeyValue, OpResult } from './wire/responses.ts'
+import type { RangeOp } from './client/requests.ts'
+import type { KeyValue, OpResult } from './client/responses.ts'
+import {
+  type ClaimValue,
+  foreignValue,
+  modeOfValue,
+  parseValue,
+  type ShutValue,
+  UNKNOWN_FORMAT,
+} from './format.ts'
+import {
+  formerOf,
+  MODE_KINDS,
+  parseClaimName,
+  queueBefore,
+  type Range,
+  type Section,
+  sectionOf,
+} from './names.ts'
 
-/** A claim as etcd keeps it. */
-export interface Entry {
+/** A claim as etcd stores it. */
+export interface ClaimEntry {
   readonly name: string
   readonly key: string
   readonly id: string
-  readonly place: Place | null
+  readonly section: Section | null
   readonly value: ClaimValue
   readonly mode: Mode
-  /** Lower ones come first. */
+  /** Its order in the queue: lower is earlier. */
   readonly order: number
-  /** The revision that made it a holder, if it is one. */
+  /** The revision of the grant, if it holds. */
   readonly seq: number
   readonly created: number
   readonly changed: number
   readonly lease: bigint
 }
 
-/** What keeps the key closed if the claim under the name `claim` is gone. */
+/** Keeps the key closed if the claim under the name `claim` is gone. */
 export interface Shut {
   readonly name: string
   readonly id: string
   readonly claim: string
 }
 
-/** The part of a key that one claim must know, at one revision: never the whole queue. */
-export interface Snapshot {
+/** The part of a key that decides about one claim, at one revision: never the whole queue. */
+export interface KeySnapshot {
   readonly key: string
   readonly revision: number
-  readonly holds: readonly Entry[]
-  readonly joining: readonly Entry[]
-  /** The nearest claims before the own one in the queue of each mode, the nearest first. */
-  readonly queue: Readonly<Record<Mode['kind'], readonly Entry[]>>
-  /** How many there are of each, read or not. */
+  readonly holds: readonly ClaimEntry[]
+  readonly joining: readonly ClaimEntry[]
+  /** The nearest claims before the claim in the queue of each mode, the nearest first. */
+  readonly queue: Readonly<Record<Mode['kind'], readonly ClaimEntry[]>>
+  /** The number of all claims, read or not. */
   readonly counts: Readonly<Record<'hold' | 'join' | Mode['kind'], number>>
   readonly shuts: readonly Shut[]
-  /** There are claims in another format. They stand in the way, and no more is known. */
-  readonly strange: boolean
+  /** There are claims in another format, which block every claim. */
+  readonly foreign: boolean
 }
 
-/** More arrivals than that are not read: whoever is next looks again when they have found their places. */
+/** The most arrivals to read; the first waiter reads again once the others have their positions. */
 const ARRIVALS_READ = 16
-/** So many of the first in the queue of a semaphore watch every holder. The others wait until they are among them. */
+/** The number of first waiters of a semaphore that watch every holder; later waiters watch one of these. */
 const [LEAST_FIRST, MOST_FIRST] = [8, 32]
 export const RANGES = 8
 
-/** Reads what a claim of that mode and order must know. With `everyHold` also every hold, to find that of a named owner. */
+/** The reads of a snapshot for a claim of that mode and order. `everyHold` reads all holds, to find that of a named owner. */
 export function snapshotOps(key: string, mode: Mode, order: number, everyHold = false): RangeOp[] {
   const limit = mode.kind === 'permits' ? mode.limit : 0
   const read = (range: Range, most: number): RangeOp => ({ kind: 'range', ...range, limit: most })
   return [
-    read(placeOf(key, 'hold'), everyHold ? 0 : limit + 1),
-    read(placeOf(key, 'join'), limit + ARRIVALS_READ),
-    ...KINDS.map((kind) =>
+    read(sectionOf(key, 'hold'), everyHold ? 0 : limit + 1),
+    read(sectionOf(key, 'join'), limit + ARRIVALS_READ),
+    ...MODE_KINDS.map((kind) =>
       read(queueBefore(key, kind, order), kind === mode.kind && limit > 0 ? limit + firstInQueue(limit) : 1),
     ),
-    read(placeOf(key, 'shut'), 0),
+    read(sectionOf(key, 'shut'), 0),
     ...formerOf(key).map((range) => read(range, 1)),
   ]
 }
 
 type Results = [OpResult, OpResult, OpResult, OpResult, OpResult, OpResult, ...OpResult[]]
 
-/** What `snapshotOps` gave, without the claim itself. The results may stand behind others. */
+/** Parses the results of `snapshotOps`, which may follow other results. Leaves out the claim itself. */
 export function snapshotOf(
   key: string,
   results: readonly OpResult[],
   revision: number,
   ownId: string,
-): Snapshot {
+): KeySnapshot {
   const [hold, join, exclusive, permits, shared, shut, ...former] = results.slice(-RANGES) as Results
-  const entriesOf = ({ kvs }: OpResult): Entry[] => kvs.map(entryOf).filter(({ id }) => id !== ownId)
-  const countOf = ({ kvs, count }: OpResult, entries: readonly Entry[]): number =>
+  const entriesOf = ({ kvs }: OpResult): ClaimEntry[] => kvs.map(entryOf).filter(({ id }) => id !== ownId)
+  const countOf = ({ kvs, count }: OpResult, entries: readonly ClaimEntry[]): number =>
     count - (kvs.length - entries.length)
   const holds = entriesOf(hold)
   const joining = entriesOf(join)
@@ -89,21 +104,21 @@ export function snapshotOf(
   }
   const shuts = shut.kvs.map(shutOf).filter(({ id }) => id !== ownId)
   const known = [...holds, ...joining, ...queue.exclusive, ...queue.permits, ...queue.shared]
-  const strange = known.some(({ value }) => value.inbox === '') || former.some(({ count }) => count > 0)
-  return { key, revision, holds, joining, queue, counts, shuts, strange }
+  const foreign = known.some(({ value }) => value.inbox === '') || former.some(({ count }) => count > 0)
+  return { key, revision, holds, joining, queue, counts, shuts, foreign }
 }
 
-export function entryOf(kv: KeyValue): Entry {
-  const { key, place, kind, order, id } = parseClaimName(kv.key)
-  const value = (place === null ? null : parseValue<ClaimValue>(kv.value)) ?? strangeValue('held')
+export function entryOf(kv: KeyValue): ClaimEntry {
+  const { key, section, kind, order, id } = parseClaimName(kv.key)
+  const value = (section === null ? null : parseValue<ClaimValue>(kv.value)) ?? foreignValue('held')
   const { created, changed, lease } = kv
   return {
     name: kv.key,
     key,
     id,
-    place,
+    section,
     value,
-    mode: modeOf(kind ?? 'exclusive', value),
+    mode: modeOfValue(kind ?? 'exclusive', value),
     order: order ?? created,
     seq: value.seq ?? (value.granted === true ? changed : created),
     created,
@@ -117,24 +132,24 @@ export function shutOf(kv: KeyValue): Shut {
   return { name: kv.key, id: parseClaimName(kv.key).id, claim }
 }
 
-/** Why a claim cannot have the key now, and what to watch for it. */
+/** The reason why a claim cannot hold the key now, which is also what to watch. */
 export type Obstacle =
-  /** Nothing can have changed for the claim until that key is gone. */
+  /** The claim is blocked until that key is gone. */
   | { readonly kind: 'key'; readonly name: string }
-  /** Permits: nobody comes before that claim's turn has come, or it has left its place. */
+  /** Permits: the claim is blocked until that waiter holds or leaves. */
   | { readonly kind: 'turn'; readonly name: string }
-  /** Permits: enough of these, with their weights, must be gone. */
+  /** Permits: the claim is blocked until the remaining weights are at most `spare`. */
   | { readonly kind: 'permits'; readonly weights: ReadonlyMap<string, number>; readonly spare: number }
-  /** More claims arrive than were read. */
-  | { readonly kind: 'rush' }
+  /** More claims arrive than the snapshot has. */
+  | { readonly kind: 'incomplete' }
 
 /**
- * What stands between a claim and its key; null when its turn has come. That stays true until the claim has gone, because whatever
- * comes later comes behind it: so nothing but the claim itself has to be compared when it becomes a hold. `closedBy` is
- * what keeps the key closed after an expiry.
+ * The obstacle between a claim and its key; null when it may hold. Null stays true while the claim exists, because later claims
+ * queue behind it: the transaction that grants it only has to compare the claim itself. `closedBy` keeps the key closed after an
+ * expiry.
  */
 export function obstacleOf(
-  snapshot: Snapshot,
+  snapshot: KeySnapshot,
   mode: Mode,
   order: number,
   closedBy: Shut | null,
@@ -142,7 +157,7 @@ export function obstacleOf(
   if (mode.kind === 'permits') return permitsObstacle(snapshot, mode, order, closedBy)
   const { holds, queue, joining, counts } = snapshot
   const reads = mode.kind === 'shared'
-  const blocks = (entry: Entry): boolean => !reads || entry.mode.kind !== 'shared'
+  const blocks = (entry: ClaimEntry): boolean => !reads || entry.mode.kind !== 'shared'
   const before = [...queue.exclusive, ...queue.permits, ...queue.shared].filter(blocks)
   const [nearest] = before.sort((one, other) => other.order - one.order)
   const blocker = nearest ?? holds.find(blocks)
@@ -151,13 +166,13 @@ export function obstacleOf(
   const last = arrived.sort((one, other) => other.order - one.order)[0]
   if (last !== undefined) return { kind: 'key', name: last.name }
   if (closedBy !== null) return { kind: 'key', name: closedBy.name }
-  // Writers come first in what is read.
+  // The range sorts writers before readers.
   const all = counts.join === joining.length || (reads && joining.at(-1)?.mode.kind === 'shared')
-  return all ? null : { kind: 'rush' }
+  return all ? null : { kind: 'incomplete' }
 }
 
 function permitsObstacle(
-  { holds, queue, joining, counts }: Snapshot,
+  { holds, queue, joining, counts }: KeySnapshot,
   { limit, weight }: Mode & { kind: 'permits' },
   order: number,
   closedBy: Shut | null,
@@ -165,24 +180,24 @@ function permitsObstacle(
   const { permits } = queue
   const isWhole =
     counts.permits === permits.length && counts.join === joining.length && counts.hold === holds.length
-  // What was not read makes none of these fit, so that those who wait do so in any case.
+  // Claims outside of the snapshot only take more permits, so a waiter here waits in any case.
   const { weights, used, waiting } = admission(holds, [...joining, ...permits], order)
   const first = firstInQueue(limit)
   const ahead = waiting[Math.max(0, waiting.length - first)]
   if (ahead !== undefined && (!isWhole || waiting.length >= first)) return { kind: 'turn', name: ahead.name }
   if (ahead === undefined && used + weight <= limit) {
-    if (!isWhole) return { kind: 'rush' }
+    if (!isWhole) return { kind: 'incomplete' }
     return closedBy === null ? null : { kind: 'key', name: closedBy.name }
   }
   return { kind: 'permits', weights, spare: limit - weight }
 }
 
-/** Who holds or is due by the order, and who waits: permits are added up from the first claim to the one at `order`. */
-function admission(holds: readonly Entry[], others: readonly Entry[], order: number) {
+/** Adds up the permits of the holders and of the claims before `order`, and separates the waiters. */
+function admission(holds: readonly ClaimEntry[], others: readonly ClaimEntry[], order: number) {
   const weights = new Map<string, number>()
-  const waiting: Entry[] = []
+  const waiting: ClaimEntry[] = []
   let used = 0
-  const add = (entry: Entry): void => {
+  const add = (entry: ClaimEntry): void => {
     const { mode } = entry
     const own = mode.kind === 'permits' ? mode.weight : Number.POSITIVE_INFINITY
     weights.set(entry.name, own)
@@ -195,7 +210,7 @@ function admission(holds: readonly Entry[], others: readonly Entry[], order: num
     else if (entry.order >= order) continue
     else if (waiting.length === 0 && (mode.kind !== 'permits' || used + mode.weight <= mode.limit)) add(entry)
     else {
-      // Also one that only tried: it is on its way out, but were it asked for again it would be due by its order.
+      // A `trying` claim counts too: it is about to leave, but a resent attempt would hold by its order.
       waiting.push(entry)
       add(entry)
     }
@@ -207,13 +222,13 @@ function firstInQueue(limit: number): number {
   return Math.min(MOST_FIRST, Math.max(LEAST_FIRST, limit))
 }
 
-/** Claims of one owner share a hold, and its permits. */
-export function holdKey({ value, id, seq }: Entry): string {
+/** The identity of a hold: claims of one owner share a hold and its permits. */
+export function holdKey({ value, id, seq }: ClaimEntry): string {
   return value.owner === undefined ? id : `${seq} ${value.owner}`
 }
 
-/** 1 is next. Exact for those near the front of a queue; claims in the queue that hold may be counted farther back. */
-export function positionOf(snapshot: Snapshot, mode: Mode, order: number): number {
+/** 1 is next. Exact near the front of the queue; farther back it may count holders in the queue. */
+export function positionOf(snapshot: KeySnapshot, mode: Mode, order: number): number {
   const { counts, holds, joining, queue } = snapshot
   if (mode.kind === 'permits') {
     if (counts.permits > queue.permits.length)
@@ -222,13 +237,13 @@ export function positionOf(snapshot: Snapshot, mode: Mode, order: number): numbe
   }
   const arrived = joining.filter((entry) => entry.order < order).length
   const before = counts.exclusive + counts.shared + arrived
-  // The first of them is the holder when nobody holds outside of the queue.
+  // Without a hold outside of the queue, the first claim in it is the holder.
   return Math.max(1, before + (counts.hold > 0 ? 1 : 0))
 }
 
-/** Why the claim can never be beside those that are there. */
-export function refusalOf({ holds, joining, queue, strange }: Snapshot, claim: Claim): Refused | null {
-  if (strange) return refused('format', UNKNOWN_FORMAT)
+/** Refuses a claim that never fits the present claims. */
+export function refusalOf({ holds, joining, queue, foreign }: KeySnapshot, claim: Claim): Refused | null {
+  if (foreign) return refused('format', UNKNOWN_FORMAT)
   const others = [holds[0], queue.exclusive[0], queue.permits[0], queue.shared[0], joining[0]]
   const other = others.find((entry) => entry !== undefined)
   if (other === undefined) return mismatch(EMPTY, claim)
@@ -236,8 +251,8 @@ export function refusalOf({ holds, joining, queue, strange }: Snapshot, claim: C
   return mismatch({ ...EMPTY, holds: [hold] }, claim)
 }
 
-/** Why a claim cannot join the hold of its owner. */
-export function upgradeOf(hold: Entry, claim: Claim): Refused | null {
+/** Refuses a claim that wants more than the hold of its owner. */
+export function upgradeRefusal(hold: ClaimEntry, claim: Claim): Refused | null {
   if (covers(hold.mode, claim.mode)) return null
   return refused(
     'upgrade',
@@ -245,8 +260,8 @@ export function upgradeOf(hold: Entry, claim: Claim): Refused | null {
   )
 }
 
-/** One that stands in the way and is known to hold, if there is one. */
-export function holderOf({ holds, joining, queue }: Snapshot): Entry | undefined {
+/** A claim in the way that is known to hold, if there is one. */
+export function holderOf({ holds, joining, queue }: KeySnapshot): ClaimEntry | undefined {
   const others = [...queue.exclusive, ...queue.permits, ...queue.shared, ...joining]
   return holds[0] ?? others.find(({ value }) => value.state !== 'waiting')
 }

@@ -11,24 +11,23 @@ import type {
 } from '../../core/store.ts'
 import { someKnown, unknownAnswer } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
-import { Acquire } from './acquire.ts'
+import { attemptBatches } from '../shared/attempt-batches.ts'
+import { attempt } from './acquire.ts'
 import { EtcdAdmin } from './admin.ts'
 import { EtcdClient } from './client/client.ts'
 import type { ClusterOptions } from './client/cluster.ts'
-import { tellHolders } from './contention.ts'
+import { EtcdLeases } from './client/leases.ts'
 import type { StoreContext } from './context.ts'
-import { Expiry } from './expiry.ts'
-import { Group } from './group.ts'
-import { Inbox, noticeOf } from './inbox.ts'
-import { Leases } from './leases.ts'
+import { expire } from './expiry.ts'
+import type { NotificationValue } from './format.ts'
+import { attemptGroup } from './group.ts'
 import { type LocalClaim, LocalClaims } from './local-claims.ts'
-import { Moves, sendMoves } from './moves.ts'
 import { LOCKS } from './names.ts'
-import { Queue } from './queue.ts'
+import { Inbox, noticeOf, tellHolders } from './notifications.ts'
+import { RebindQueue } from './rebind.ts'
 import { EtcdRecords } from './records.ts'
 import { release } from './release.ts'
-import { Renew } from './renew.ts'
-import type { NotificationValue } from './value.ts'
+import { renew } from './renew.ts'
 
 const TRAITS: Traits = {
   name: 'etcd',
@@ -48,38 +47,29 @@ const TRAITS: Traits = {
     'holds survive the loss of a minority of the members, and a change of the leader can only prolong them; without a majority nothing is granted or renewed, and holds end by their own deadline; clocks may jump',
 }
 
-/** Locks by the native recipe: a key per claim, ordered by its creation, bound to a lease. */
+/** Locks by etcd's own recipe: a key per claim, ordered by its create revision, bound to a lease. */
 export class EtcdStore implements Store {
   readonly traits = TRAITS
   readonly admin: Admin
   readonly records: Records
   readonly client: EtcdClient
   private readonly context: StoreContext
-  private readonly acquire: Acquire
-  private readonly group: Group
-  private readonly renewals: Renew
-  private readonly expiry: Expiry
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
 
   constructor(options: ClusterOptions, runtime: Runtime) {
     this.client = new EtcdClient(options, runtime)
-    const context: StoreContext = {
+    this.context = {
       client: this.client,
       runtime,
-      leases: new Leases(this.client, runtime),
-      claims: new LocalClaims(runtime, (local, what) => this.due(local, what)),
+      leases: new EtcdLeases(this.client, runtime),
+      claims: new LocalClaims(runtime, (local, event) => this.due(local, event)),
       inbox: new Inbox(this.client, runtime, (notification) => this.receive(notification)),
-      moves: new Moves(runtime, (moves) => sendMoves(context, moves)),
+      rebinds: new RebindQueue(),
+      delays: new Set(),
       tell: (notice) => this.tell(notice),
     }
-    this.context = context
-    const queue = new Queue(context)
-    this.acquire = new Acquire(context, queue)
-    this.group = new Group(context)
-    this.renewals = new Renew(context, queue, this.acquire)
-    this.expiry = new Expiry(context)
-    this.admin = new EtcdAdmin(context)
-    this.records = new EtcdRecords(context)
+    this.admin = new EtcdAdmin(this.context)
+    this.records = new EtcdRecords(this.context)
   }
 
   /** Rejects unless a majority answers. */
@@ -88,34 +78,21 @@ export class EtcdStore implements Store {
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
-    if (claims.every(({ group }) => group === null)) return someKnown(await this.acquire.attempt(claims))
-    const alone = claims.filter(({ group }) => group === null)
-    const groups = new Map<string, Claim[]>()
-    for (const claim of claims) {
-      if (claim.group === null) continue
-      const together = groups.get(claim.group)
-      if (together === undefined) groups.set(claim.group, [claim])
-      else together.push(claim)
-    }
-    const answers = new Map<Claim, ClaimReply>()
-    const note = (some: readonly Claim[], known: readonly ClaimReply[]): void => {
-      for (const [index, answer] of known.entries()) answers.set(some[index] as Claim, answer)
-    }
-    const parts = [...groups.values()].map(async (group) => {
-      const failed = (error: Error) => group.map(() => unknownAnswer(error))
-      note(group, await this.group.attempt(group).catch(failed))
-    })
-    note(alone, await this.acquire.attempt(alone))
-    await Promise.all(parts)
-    return someKnown(claims.map((claim) => answers.get(claim) as ClaimReply))
+    const { context } = this
+    const answers = await attemptBatches(
+      claims,
+      (some) => attempt(context, some),
+      (group) => attemptGroup(context, group).catch((error) => group.map(() => unknownAnswer(error))),
+    )
+    return someKnown(answers)
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
-    return this.renewals.renew(claims)
+    return renew(this.context, claims)
   }
 
-  async release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
-    return claims.length === 0 ? [] : release(this.context, claims)
+  release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
+    return release(this.context, claims)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -124,18 +101,18 @@ export class EtcdStore implements Store {
   }
 
   async close(): Promise<void> {
-    const { claims, inbox, leases } = this.context
+    const { claims, delays, inbox, leases } = this.context
     this.listeners.clear()
     claims.close()
     inbox.close()
-    this.expiry.close()
-    await leases.close(this.expiry.delaying)
+    for (const timer of delays) timer.clear()
+    await leases.close(delays.size > 0)
     this.client.close()
   }
 
-  private due(local: LocalClaim, what: 'expired' | 'contended'): void {
-    if (what === 'expired') this.expiry.expire(local)
-    // A holder that is not told hands over for longer than it should, and learns it when it renews.
+  private due(local: LocalClaim, event: 'expired' | 'contended'): void {
+    if (event === 'expired') expire(this.context, local)
+    // Without the notification a holder learns of its waiters at its next renewal.
     else tellHolders(this.context, local).catch(ignore)
   }
 

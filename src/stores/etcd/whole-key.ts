@@ -1,37 +1,37 @@
 import { type Claim, EMPTY, fits, type KeyState } from '../../model/index.ts'
+import type { KeyValue } from './client/responses.ts'
 import { parseClaimName } from './names.ts'
-import { type Entry, entryOf, holdKey, type Shut, shutOf } from './snapshot.ts'
-import type { KeyValue } from './wire/responses.ts'
+import { type ClaimEntry, entryOf, holdKey, type Shut, shutOf } from './snapshot.ts'
 
-/** Everything about one key, in order: for operators, never on the way of a claim. */
+/** Everything about one key, in order: for operators, never on the locking path. */
 export interface WholeKey {
   readonly key: string
-  /** Claims of one owner that share a hold stand together. */
-  readonly holds: readonly (readonly Entry[])[]
-  readonly waiting: readonly Entry[]
+  /** Claims of one owner that share a hold are in one list. */
+  readonly holds: readonly (readonly ClaimEntry[])[]
+  readonly waiting: readonly ClaimEntry[]
   readonly closedBy: Shut | null
-  /** There are claims in another format beside these. */
-  readonly strange: boolean
+  /** There are also claims in another format. */
+  readonly foreign: boolean
 }
 
 export function wholeKeyOf(key: string, kvs: readonly KeyValue[]): WholeKey {
-  const entries: Entry[] = []
+  const entries: ClaimEntry[] = []
   const shuts: Shut[] = []
   for (const kv of kvs) {
-    const { place } = parseClaimName(kv.key)
-    if (place === 'shut') shuts.push(shutOf(kv))
-    else if (place !== 'wait') entries.push(entryOf(kv))
+    const { section } = parseClaimName(kv.key)
+    if (section === 'shut') shuts.push(shutOf(kv))
+    else if (section !== 'wait') entries.push(entryOf(kv))
   }
   entries.sort((one, other) => one.order - other.order)
-  const holds = new Map<string, Entry[]>()
-  const admit = (entry: Entry): void => {
+  const holds = new Map<string, ClaimEntry[]>()
+  const admit = (entry: ClaimEntry): void => {
     const name = holdKey(entry)
     holds.set(name, [...(holds.get(name) ?? []), entry])
   }
   for (const entry of entries) if (entry.value.state === 'held') admit(entry)
   const names = new Set(entries.map(({ name }) => name))
   const closedBy = shuts.find(({ claim }) => !names.has(claim)) ?? null
-  const waiting: Entry[] = []
+  const waiting: ClaimEntry[] = []
   for (const entry of entries) {
     const { state, queue } = entry.value
     if (state === 'held') continue
@@ -41,18 +41,18 @@ export function wholeKeyOf(key: string, kvs: readonly KeyValue[]): WholeKey {
     else if (state === 'waiting' || queue === true) waiting.push(entry)
   }
   const ordered = [...holds.values()].sort(([one], [other]) => (one?.seq ?? 0) - (other?.seq ?? 0))
-  const known = ordered.filter((members) => !members.some(isStrange))
-  return { key, holds: known, waiting, closedBy, strange: known.length < ordered.length }
+  const known = ordered.filter((members) => !members.some(isForeign))
+  return { key, holds: known, waiting, closedBy, foreign: known.length < ordered.length }
 }
 
-function isStrange({ value }: Entry): boolean {
+function isForeign({ value }: ClaimEntry): boolean {
   return value.inbox === ''
 }
 
-/** The same in the words of the model. Nothing is known about expiry unless it is told. */
-export function stateOf(
+/** The key as a state of the model. */
+export function keyStateOf(
   { holds, waiting }: WholeKey,
-  expiresAtMs: (entry: Entry) => number = () => 0,
+  expiresAtMs: (entry: ClaimEntry) => number = () => 0,
   wallMs = Number.POSITIVE_INFINITY,
 ): KeyState {
   const held = holds.map((members) => holdOf(members, expiresAtMs, wallMs))
@@ -66,11 +66,11 @@ export function stateOf(
 }
 
 function holdOf(
-  members: readonly Entry[],
-  expiresAtMs: (entry: Entry) => number = () => 0,
+  members: readonly ClaimEntry[],
+  expiresAtMs: (entry: ClaimEntry) => number = () => 0,
   wallMs = Number.POSITIVE_INFINITY,
 ): KeyState['holds'][number] {
-  const [{ mode, seq, value }] = members as readonly [Entry]
+  const [{ mode, seq, value }] = members as readonly [ClaimEntry]
   return {
     owner: value.owner ?? null,
     mode,
@@ -89,7 +89,7 @@ function holdOf(
   }
 }
 
-function claimOf({ id, key, mode, value }: Entry): Claim {
+function claimOf({ id, key, mode, value }: ClaimEntry): Claim {
   const { ttlMs, label, owner = null, actor = null, meta = null, lockDelayMs = 0 } = value
   return {
     key,

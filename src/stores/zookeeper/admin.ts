@@ -1,18 +1,19 @@
 import type { Admin } from '../../core/store.ts'
 import type { EvictAnswer, HolderView, KeyView, Mode, WaiterView } from '../../model/index.ts'
 import { isInUse, TOKENS_PER_SEQ } from '../../model/index.ts'
-import { both, type Desk } from './desk.ts'
-import { encoded, keyDataOf, type NodeData, nodeDataOf, requireKnown, tokenFrom } from './format.ts'
+import { both, type ZooKeeperClient } from './client/client.ts'
+import { isWire } from './client/errors.ts'
+import type { Stat } from './client/protocol.ts'
+import type { StoreContext } from './context.ts'
+import { deleteNode } from './expiry.ts'
+import { encoded, keyDataOf, type NodeData, requireKnown, tokenFrom } from './format.ts'
 import { type NodeName, textOf } from './names.ts'
-import { founderOf } from './places.ts'
-import { type Place, Queue } from './queue.ts'
-import type { ZooKeeperClient } from './wire/client.ts'
-import { isWire } from './wire/errors.ts'
-import type { Stat } from './wire/protocol.ts'
+import { NodeQueue, type Position } from './node-queue.ts'
+import { founderOf, readNode, unlessGone } from './read.ts'
 
-/** A node with what it tells about itself. */
-interface Seen {
-  readonly place: Place
+/** A node with its data. */
+interface NodeSeen {
+  readonly position: Position
   readonly holds: boolean
   readonly node: NodeName
   readonly path: string
@@ -23,29 +24,29 @@ interface Seen {
 const KEYS_AT_ONCE = 100
 
 export class ZooKeeperAdmin implements Admin {
-  private readonly desk: Desk
+  private readonly context: StoreContext
 
-  constructor(desk: Desk) {
-    this.desk = desk
+  constructor(context: StoreContext) {
+    this.context = context
   }
 
   async read(key: string): Promise<KeyView> {
-    const { client } = await this.desk.sessions.any()
-    await client.sync(this.desk.paths.root)
+    const { client } = await this.context.sessions.any()
+    await client.sync(this.context.paths.root)
     return this.viewOf(client, key)
   }
 
   async *list(prefix: string): AsyncIterable<KeyView> {
-    const { paths, sessions } = this.desk
+    const { paths, sessions } = this.context
     const { client } = await sessions.any()
-    const [, { names }] = await both(client.sync(paths.root), client.getChildren(paths.locks))
+    const [, names] = await both(client.sync(paths.root), client.list(paths.locks))
     const wanted = names
       .map(textOf)
       .filter((key) => key.startsWith(prefix))
       .sort()
     for (let first = 0; first < wanted.length; first += KEYS_AT_ONCE) {
       const page = wanted.slice(first, first + KEYS_AT_ONCE)
-      // Whoever reads the list may take its time: the session may have ended meanwhile.
+      // The consumer may be slow, and the session may have ended meanwhile.
       const { client: reader } = await sessions.any()
       const seen = page.map((key) => this.viewOf(reader, key))
       for (const view of await Promise.all(seen)) if (isInUse(view)) yield view
@@ -53,8 +54,8 @@ export class ZooKeeperAdmin implements Admin {
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
-    const { client } = await this.desk.sessions.any()
-    await client.sync(this.desk.paths.root)
+    const { client } = await this.context.sessions.any()
+    await client.sync(this.context.paths.root)
     const { queue, seen } = await this.see(client, key)
     requireKnown(queue)
     const meant = seen.filter((each) => {
@@ -62,15 +63,15 @@ export class ZooKeeperAdmin implements Admin {
       return each.holds && each.data.closedMs === undefined && fits
     })
     const done = ask
-      ? await askToLetGo(client, this.desk.paths.lock(key), seen, meant)
-      : await Promise.all(meant.map((each) => end(client, each)))
+      ? await askToRelease(client, this.context.paths.lock(key), seen, meant)
+      : await Promise.all(meant.map(({ path }) => deleteNode(client, path)))
     const labels = meant.filter((_, index) => done[index]).map(({ data }) => data.label)
     return { kind: labels.length === 0 ? 'absent' : 'evicted', labels }
   }
 
   private async viewOf(client: ZooKeeperClient, key: string): Promise<KeyView> {
     const { queue, seen } = await this.see(client, key)
-    const nowMs = this.desk.clock.nowMs()
+    const nowMs = this.context.clock.nowMs()
     const closed = seen.filter(({ data }) => data.closedMs !== undefined)
     const holding = seen.filter(({ holds, data }) => holds && data.closedMs === undefined)
     const waiting = seen.filter(({ holds, node }) => !holds && node.queued)
@@ -92,89 +93,76 @@ export class ZooKeeperAdmin implements Admin {
     }
   }
 
-  /** Nodes that go while they are looked at are left out. */
-  private async see(client: ZooKeeperClient, key: string): Promise<{ queue: Queue; seen: Seen[] }> {
-    const keyPath = this.desk.paths.lock(key)
+  /** Leaves out nodes that go while they are read. */
+  private async see(client: ZooKeeperClient, key: string): Promise<{ queue: NodeQueue; seen: NodeSeen[] }> {
+    const keyPath = this.context.paths.lock(key)
     const names = await unlessGone(client.list(keyPath))
-    const queue = new Queue(names ?? [])
-    const look = async (place: Place, node: NodeName, holds: boolean): Promise<Seen | null> => {
+    const queue = new NodeQueue(names ?? [])
+    const look = async (position: Position, node: NodeName, holds: boolean): Promise<NodeSeen | null> => {
       const path = `${keyPath}/${node.name}`
-      const read = await unlessGone(client.getData(path))
-      return read === null ? null : { place, holds, node, path, data: nodeDataOf(read.data), stat: read.stat }
+      const read = await readNode(client, path)
+      return read && { position, holds, node, path, ...read }
     }
     const looks = [
-      ...queue.holders.flatMap((place) => place.nodes.map((node) => look(place, node, true))),
-      ...queue.waiters.flatMap((place) => place.nodes.map((node) => look(place, node, false))),
+      ...queue.holders.flatMap((position) => position.nodes.map((node) => look(position, node, true))),
+      ...queue.waiters.flatMap((position) => position.nodes.map((node) => look(position, node, false))),
     ]
     return { queue, seen: (await Promise.all(looks)).filter((each) => each !== null) }
   }
 }
 
-async function end(client: ZooKeeperClient, { path }: Seen): Promise<boolean> {
-  return (await unlessGone(client.delete(path).then(() => true))) ?? false
-}
-
-/** Written to the container, for whoever watches a holder's node takes a change of it for its release. */
-async function askToLetGo(
+/** Writes to the container, because a change of a holder's node means its release. */
+async function askToRelease(
   client: ZooKeeperClient,
   keyPath: string,
-  seen: readonly Seen[],
-  holders: readonly Seen[],
+  seen: readonly NodeSeen[],
+  holders: readonly NodeSeen[],
 ): Promise<readonly boolean[]> {
   for (;;) {
     const read = await unlessGone(client.getData(keyPath))
     if (read === null) return holders.map(() => false)
     const before = keyDataOf(read.data).asks
     const asks: Record<string, number> = {}
-    for (const { place } of seen) asks[place.seq] = before[place.seq] ?? 0
-    for (const { place } of holders) asks[place.seq] = (before[place.seq] ?? 0) + 1
+    for (const { position } of seen) asks[position.seq] = before[position.seq] ?? 0
+    for (const { position } of holders) asks[position.seq] = (before[position.seq] ?? 0) + 1
     try {
       const written = await unlessGone(client.setData(keyPath, encoded({ asks }), read.stat.version))
       return holders.map(() => written !== null)
     } catch (error) {
-      // Another operator was quicker.
+      // Another operator wrote first.
       if (!isWire(error, 'BadVersion')) throw error
     }
   }
 }
 
-async function unlessGone<T>(answer: Promise<T>): Promise<T | null> {
-  try {
-    return await answer
-  } catch (error) {
-    if (isWire(error, 'NoNode')) return null
-    throw error
-  }
-}
-
-function founderIn({ node, data, stat }: Seen): bigint {
+function founderIn({ node, data, stat }: NodeSeen): bigint {
   return founderOf(node, data, stat)
 }
 
-/** A session that lives renews what it holds, so that what is left is the ttl at most. */
-function holderView(seen: Seen, nowMs: number): HolderView {
-  const { place, data, stat } = seen
+/** A living session renews its holds, so the ttl is the most that remains. */
+function holderView(seen: NodeSeen, nowMs: number): HolderView {
+  const { position, data, stat } = seen
   return {
     ...aboutOf(seen),
     token: tokenFrom(founderIn(seen)),
     heldMs: Math.max(0, Math.round(nowMs - stat.ctimeMs - (data.waitedMs ?? 0))),
-    mode: place.mode.kind,
-    weight: weightOf(place.mode),
+    mode: position.mode.kind,
+    weight: weightOf(position.mode),
   }
 }
 
-function waiterView(seen: Seen, nowMs: number): WaiterView {
+function waiterView(seen: NodeSeen, nowMs: number): WaiterView {
   const { ttlMs } = seen.data
   return { ...aboutOf(seen), ttlMs, waitedMs: Math.max(0, Math.round(nowMs - seen.stat.ctimeMs)) }
 }
 
-function aboutOf({ place, node, data }: Seen) {
+function aboutOf({ position, node, data }: NodeSeen) {
   return {
     label: node.foreign ? `another version of Holdfast ${data.label}`.trimEnd() : data.label,
     owner: node.owner,
     actor: data.actor,
-    mode: place.mode.kind,
-    weight: weightOf(place.mode),
+    mode: position.mode.kind,
+    weight: weightOf(position.mode),
     expiresInMs: data.ttlMs,
     meta: data.meta,
   }

@@ -1,119 +1,100 @@
-import type { Desk } from './desk.ts'
-import type { Entry } from './entry.ts'
-import { guard } from './hold.ts'
-import type { LockSession } from './lock-session.ts'
-import { move } from './places.ts'
-import { isWire } from './wire/errors.ts'
-import type { Step } from './wire/operations.ts'
-
-type Client = LockSession['client']
+import type { ZooKeeperClient } from './client/client.ts'
+import { isWire } from './client/errors.ts'
+import type { LockSession } from './client/lock-session.ts'
+import type { MultiOp } from './client/operations.ts'
+import { findClaim, tell } from './context.ts'
+import type { LocalClaim } from './local-claims.ts'
+import { remake } from './nodes.ts'
+import { watchHold } from './notifications.ts'
+import { readQueue, unlessGone } from './read.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** A claim's alarm: its deadline, or the time from which a hold is watched over. */
-export function ring(desk: Desk, entry: Entry, nowMs: number): void {
-  if (nowMs >= entry.deadlineMs || entry.phase === 'over') {
-    entry.inTurn(() => expire(desk, entry)).catch(() => {})
+/** Handles the timer of a claim: its deadline, or the time from which a hold watches its key. */
+export function due(local: LocalClaim, nowMs: number): void {
+  if (nowMs >= local.deadlineMs || local.phase === 'over') {
+    local.inTurn(() => expire(local)).catch(() => {})
     return
   }
-  desk.wakeAt(entry, entry.deadlineMs)
-  guard(desk, entry)
+  local.wakeAt(local.deadlineMs)
+  watchHold(local)
 }
 
 /**
- * The claim's own time is over while its session goes on, so that we have to delete its node ourselves. What cannot be
- * deleted now is deleted when the connection is back, or by the ensemble together with the session.
+ * Ends a claim whose own time is up while its session lives on, by deleting its node. If that fails, the node is deleted
+ * after a reconnect, or ends with its session.
  */
-export async function expire(desk: Desk, entry: Entry): Promise<void> {
-  // What was forgotten has no node: one that bears its id belongs to the same claim, made anew.
-  if (desk.find(entry.claim) !== entry) return
-  if (desk.runtime.nowMs() < entry.deadlineMs && entry.phase !== 'over') return
-  const { key, id, lockDelayMs } = entry.claim
-  if (entry.holds) desk.tell({ kind: 'lost', key, id, cause: 'expired' })
-  if (entry.holds && lockDelayMs > 0) {
-    await keepClosed(desk, entry)
-    return
+export async function expire(local: LocalClaim): Promise<void> {
+  const { claim, context } = local
+  // A forgotten claim has no node: a node with its id belongs to the same claim, made anew.
+  if (findClaim(context, claim) !== local) return
+  if (context.runtime.nowMs() < local.deadlineMs && local.phase !== 'over') return
+  const { key, id, lockDelayMs } = claim
+  if (local.holds) tell(context, { kind: 'lost', key, id, cause: 'expired' })
+  if (local.holds && lockDelayMs > 0) await keepClosed(local)
+  else await endClaim(local)
+}
+
+/** Deletes all of a claim in ZooKeeper. */
+export async function endClaim(local: LocalClaim): Promise<void> {
+  const { claim, context, session } = local
+  if (findClaim(context, claim) !== local) return
+  local.phase = 'over'
+  if (session !== null) {
+    if (!session.isUsable) return
+    if (local.node === null) await findNode(local)
+    await removeNode(local)
   }
-  await end(desk, entry)
+  local.forget()
 }
 
-/** Takes the claim out of ZooKeeper, whatever is left of it there. */
-export async function end(desk: Desk, entry: Entry): Promise<void> {
-  if (desk.find(entry.claim) !== entry) return
-  entry.phase = 'over'
-  if (entry.session === null) {
-    desk.forget(entry)
-    return
-  }
-  if (!entry.session.isUsable) return
-  if (entry.node === null) await findNode(desk, entry)
-  await removeNode(entry)
-  desk.forget(entry)
+/** Remakes the node as one that only closes the key, for the lock delay. */
+async function keepClosed(local: LocalClaim): Promise<void> {
+  const { lockDelayMs } = local.claim
+  local.phase = 'closed'
+  local.deadlineMs += lockDelayMs
+  local.wakeAt(local.deadlineMs)
+  await remake(local, local.session as LockSession, { closedMs: lockDelayMs })
 }
 
-/** The node stays for the lock delay, and says so. */
-async function keepClosed(desk: Desk, entry: Entry): Promise<void> {
-  const { claim } = entry
-  entry.phase = 'closed'
-  entry.deadlineMs += claim.lockDelayMs
-  desk.wakeAt(entry, entry.deadlineMs)
-  await move(desk, entry, entry.session as LockSession, { closedMs: claim.lockDelayMs })
-}
-
-/** The node of a claim whose making was not answered, if there is one. */
-export async function findNode(desk: Desk, entry: Entry): Promise<void> {
-  const queue = await desk.look(entry.session as LockSession, entry.keyPath)
-  const found = queue?.findId(entry.claim.id)
+/** Finds the node of a claim whose creation was not answered. */
+export async function findNode(local: LocalClaim): Promise<void> {
+  const { claim, context, keyPath, session } = local
+  const found = (await readQueue(context, session as LockSession, keyPath))?.findId(claim.id)
   if (found === undefined) return
   const { name } = found.node
-  desk.stand(entry, { name, path: `${entry.keyPath}/${name}`, place: { seq: 0, founder: 0n } }, false)
+  local.stand({ name, path: `${keyPath}/${name}`, position: { seq: 0, founder: 0n } }, false)
 }
 
-/** Deletes the claim's node, and the container with it if nobody else is there. False when there was none. */
-export async function removeNode(entry: Entry, held = false): Promise<boolean> {
-  const { node, keyPath, claim } = entry
+/** Deletes the claim's node, and the container if it has no other. False when there was no node. */
+export async function removeNode(local: LocalClaim, held = false): Promise<boolean> {
+  const { node, keyPath, claim } = local
   if (node === null) return false
-  const session = entry.session as LockSession
+  const session = local.session as LockSession
   const { client } = session
-  // Only where nobody can share the place with it does its end tell that the place is free.
-  const ends = held && claim.owner === null
+  const own: MultiOp = { kind: 'delete', path: node.path }
+  const container: MultiOp = { kind: 'delete', path: keyPath }
+  // A last change of the node tells its watchers that it held the key. Claims of a named owner may share the hold, so they omit it.
+  const farewell: MultiOp = { kind: 'set', path: node.path, data: NOTHING }
   const deleted =
-    (entry.alone
-      ? await deleteAll(client, [
-          { kind: 'delete', path: node.path },
-          { kind: 'delete', path: keyPath },
-        ])
-      : null) ??
-    (ends ? await deleteAll(client, farewell(node.path)) : null) ??
-    (await deleteOne(client, node.path))
-  entry.node = null
+    (local.alone ? await deleteAll(client, [own, container]) : null) ??
+    (held && claim.owner === null ? await deleteAll(client, [farewell, own]) : null) ??
+    (await deleteNode(client, node.path))
+  local.node = null
   session.snapshotOf(keyPath)?.ended(node.name)
   return deleted
 }
 
-/** A last change before the end: who watches the node is told of that one, and so knows that it held the key. */
-function farewell(path: string): readonly Step[] {
-  return [
-    { kind: 'set', path, data: NOTHING },
-    { kind: 'delete', path },
-  ]
-}
-
-/** Null when somebody else has come, so that the container has to stay. */
-async function deleteAll(client: Client, steps: readonly Step[]): Promise<boolean | null> {
-  const result = await client.multi(steps)
+/** Null when the container has another node, and must stay. */
+async function deleteAll(client: ZooKeeperClient, ops: readonly MultiOp[]): Promise<boolean | null> {
+  const result = await client.multi(ops)
   if (result.ok) return true
   if (isWire(result.error, 'NotEmpty')) return null
   if (isWire(result.error, 'NoNode')) return false
   throw result.error
 }
 
-async function deleteOne(client: Client, path: string): Promise<boolean> {
-  try {
-    await client.delete(path)
-    return true
-  } catch (error) {
-    if (isWire(error, 'NoNode')) return false
-    throw error
-  }
+/** False when there was no such node. */
+export async function deleteNode(client: ZooKeeperClient, path: string): Promise<boolean> {
+  return (await unlessGone(client.delete(path).then(() => true))) ?? false
 }

@@ -1,9 +1,9 @@
 import { UnsupportedError } from '../../errors.ts'
 import { type Claim, type Refused, refused, TOKENS_PER_SEQ } from '../../model/index.ts'
-import type { Queue } from './queue.ts'
+import type { NodeQueue } from './node-queue.ts'
 
 const FORMAT = 1
-/** Says which version of Holdfast wrote everything below the root. */
+/** The data of the root node: the version of everything below it. */
 export const ROOT_DATA = Buffer.from(JSON.stringify({ holdfast: FORMAT }))
 
 export function requireFormat(data: Buffer, path: string): void {
@@ -14,33 +14,33 @@ export function requireFormat(data: Buffer, path: string): void {
   )
 }
 
-/** Says that the key is kept by rules which we may not know; claims that are in the queue already go on. */
-export function formatRefusal(queue: Queue): Refused | null {
+/** Refuses a claim on a key with nodes of another version; claims already in its queue go on. */
+export function formatRefusal(queue: NodeQueue): Refused | null {
   const node = queue.foreign[0]
   if (node === undefined) return null
   return refused('format', `ZooKeeper holds a lock of another version of Holdfast: ${node.name.slice(0, 40)}`)
 }
 
-export function requireKnown(queue: Queue): void {
+export function requireKnown(queue: NodeQueue): void {
   const refusal = formatRefusal(queue)
   if (refusal !== null) throw new UnsupportedError(refusal.message)
 }
 
-/** What a node tells beside its name: for operators, and for those who wait behind it. */
+/** The data of a node, for operators and for the waiters behind it. */
 export interface NodeData {
   readonly label: string
   readonly actor: string | null
   readonly meta: string | null
   readonly ttlMs: number
-  /** How long after the making of the node it came to hold the key, once that is known; below zero for a node made later. */
+  /** The time from the creation of the node to the grant, once it is known; negative for a node made after the grant. */
   readonly waitedMs?: number
-  /** The token of a node that was made anew, whose own czxid tells nothing. */
+  /** The token of a remade node, whose own czxid is too high. */
   readonly token?: string
-  /** It expired, and keeps the key closed for that long. */
+  /** Set on an expired claim that keeps the key closed for this time. */
   readonly closedMs?: number
 }
 
-/** Transactions are numbered in one order for the whole ensemble, for ever; the sequence begins anew with its parent. */
+/** The czxid rises for the whole ensemble; a sequence number would restart with its container. */
 export function tokenFrom(czxid: bigint): bigint {
   return czxid * TOKENS_PER_SEQ
 }
@@ -53,7 +53,7 @@ export function encoded(data: NodeData | KeyData): Buffer {
   return Buffer.from(JSON.stringify(data))
 }
 
-/** What the container of a key tells: how often an operator asked the holders at a place to let go, by its number. */
+/** The data of a key's container: how often operators asked the holders at a position to release, by its number. */
 export interface KeyData {
   readonly asks: Readonly<Record<string, number>>
 }

@@ -1,34 +1,34 @@
 import type { Claim, Mode } from '../../model/index.ts'
 
-/** The position of a node that did not found it: a sequence number, and the founder's czxid. */
-export interface PlaceName {
+/** A position: the sequence number and the czxid of the node that founded it. */
+export interface PositionName {
   readonly seq: number
   readonly founder: bigint
 }
 
-/** All that decides about a claim, so that no node has to be read: one list of the names is the queue. */
+/** A node's name contains all that decides about its claim, so a list of the names is the queue. */
 export interface NodeName {
   readonly name: string
   readonly id: string
   readonly mode: Mode
   readonly owner: string | null
-  /** Whether it stays in the queue when it is blocked. */
+  /** True if a blocked claim stays in the queue. */
   readonly queued: boolean
   /** The sequence number that ZooKeeper gave it. */
   readonly seq: number
-  /** Null for a node that stands at its own place. */
-  readonly place: PlaceName | null
-  /** Whether another version of Holdfast made it, so that nothing else is known of it. */
+  /** Null for a node that founded its own position. */
+  readonly position: PositionName | null
+  /** True if another version of Holdfast made it; its other fields are then unknown. */
   readonly foreign: boolean
 }
 
 /**
- * A name that begins otherwise was written by a version that we do not understand. Version 1 wrote to the data of a holder's
- * node, which now means that it is released. Version 2 gave a node that was made anew another name.
+ * The version of the names. Version 1 wrote to the data of a holder's node, which now means that it is released. Version 2 gave
+ * a remade node another name.
  */
 const FORMAT = '3'
 
-/** Where everything is kept: `/holdfast`, or below the path that the user chose. */
+/** The paths of all nodes: below `/holdfast`, or below the path of the URL. */
 export class Paths {
   readonly root: string
   readonly locks: string
@@ -49,10 +49,10 @@ export class Paths {
   }
 }
 
-/** One element of a path, whatever letters the text has. */
+/** Encodes any text as one element of a path. */
 export function elementOf(text: string): string {
   const element = encodeURIComponent(text)
-  // These two mean folders.
+  // ZooKeeper refuses these two.
   return element === '.' || element === '..' ? element.replaceAll('.', '%2E') : element
 }
 
@@ -60,9 +60,9 @@ export function textOf(element: string): string {
   return decodeURIComponent(element)
 }
 
-/** The name of a claim's node up to the sequence number that ZooKeeper puts behind it. */
-export function nodeStem({ id, mode, owner, queue }: Claim, place: PlaceName | null): string {
-  const at = place === null ? '' : `${place.seq}@${place.founder.toString(16)}`
+/** The name of a claim's node, without the sequence number that ZooKeeper appends. */
+export function nodeStem({ id, mode, owner, queue }: Claim, position: PositionName | null): string {
+  const at = position === null ? '' : `${position.seq}@${position.founder.toString(16)}`
   const named = owner === null ? '' : `~${encodeURIComponent(owner)}`
   return [FORMAT, encodeURIComponent(id), modeText(mode), queue ? 'q' : 't', named, at, ''].join(',')
 }
@@ -76,9 +76,9 @@ export function parseName(name: string): NodeName {
     mode: modeOf(mode as string),
     owner: owner === '' ? null : textOf((owner as string).slice(1)),
     queued: queued === 'q',
-    // Above 2147483647 ZooKeeper goes on with -2147483648.
+    // After 2147483647 ZooKeeper continues with -2147483648.
     seq: Number(seq) | 0,
-    place: at === '' ? null : placeOf(at as string),
+    position: at === '' ? null : positionFrom(at as string),
     foreign: false,
   }
 }
@@ -89,11 +89,11 @@ const FOREIGN: Omit<NodeName, 'name'> = {
   owner: null,
   queued: true,
   seq: 0,
-  place: null,
+  position: null,
   foreign: true,
 }
 
-function placeOf(text: string): PlaceName {
+function positionFrom(text: string): PositionName {
   const [seq, founder] = text.split('@')
   return { seq: Number(seq), founder: BigInt(`0x${founder}`) }
 }

@@ -2,7 +2,6 @@ import type { Records } from '../../core/store.ts'
 import { StoreError } from '../../errors.ts'
 import {
   alive,
-  type Clock,
   conditionHolds,
   type RecordCondition,
   type RecordState,
@@ -10,141 +9,118 @@ import {
   takeFromRecord,
   type WriteAnswer,
 } from '../../model/index.ts'
-import type { Desk } from './desk.ts'
+import { SerialTasks } from '../shared/serial-tasks.ts'
+import type { ZooKeeperClient } from './client/client.ts'
+import type { MultiOp } from './client/operations.ts'
+import { findClaim, type StoreContext } from './context.ts'
 import { nodeDataOf, requireKnown } from './format.ts'
-import { type Found, type Next, Shelf } from './shelf.ts'
-import { Sweeper } from './sweeper.ts'
-import type { ZooKeeperClient } from './wire/client.ts'
-import type { Step } from './wire/operations.ts'
+import { listQueue } from './read.ts'
+import { type FoundRecord, findRecord, type NextRecord, replaceRecord } from './record-nodes.ts'
+import { RecordSweeper } from './record-sweeper.ts'
 
-/** Somebody else's write comes between ours and what it was based on that often, and no oftener. */
-const ROUNDS = 100
+/** The most attempts at a change that other processes interrupt. */
+const CHANGES = 100
 
-/** What to do with a record: its next state, or nothing to be done; `answer` is given once that is so. */
+/** The change of a record, and the answer once it is written. */
 interface Decision<A> {
-  readonly next: Next | undefined
-  readonly guards?: readonly Step[]
+  /** Undefined to leave the record as it is. */
+  readonly next: NextRecord | undefined
+  readonly guards?: readonly MultiOp[]
   readonly answer: (version: number) => A
 }
 
-export class ZooKeeperRecords implements Records {
-  private readonly desk: Desk
-  private readonly shelf: Shelf
-  private readonly sweeper: Sweeper
-  /** The last change of a record that this process makes: one after the other they do not get in each other's way. */
-  private readonly turns = new Map<string, Promise<unknown>>()
+type Decide<A> = (client: ZooKeeperClient, current: RecordState | null) => Promise<Decision<A>>
 
-  constructor(desk: Desk) {
-    this.desk = desk
-    this.shelf = new Shelf(desk)
-    this.sweeper = new Sweeper(desk, this.shelf)
+/** Records as persistent nodes: the version is the number of the transaction of the last write, so it never repeats. */
+export class ZooKeeperRecords implements Records {
+  private readonly context: StoreContext
+  private readonly sweeper: RecordSweeper
+  /** Changes of one record by this process run one by one, because concurrent ones would only conflict. */
+  private readonly changes = new SerialTasks()
+
+  constructor(context: StoreContext) {
+    this.context = context
+    this.sweeper = new RecordSweeper(context)
   }
 
   async read(key: string): Promise<RecordState | null> {
-    const { client } = await this.desk.sessions.any()
-    const found = await this.shelf.find(client, key)
-    return this.living(client, found)
+    const { client } = await this.context.sessions.any()
+    return this.living(client, await findRecord(this.context, client, key))
   }
 
   write(key: string, value: string, ttlMs: number | null, condition: RecordCondition): Promise<WriteAnswer> {
     if (ttlMs !== null) this.sweeper.consider(key, ttlMs)
-    return this.change(key, async (client, current): Promise<Decision<WriteAnswer>> => {
+    return this.change<WriteAnswer>(key, async (client, current) => {
       const guards = await this.guardsOf(client, condition)
-      if (!conditionHolds(current, condition, () => guards !== null)) {
+      if (!conditionHolds(current, condition, () => guards !== null))
         return { next: undefined, answer: () => ({ kind: 'refused', current }) }
-      }
       const answer = (version: number): WriteAnswer => ({ kind: 'written', version })
       return { next: { value, ttlMs }, guards: guards ?? [], answer }
     })
   }
 
   remove(key: string, condition: RecordCondition): Promise<boolean> {
-    return this.change(key, async (client, current): Promise<Decision<boolean>> => {
+    return this.change<boolean>(key, async (client, current) => {
       const guards = await this.guardsOf(client, condition)
-      if (current === null || !conditionHolds(current, condition, () => guards !== null)) {
+      if (current === null || !conditionHolds(current, condition, () => guards !== null))
         return { next: undefined, answer: () => false }
-      }
       return { next: null, guards: guards ?? [], answer: () => true }
     })
   }
 
   take(key: string, count: number): Promise<TakeAnswer> {
-    return this.change(key, async (_client, current): Promise<Decision<TakeAnswer>> => {
-      const { next, answer } = takeFromRecord(current, count, this.clock())
+    return this.change<TakeAnswer>(key, async (_client, current) => {
+      // Versions come from ZooKeeper, so the model's stamp is unused.
+      const clock = { nowMs: Math.floor(this.context.clock.nowMs()), stampUs: 0 }
+      const { next, answer } = takeFromRecord(current, count, clock)
       if (answer.kind !== 'taken') return { next: undefined, answer: () => answer }
       return { next, answer: (version) => ({ ...answer, version }) }
     })
   }
 
-  /** Reads, decides and writes over what was read, until nobody came between. */
-  private change<A>(
-    key: string,
-    decide: (client: ZooKeeperClient, current: RecordState | null) => Promise<Decision<A>>,
-  ): Promise<A> {
-    const before = this.turns.get(key)
-    const work = () => this.changeNow(key, decide)
-    const changed = before === undefined ? work() : before.then(work)
-    const settled: Promise<unknown> = changed
-      .catch(() => {})
-      .then(() => {
-        if (this.turns.get(key) === settled) this.turns.delete(key)
-      })
-    this.turns.set(key, settled)
-    return changed
+  /** Reads, decides and writes, until no other process writes in between. */
+  private change<A>(key: string, decide: Decide<A>): Promise<A> {
+    return this.changes.run(key, async () => {
+      for (let changes = 0; changes < CHANGES; changes++) {
+        const { client } = await this.context.sessions.any()
+        const found = await findRecord(this.context, client, key)
+        const { next, guards, answer } = await decide(client, await this.living(client, found))
+        if (next === undefined) return answer(0)
+        const version = await replaceRecord(this.context, client, key, found, next, guards)
+        if (version !== null) return answer(version)
+      }
+      throw new StoreError('the record is written by too many at once')
+    })
   }
 
-  private async changeNow<A>(
-    key: string,
-    decide: (client: ZooKeeperClient, current: RecordState | null) => Promise<Decision<A>>,
-  ): Promise<A> {
-    for (let round = 0; round < ROUNDS; round++) {
-      const { client } = await this.desk.sessions.any()
-      const found = await this.shelf.find(client, key)
-      const { next, guards = [], answer } = await decide(client, await this.living(client, found))
-      if (next === undefined) return answer(0)
-      const replaced = await this.shelf.replace(client, key, found, next, guards)
-      if (replaced !== null) return answer(replaced.version)
-    }
-    throw new StoreError('the record is written by too many at once')
-  }
-
-  private async living(client: ZooKeeperClient, found: Found | null): Promise<RecordState | null> {
+  private async living(client: ZooKeeperClient, found: FoundRecord | null): Promise<RecordState | null> {
     if (found === null || found.record.expiresAtMs === null) return found?.record ?? null
-    await this.learnTime(client)
-    return alive(found.record, this.desk.clock.nowMs())
+    const { clock, paths } = this.context
+    if (clock.isStale) clock.learn((await client.setData(paths.locks, Buffer.alloc(0))).mtimeMs)
+    return alive(found.record, clock.nowMs())
   }
 
-  /** For `held`: the claim's node must be there in the same transaction. Null when the claim holds nothing. */
+  /** For `held`, checks the claim's node in the same transaction. Null when the claim does not hold. */
   private async guardsOf(
     client: ZooKeeperClient,
     condition: RecordCondition,
-  ): Promise<readonly Step[] | null> {
+  ): Promise<readonly MultiOp[] | null> {
     if (condition.kind !== 'held') return []
-    const entry = this.desk.find(condition)
-    if (entry !== undefined) {
-      const { node, holds, deadlineMs } = entry
-      const isHeld = holds && node !== null && this.desk.runtime.nowMs() < deadlineMs
+    const { context } = this
+    const local = findClaim(context, condition)
+    if (local !== undefined) {
+      const { node, holds, deadlineMs } = local
+      const isHeld = holds && node !== null && context.runtime.nowMs() < deadlineMs
       return isHeld ? [{ kind: 'check', path: node.path }] : null
     }
-    const keyPath = this.desk.paths.lock(condition.key)
-    const queue = await this.desk.queueAt(client, keyPath)
+    const keyPath = context.paths.lock(condition.key)
+    const queue = await listQueue(client, keyPath)
     if (queue !== null) requireKnown(queue)
     const found = queue?.findId(condition.id)
-    if (queue === null || found === undefined || !queue.holds(found.place)) return null
+    if (queue === null || found === undefined || !queue.holds(found.position)) return null
     const path = `${keyPath}/${found.node.name}`
     const { data, stat } = await client.getData(path)
     if (nodeDataOf(data).closedMs !== undefined) return null
     return [{ kind: 'check', path, version: stat.version }]
-  }
-
-  private async learnTime(client: ZooKeeperClient): Promise<void> {
-    if (!this.desk.clock.isStale) return
-    const { mtimeMs } = await client.setData(this.desk.paths.locks, Buffer.alloc(0))
-    this.desk.clock.learn(mtimeMs)
-  }
-
-  /** Versions are the ensemble's, so that the stamps of the model do not count. */
-  private clock(): Clock {
-    return { nowMs: Math.floor(this.desk.clock.nowMs()), stampUs: 0 }
   }
 }

@@ -1,46 +1,47 @@
-import type { Entry } from './entry.ts'
-import { type HolderSeen, nameOfHolder, readHolder } from './holder.ts'
-import type { LockSession } from './lock-session.ts'
+import { isWire } from './client/errors.ts'
+import type { LockSession } from './client/lock-session.ts'
+import type { WatchKind } from './client/protocol.ts'
+import { findClaim } from './context.ts'
+import type { LocalClaim } from './local-claims.ts'
 import { type NodeName, parseName } from './names.ts'
-import { compareSeq, Queue } from './queue.ts'
-import { isWire } from './wire/errors.ts'
-import type { WatchKind } from './wire/protocol.ts'
+import { compareSeq, NodeQueue } from './node-queue.ts'
+import { type HolderInfo, nameOfHolder, readHolder } from './read.ts'
 
-/** Crowds come and go: those who hold the key look that often for others that wait. */
+/** Holders list the queue for new waiters at most this often. */
 const LOOK_EVERY_MS = 250
 
-/** A shorter queue is listed faster than a node is watched for nothing, and a queue faster than more nodes are watched. */
-const CROWD = 32
+/** Listing a shorter queue costs less than a watch that is not needed, and less than watching more nodes. */
+const MOST_WATCHED = 32
 
-/** A node whose end we will be told, for all claims of this session that wait for it. */
+/** A watched node, for all claims of this session that wait for it. */
 interface Watch {
-  readonly followers: Set<Entry>
-  /** Whether the server has said so. */
+  readonly followers: Set<LocalClaim>
+  /** True if the server has confirmed the watch. */
   isArmed: boolean
-  /** Settles once the server has answered; false when the node is not there. */
+  /** False when the node is gone. */
   readonly isThere: Promise<boolean>
 }
 
 /**
- * What one session knows of the queue of one key, for all claims of this process that wait or hold there. A thousand of them share one
- * list and watch each node once: a claim that joins right behind the last known node adds itself, and a node that goes is taken out. Only
- * what cannot be concluded is listed again.
+ * A session's knowledge of the queue of one key, shared by all claims of this process there. Thousands share one list and watch each
+ * node once: a claim that joins right behind the last known node adds itself, and a deleted node is removed. The queue is listed
+ * again only if its state cannot be concluded.
  */
-export class Snapshot {
-  queue = new Queue()
-  readonly users = new Set<Entry>()
+export class QueueSnapshot {
+  queue = new NodeQueue()
+  readonly users = new Set<LocalClaim>()
   private readonly session: LockSession
   private readonly keyPath: string
-  /** Of the nodes up to that number the queue has all that are there; null before the first list. */
+  /** The queue has all nodes up to that number; null before the first list. */
   private knownUpTo: number | null = null
-  /** A node is gone, and another may stand at its place: that has to be listed before anybody is said to hold. */
+  /** A node is gone, and its position may have another one: a list must show that before the next grant. */
   isDoubtful = false
   private listing: Promise<boolean> | null = null
   private listedAtMs = Number.NEGATIVE_INFINITY
   private arrivalsWatched = false
   private readonly watches = new Map<string, Watch>()
   private holderName: string | undefined
-  private holding: Promise<HolderSeen | null> = Promise.resolve(null)
+  private holderRead: Promise<HolderInfo | null> = Promise.resolve(null)
 
   constructor(session: LockSession, keyPath: string) {
     this.session = session
@@ -51,7 +52,7 @@ export class Snapshot {
     return this.knownUpTo !== null
   }
 
-  /** One list at a time, for everybody who needs one. False when the key is not in use. */
+  /** Lists the queue, once for all concurrent callers. False when the key is not in use. */
   list(): Promise<boolean> {
     if (this.listing === null) {
       const listing = this.listNow(false)
@@ -69,26 +70,26 @@ export class Snapshot {
     const watcher = watchArrivals ? () => this.arrived() : undefined
     try {
       const names = await client.list(this.keyPath, watcher)
-      this.queue = new Queue(names)
+      this.queue = new NodeQueue(names)
       this.knownUpTo = this.queue.lastSeq
       this.isDoubtful = false
       this.listedAtMs = nowMs()
       return true
     } catch (error) {
       if (!isWire(error, 'NoNode')) throw error
-      this.queue = new Queue()
+      this.queue = new NodeQueue()
       this.knownUpTo = null
       return false
     }
   }
 
   /**
-   * Makes sure that all before a node, which was just made through this session, are known. ZooKeeper numbers the nodes of a
-   * key without gaps, so one that follows the last known is the next. False when the node is gone already.
+   * Makes all nodes before a new node of this session known. ZooKeeper numbers the nodes of a key without gaps, so a node that
+   * follows the last known one is the next. False when the node is gone already.
    */
   async include(name: string): Promise<boolean> {
     const node = parseName(name)
-    // The first list may have been asked for before the node was made.
+    // The first list may have been requested before the node was made.
     for (let lists = 0; this.queue.find(name) === undefined; lists++) {
       if (this.isNext(node)) {
         this.queue.add(node)
@@ -98,27 +99,27 @@ export class Snapshot {
     return true
   }
 
-  private isNext({ seq, place }: NodeName): boolean {
-    if (place !== null || this.knownUpTo === null || compareSeq(seq, this.knownUpTo) !== 1) return false
-    // The numbers begin anew with a new container. It is the same as long as a node in it is there.
+  private isNext({ seq, position }: NodeName): boolean {
+    if (position !== null || this.knownUpTo === null || compareSeq(seq, this.knownUpTo) !== 1) return false
+    // The numbers restart in a new container. A watched node proves that the container is the same.
     for (const [name, { isArmed }] of this.watches)
       if (isArmed && this.queue.find(name) !== undefined) return true
     return false
   }
 
-  /** So that those who join a crowd of holders, where nobody waits for anybody, need not list it either. */
+  /** Watches one node of many holders, so that the next claims can join without a list. */
   anchor(name: string): void {
-    if (this.watches.size === 0 && this.queue.length >= CROWD) this.attend(name, new Set())
+    if (this.watches.size === 0 && this.queue.length >= MOST_WATCHED) this.attend(name, new Set())
   }
 
-  /** Lists again unless that was done a moment ago. */
+  /** Lists the queue unless a list is recent. */
   async refresh(): Promise<void> {
     if (this.session.nowMs() - this.listedAtMs >= LOOK_EVERY_MS) await this.list()
   }
 
-  /** Whether all those nodes are there. If they are, the claim will be woken when one of them goes. */
-  async follow(entry: Entry, names: readonly string[]): Promise<boolean> {
-    const answers = await Promise.allSettled(names.map((name) => this.watch(name, entry)))
+  /** Watches nodes for a claim, and wakes it when one of them goes. False when one is gone already. */
+  async follow(local: LocalClaim, names: readonly string[]): Promise<boolean> {
+    const answers = await Promise.allSettled(names.map((name) => this.watch(name, local)))
     let allThere = true
     for (const answer of answers) {
       if (answer.status === 'rejected') throw answer.reason
@@ -127,18 +128,18 @@ export class Snapshot {
     return allThere
   }
 
-  /** Whether the end of the node would have been told to us. */
+  /** True if the server would have reported the end of the node. */
   isArmed(name: string): boolean {
     return this.watches.get(name)?.isArmed === true
   }
 
-  private watch(name: string, follower: Entry): Promise<boolean> {
+  private watch(name: string, follower: LocalClaim): Promise<boolean> {
     const watch = this.watches.get(name) ?? this.attend(name, new Set())
     watch.followers.add(follower)
     return watch.isThere
   }
 
-  private attend(name: string, followers: Set<Entry>): Watch {
+  private attend(name: string, followers: Set<LocalClaim>): Watch {
     const path = `${this.keyPath}/${name}`
     const asked = this.session.client.attend(path, ({ kind }) => this.changed(name, kind))
     const isThere = asked.then(
@@ -149,7 +150,7 @@ export class Snapshot {
       (error: unknown) => {
         if (this.watches.get(name) === watch) this.watches.delete(name)
         if (!isWire(error, 'NoNode')) throw error
-        this.vanished(name)
+        this.gone(name)
         return false
       },
     )
@@ -164,71 +165,71 @@ export class Snapshot {
     if (watch === undefined) return
     this.watches.delete(name)
     if (kind === 'changed') {
-      this.saidFarewell(name)
+      this.released(name)
       wakeAll(watch.followers)
-    } else void this.lookAgain(name, watch.followers)
+    } else void this.watchAgain(name, watch.followers)
   }
 
-  /** The node was deleted, or made anew: for a longer session, say. */
-  private async lookAgain(name: string, followers: Set<Entry>): Promise<void> {
+  /** The node was deleted or remade, for example in a longer session. */
+  private async watchAgain(name: string, followers: Set<LocalClaim>): Promise<void> {
     this.holderName = undefined
     try {
       if (await this.attend(name, followers).isThere) return
     } catch {
-      // With the next connection everybody looks again.
+      // After the next reconnect the queue is listed.
       return
     }
     wakeAll(followers)
   }
 
-  /** The last that a holder does is to change its node. So nobody was left before an exclusive one. */
-  private saidFarewell(name: string): void {
+  /** A holder changes its node just before it deletes it, so nothing was left before an exclusive one. */
+  private released(name: string): void {
     if (parseName(name).mode.kind !== 'exclusive') {
       this.queue.remove(name)
       return
     }
     this.queue.removeThrough(name)
-    // Those behind it never held, so that nobody else stands at the place of one that is gone.
+    // The positions behind it never held, so none of them has another node.
     this.isDoubtful = false
   }
 
-  /** We deleted it ourselves. Only a named owner can have another node at that place. */
+  /** Removes a node that we deleted. Only a named owner can have another node at its position. */
   ended(name: string): void {
     if (parseName(name).owner !== null) this.isDoubtful = true
     this.queue.remove(name)
   }
 
-  /** A named owner may have another node at that place, and a writer may have become a reader there. */
-  private vanished(name: string): void {
+  /** A named owner may have another node at the position, and a writer may have become a reader there. */
+  private gone(name: string): void {
     const { mode, owner } = parseName(name)
     if (mode.kind === 'exclusive' || owner !== null) this.isDoubtful = true
     this.queue.remove(name)
   }
 
-  /** Whether others wait: one list tells all holders that ask at the same time, unless it is known. */
-  async learnContended(entry: Entry): Promise<boolean> {
-    const isKnown = this.queue.isContended ? await this.isWaitedFor(entry) : this.arrivalsWatched
+  /** True if others wait; lists the queue, once for all concurrent holders, unless that is known. */
+  async learnContended(local: LocalClaim): Promise<boolean> {
+    const isKnown = this.queue.isContended ? await this.isWaitedFor(local) : this.arrivalsWatched
     if (!isKnown) await this.list()
     return this.queue.isContended
   }
 
-  /** Whether the first waiter and what it waits for are there. Of those that are not ours we are told when one goes. */
-  private async isWaitedFor({ desk, claim: { key } }: Entry): Promise<boolean> {
+  /** True if the first waiter and the nodes that block it still exist. Watches those that are not ours. */
+  private async isWaitedFor({ context, claim: { key } }: LocalClaim): Promise<boolean> {
     const first = this.queue.firstWaiter
     if (first === undefined) return false
-    const isOurs = (name: string) => desk.find({ key, id: parseName(name).id })?.node?.name === name
+    const isOurs = (name: string) => findClaim(context, { key, id: parseName(name).id })?.node?.name === name
     const shown = [(first.nodes[0] as NodeName).name, ...this.queue.watchedBy(first)]
     const others = shown.filter((name) => !isOurs(name))
-    if (others.length > CROWD) return false
+    if (others.length > MOST_WATCHED) return false
     const watches = others.map((name) => this.watches.get(name) ?? this.attend(name, new Set()))
     return (await Promise.all(watches.map(({ isThere }) => isThere))).every(Boolean)
   }
 
-  /** Asks to be told, once, that somebody came. Whether the queue was listed for that. */
+  /** Watches for the next claim on the key. Returns whether it has listed the queue for that. */
   async watchArrivals(): Promise<boolean> {
     if (this.arrivalsWatched) return false
     this.arrivalsWatched = true
-    // Where that fails, the next renewal tells.
+    // After a failure, the next renewal watches again.
     const isListed = await this.listNow(true).catch(() => false)
     if (!isListed) this.arrivalsWatched = false
     return isListed
@@ -236,26 +237,26 @@ export class Snapshot {
 
   private arrived(): void {
     this.arrivalsWatched = false
-    for (const entry of this.users) {
-      if (!entry.holds || entry.contended) continue
+    for (const local of this.users) {
+      if (!local.holds || local.contended) continue
       const nowMs = this.session.nowMs()
-      entry.desk.events.arrived(entry, Math.max(nowMs, this.listedAtMs + LOOK_EVERY_MS))
+      local.context.events.arrived(local, Math.max(nowMs, this.listedAtMs + LOOK_EVERY_MS))
       return
     }
   }
 
-  /** Who holds the key; read once for each holder. Null when it has just gone. */
-  holder(): Promise<HolderSeen | null> {
+  /** The holder of the key, read once per holder; null when it has just gone. */
+  holder(): Promise<HolderInfo | null> {
     const name = nameOfHolder(this.queue)
     if (name !== this.holderName) {
       this.holderName = name
-      this.holding = this.learnHolder(name)
+      this.holderRead = this.readHolderNow(name)
     }
-    return this.holding
+    return this.holderRead
   }
 
-  private async learnHolder(name: string | undefined): Promise<HolderSeen | null> {
-    let holder: HolderSeen | null = null
+  private async readHolderNow(name: string | undefined): Promise<HolderInfo | null> {
+    let holder: HolderInfo | null = null
     try {
       holder = await readHolder(this.session, this.keyPath, this.queue)
       return holder
@@ -264,7 +265,7 @@ export class Snapshot {
     }
   }
 
-  /** There is a connection again. What happened meanwhile is not told in any order, so the queue is listed. */
+  /** Lists the queue after a reconnect, because the server reports the missed changes in no order. */
   async reconnected(): Promise<void> {
     const waiting = [...this.users].filter(({ phase }) => phase === 'waiting')
     if (waiting.length === 0) return
@@ -273,6 +274,6 @@ export class Snapshot {
   }
 }
 
-function wakeAll(entries: Iterable<Entry>): void {
-  for (const entry of entries) entry.desk.events.wake(entry)
+function wakeAll(locals: Iterable<LocalClaim>): void {
+  for (const local of locals) local.context.events.wake(local)
 }

@@ -9,20 +9,22 @@ import type {
   Traits,
   Unknown,
 } from '../../core/store.ts'
+import { unknownAnswer } from '../../core/store.ts'
 import { UnsupportedError } from '../../errors.ts'
 import type { Claim } from '../../model/index.ts'
+import { attemptBatches } from '../shared/attempt-batches.ts'
 import { attemptOne } from './acquire.ts'
 import { ZooKeeperAdmin } from './admin.ts'
-import { Desk } from './desk.ts'
-import { end, ring } from './expiry.ts'
-import { attemptGroup } from './groups.ts'
-import { arrived } from './hold.ts'
+import { isWire } from './client/errors.ts'
+import type { SessionPools } from './client/sessions.ts'
+import { createContext, type StoreContext } from './context.ts'
+import { due, endClaim } from './expiry.ts'
+import { attemptGroup } from './group.ts'
+import { arrived } from './notifications.ts'
+import { wake } from './queue.ts'
 import { ZooKeeperRecords } from './records.ts'
 import { releaseOne } from './release.ts'
 import { renewOne } from './renew.ts'
-import type { Sessions } from './sessions.ts'
-import { wake } from './waiting.ts'
-import { isWire } from './wire/errors.ts'
 
 const TRAITS: Traits = {
   name: 'zookeeper',
@@ -42,91 +44,85 @@ const TRAITS: Traits = {
     'a new leader or a restart of all servers ends nothing and prolongs what a dead process left behind; a dead process costs its session, which is its longest ttl of that class and some ticks more; clocks of the servers do not count, except for the ttl of records',
 }
 
-/** Ephemeral sequential nodes: the ensemble numbers those who want a key, and a dead session takes its nodes with it. */
+/** Locks by ephemeral sequential nodes: the ensemble numbers the claims of a key, and the nodes end with their session. */
 export class ZooKeeperStore implements Store {
   readonly traits = TRAITS
   readonly admin: Admin
   readonly records: Records
-  /** Requests of one turn travel together in any case; so one key that is refused fails nobody else. */
+  /** The client batches the requests of a turn anyway, and a refused key fails no other claim. */
   readonly claimsPerCall = 1
-  readonly desk: Desk
+  readonly context: StoreContext
   private closing: Promise<void> | null = null
 
-  /** Sessions may be shared with other stores of the process. */
-  constructor(sessions: Sessions) {
+  /** Other stores of the process may share the sessions. */
+  constructor(sessions: SessionPools) {
     sessions.use()
-    this.desk = new Desk(sessions, {
-      ring: (entry, nowMs) => ring(this.desk, entry, nowMs),
-      wake: (entry) => wake(this.desk, entry),
-      arrived: (entry, atMs) => arrived(this.desk, entry, atMs),
-    })
-    this.admin = new ZooKeeperAdmin(this.desk)
-    this.records = new ZooKeeperRecords(this.desk)
+    this.context = createContext(sessions, { due, wake, arrived })
+    this.admin = new ZooKeeperAdmin(this.context)
+    this.records = new ZooKeeperRecords(this.context)
   }
 
-  /** Fails early when nobody is there. */
+  /** Rejects if the ensemble cannot be reached. */
   async open(): Promise<void> {
     try {
-      await this.desk.sessions.any()
+      await this.context.sessions.any()
     } catch (error) {
       throw reasonOf(error)
     }
   }
 
-  async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
-    const sentAtMs = this.desk.runtime.nowMs()
-    if (claims.every(isAlone)) return replies(claims.map((claim) => attemptOne(this.desk, claim, sentAtMs)))
-    const answers: Promise<readonly ClaimReply[]>[] = []
-    for (let start = 0; start < claims.length; ) {
-      const { group } = claims[start] as Claim
-      let next = start + 1
-      if (group === null) {
-        answers.push(replies([attemptOne(this.desk, claims[start] as Claim, sentAtMs)]))
-      } else {
-        while (claims[next]?.group === group) next++
-        const members = claims.slice(start, next)
-        answers.push(
-          attemptGroup(this.desk, members, sentAtMs).catch((error) => members.map(() => unknown(error))),
-        )
-      }
-      start = next
-    }
-    return (await Promise.all(answers)).flat()
+  attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
+    const { context } = this
+    const sentAtMs = context.runtime.nowMs()
+    return attemptBatches(
+      claims,
+      (some) => replies(some.map((claim) => attemptOne(context, claim, sentAtMs))),
+      (group) => attemptGroup(context, group, sentAtMs).catch((error) => group.map(() => failed(error))),
+    )
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
-    const sentAtMs = this.desk.runtime.nowMs()
-    return replies(claims.map((claim) => renewOne(this.desk, claim, sentAtMs)))
+    const sentAtMs = this.context.runtime.nowMs()
+    return replies(claims.map((claim) => renewOne(this.context, claim, sentAtMs)))
   }
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
-    return replies(claims.map((claim) => releaseOne(this.desk, claim)))
+    return replies(claims.map((claim) => releaseOne(this.context, claim)))
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
-    return this.desk.listen(listener)
+    const { listeners } = this.context
+    const own = (notice: StoreNotice) => listener(notice)
+    listeners.add(own)
+    return () => listeners.delete(own)
   }
 
   close(): Promise<void> {
-    this.closing ??= this.desk.close((entry) => entry.inTurn(() => end(this.desk, entry)))
+    this.closing ??= this.closeNow()
     return this.closing
+  }
+
+  /** Ends all claims, except for those that keep a key closed. */
+  private async closeNow(): Promise<void> {
+    const { claims, deadlines, listeners, sessions } = this.context
+    listeners.clear()
+    const ending = [...claims.values()].filter(({ phase }) => phase !== 'closed')
+    await sessions.close(() => Promise.allSettled(ending.map((local) => local.inTurn(() => endClaim(local)))))
+    // In shared sessions the timers go on, for nodes that must still be deleted.
+    if (sessions.isOver) deadlines.clear()
   }
 }
 
-/** A claim that fails spoils none of the others. */
+/** A failed claim does not fail the others of its call. */
 function replies<A>(answers: readonly Promise<A>[]): Promise<(A | Unknown)[]> {
-  return Promise.all(answers.map((answer) => answer.catch(unknown)))
+  return Promise.all(answers.map((answer) => answer.catch(failed)))
 }
 
-function unknown(error: unknown): Unknown {
-  return { kind: 'unknown', error: reasonOf(error) as Error }
+function failed(error: unknown): Unknown {
+  return unknownAnswer(reasonOf(error) as Error)
 }
 
-function isAlone({ group }: Claim): boolean {
-  return group === null
-}
-
-/** What will not pass by waiting is not an outage. */
+/** Refused credentials are no outage: waiting does not help. */
 function reasonOf(error: unknown): unknown {
   if (!isWire(error, 'NoAuth', 'AuthFailed', 'InvalidAcl', 'RequiresSasl')) return error
   return new UnsupportedError(`these credentials do not suffice: ${(error as Error).message}`, {

@@ -14,11 +14,11 @@ afterAll(async () => {
   await cluster.stop()
 })
 
-/** What a later version may write: a claim whose name is known, and whose value is not. */
+/** A claim as a later version may write it: with a known name and an unknown value. */
 const inQueue = (key: string): string => queueName(key, 'exclusive', 1, `stranger ${key}`)
 const shut = (key: string): string => shutName({ key, id: 'stranger' })
 const behind = (key: string): string => queueName(key, 'exclusive', 10 ** 12, `stranger ${key}`)
-/** What the version before this one wrote for a holder. */
+/** A holder as version 1 wrote it. */
 const former = (key: string): string => `holdfast/lock/${key}\0bstranger`
 
 async function addStranger(
@@ -57,7 +57,7 @@ it.each([
   )
 })
 
-it('a lease lives on beside claims of a later version, and so does a place before them', async () => {
+it('a lease and an earlier position live on beside claims of a later version', async () => {
   const key = 'rolling'
   const [held, waits, fine] = [claimOf(key), claimOf(key), claimOf('fine')]
   expect((await store.attempt([held, fine])).map(({ kind }) => kind)).toEqual(['granted', 'granted'])
@@ -81,7 +81,7 @@ it('a claim for such a key is told to upgrade', async () => {
   await locks.close()
 })
 
-it('a list shows such keys beside the others, and says so', async () => {
+it('a list marks such keys and shows the others', async () => {
   const locks = createLocks({ store: etcd({ endpoints }), label: 'ours' })
   await Promise.all(['beside', 'shut', 'usual'].map((key) => locks.acquire(`list ${key}`)))
   await addStranger('list beside', '{"format":3}', behind)

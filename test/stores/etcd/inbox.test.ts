@@ -2,12 +2,12 @@ import { expect, it, onTestFinished } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
 import type { EtcdClient } from '../../../src/stores/etcd/client/client.ts'
+import type { Txn } from '../../../src/stores/etcd/client/requests.ts'
+import type { WatchEvent } from '../../../src/stores/etcd/client/responses.ts'
 import type { WatchListener } from '../../../src/stores/etcd/client/watcher.ts'
-import { createStore } from '../../../src/stores/etcd/create.ts'
-import { Inbox } from '../../../src/stores/etcd/inbox.ts'
-import { type NotificationValue, notificationText } from '../../../src/stores/etcd/value.ts'
-import type { Txn } from '../../../src/stores/etcd/wire/requests.ts'
-import type { WatchEvent } from '../../../src/stores/etcd/wire/responses.ts'
+import { type NotificationValue, notificationText } from '../../../src/stores/etcd/format.ts'
+import { Inbox } from '../../../src/stores/etcd/notifications.ts'
+import { createStore } from '../../../src/stores/etcd/open.ts'
 import { claimOf } from '../sqlite/claims.ts'
 import { Operator } from './operator.ts'
 
@@ -51,7 +51,7 @@ function event(index: number, value = notificationText('revoked', 'key', String(
   }
 }
 
-it('deletes many notifications in transactions that etcd takes', async () => {
+it('deletes many notifications in transactions within the limit of etcd', async () => {
   const client = new StubClient()
   const { heard } = inboxOf(client)
   const events = Array.from({ length: 300 }, (_, index) => event(index))
@@ -61,7 +61,7 @@ it('deletes many notifications in transactions that etcd takes', async () => {
   for (const { success } of client.txns) expect(success.length).toBeLessThanOrEqual(128)
 })
 
-it('hears again after a compaction although the first look fails', async () => {
+it('resumes after a compaction although the first read fails', async () => {
   const client = new StubClient()
   inboxOf(client)
   client.failures = 2
@@ -77,7 +77,7 @@ it('reads past a notification of a later version', () => {
   expect(heard.map(({ id }) => id)).toEqual(['9'])
 })
 
-it('two claims with a lock delay at once share the lease that follows theirs', async () => {
+it('two concurrent claims with a lock delay share the follower lease', async () => {
   const cluster = await startEtcd({ members: 1 })
   const store = createStore({ endpoints: cluster.endpoints })
   onTestFinished(async () => {

@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { StoreError } from '../../../src/errors.ts'
 import type { Claim } from '../../../src/model/index.ts'
-import { createStore } from '../../../src/stores/etcd/create.ts'
+import type { Txn } from '../../../src/stores/etcd/client/requests.ts'
+import { createStore } from '../../../src/stores/etcd/open.ts'
 import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
-import type { Txn } from '../../../src/stores/etcd/wire/requests.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 /** More than travel in one transaction. */
-const CROWD = 65
+const MANY = 65
 const ODD_TTL_MS = 6000
 
 const cluster = await startEtcd({ members: 1 })
@@ -37,7 +37,7 @@ async function kindsOf(answers: Promise<readonly { kind: string }[]>): Promise<r
 }
 
 describe('of the claims of one call, the others are granted when', () => {
-  it('one that goes by itself fails', async () => {
+  it('one that is sent by itself fails', async () => {
     refuse('odd')
     const batch = [claimOf('by itself'), claimOf('odd', { replaces: 'another' }), claimOf('alone')]
     expect(await kindsOf(store.attempt(batch))).toEqual(['granted', 'unknown', 'granted'])
@@ -45,7 +45,7 @@ describe('of the claims of one call, the others are granted when', () => {
 
   it('one of several transactions fails', async () => {
     refuse('crowd 64')
-    const batch = Array.from({ length: CROWD }, (_, place) => claimOf(`crowd ${place}`))
+    const batch = Array.from({ length: MANY }, (_, place) => claimOf(`crowd ${place}`))
     const kinds = await kindsOf(store.attempt(batch))
     expect(kinds.slice(0, 60)).toEqual(Array(60).fill('granted'))
     expect(kinds.slice(60)).toEqual(Array(5).fill('unknown'))
@@ -75,15 +75,15 @@ describe('of the claims of one call, the others are granted when', () => {
 
   it('the lease of one does not last', async () => {
     const { leases } = (store as unknown as { context: { leases: LeasesOf } }).context
-    const fresh = leases.fresh.bind(leases)
-    leases.fresh = (lease, ttlMs) => (ttlMs === ODD_TTL_MS ? failing() : fresh(lease, ttlMs))
+    const extend = leases.extend.bind(leases)
+    leases.extend = (lease, ttlMs) => (ttlMs === ODD_TTL_MS ? failing() : extend(lease, ttlMs))
     const batch = [claimOf('lasts'), claimOf('does not', { ttlMs: ODD_TTL_MS }), claimOf('lasts, too')]
     expect(await kindsOf(store.attempt(batch))).toEqual(['granted', 'unknown', 'granted'])
   })
 })
 
 it('of many holds, the others are renewed when one of several looks fails', async () => {
-  const batch: readonly Claim[] = Array.from({ length: CROWD }, (_, place) => claimOf(`held ${place}`))
+  const batch: readonly Claim[] = Array.from({ length: MANY }, (_, place) => claimOf(`held ${place}`))
   expect(new Set(await kindsOf(store.attempt(batch)))).toEqual(new Set(['granted']))
   refuse('held 64')
   const kinds = await kindsOf(store.renew(batch))
@@ -91,12 +91,12 @@ it('of many holds, the others are renewed when one of several looks fails', asyn
   expect(kinds.slice(60)).toEqual(Array(5).fill('unknown'))
 })
 
-it('an attempt that brings no claim an answer fails as a whole', async () => {
+it('an attempt without any answer fails as a whole', async () => {
   refuse('never')
   const batch = ['never one', 'never two'].map((key) => claimOf(key))
   await expect(store.attempt(batch)).rejects.toThrow('leader changed')
 })
 
 interface LeasesOf {
-  fresh(lease: unknown, ttlMs: number): unknown
+  extend(lease: unknown, ttlMs: number): unknown
 }

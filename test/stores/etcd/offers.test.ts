@@ -3,15 +3,13 @@ import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { StoreError } from '../../../src/errors.ts'
 import type { Claim, Mode } from '../../../src/model/index.ts'
-import { createStore } from '../../../src/stores/etcd/create.ts'
+import type { Op } from '../../../src/stores/etcd/client/requests.ts'
+import { createStore } from '../../../src/stores/etcd/open.ts'
 import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
-import type { Txn } from '../../../src/stores/etcd/wire/requests.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 const TTL_MS = 3000
 const LONG_MS = 20_000
-const isPut = ({ success }: Txn): boolean =>
-  success.some((op) => op.kind === 'put' || (op.kind === 'txn' && isPut(op)))
 
 const cluster = await startEtcd({ members: 1 })
 afterAll(() => cluster.stop())
@@ -25,6 +23,10 @@ beforeEach(() => {
 })
 
 afterEach(() => Promise.all([store.close(), other.close()]))
+
+/** True if any of the operations, or one inside of them, is a put. */
+const writes = (ops: readonly Op[]): boolean =>
+  ops.some((op) => op.kind === 'put' || (op.kind === 'txn' && writes(op.success)))
 
 async function kindOf(asked: EtcdStore, claim: Claim): Promise<string | undefined> {
   return (await asked.attempt([claim]))[0]?.kind
@@ -53,8 +55,8 @@ it(
     const taken = new Promise<string | undefined>((resolve, reject) => {
       client.txn = async (wanted) => {
         const answer = await txn(wanted)
-        const writes = wanted.success.some((op) => op.kind === 'put' && op.value.includes('"held"'))
-        if (writes && answer.succeeded) setTimeout(() => kindOf(store, waiter).then(resolve, reject), 100)
+        const grants = wanted.success.some((op) => op.kind === 'put' && op.value.includes('"held"'))
+        if (grants && answer.succeeded) setTimeout(() => kindOf(store, waiter).then(resolve, reject), 100)
         return answer
       }
     })
@@ -78,7 +80,7 @@ it(
     const txn = client.txn.bind(client)
     client.txn = async (wanted) => {
       const answer = await txn(wanted)
-      if (isPut(wanted)) throw new StoreError('the answer was lost')
+      if (writes(wanted.success)) throw new StoreError('the answer was lost')
       return answer
     }
     expect((await store.renew([{ ...claim, ttlMs: 4000 }]))[0]?.kind).toBe('unknown')
@@ -93,7 +95,7 @@ it(
   LONG_MS,
 )
 
-it('permits that were only tried for are not due by an order that others have passed', async () => {
+it('permits of a lost `trying` claim do not hold by an order that others have passed', async () => {
   const permits = (weight: number): Mode => ({ kind: 'permits', limit: 3, weight })
   const first = claimOf('pool', { ttlMs: LONG_MS, mode: permits(1) })
   const tried = claimOf('pool', { ttlMs: LONG_MS, mode: permits(3), queue: false })
@@ -111,7 +113,7 @@ it('permits that were only tried for are not due by an order that others have pa
   expect([passed, again].filter((kind) => kind === 'granted').length, 'never 5 permits of 3').toBeLessThan(2)
 })
 
-it('an exclusive claim does not pass permits in the queue, whatever is before it goes', async () => {
+it('an exclusive claim does not pass permits in the queue', async () => {
   const { isNext } = await import('../../../src/stores/etcd/guards.ts')
   const { queueName } = await import('../../../src/stores/etcd/names.ts')
   const name = queueName('mixed', 'permits', 5, 'x')

@@ -1,4 +1,4 @@
-/** What the tests ask etcd itself, past the store: by the JSON gateway, so that no code is shared with the store's client. */
+/** Requests to etcd past the store: by the JSON gateway, which shares no code with the store's client. */
 export class Operator {
   private readonly endpoints: readonly string[]
 

@@ -18,7 +18,7 @@ async function fill(endpoint: string): Promise<void> {
   }
 }
 
-it('a cluster whose quota is reached keeps leases, takes releases, and tells claims why it refuses them', async () => {
+it('a cluster with a full quota keeps leases, accepts releases and refuses claims with the reason', async () => {
   const cluster = await startEtcd({ members: 1, args: ['--quota-backend-bytes=2000000'] })
   const { endpoints } = cluster
   const locks = createLocks({ store: etcd({ endpoints }), ttl: 2000 })

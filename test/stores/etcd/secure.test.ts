@@ -52,7 +52,7 @@ describe('with authentication', () => {
 
   afterAll(() => cluster.stop())
 
-  it('locks, waits and watches with a role that may do no more than the page says', async () => {
+  it('locks, waits and watches with only the permissions that the page lists', async () => {
     const [one, two] = [
       await open(`etcd://ann:se%40cret@${endpoint}`),
       await open(`etcd://ann:se%40cret@${endpoint}`),
@@ -67,7 +67,7 @@ describe('with authentication', () => {
     expect(await one.once('request', { ttl: '1m' }, () => 'done')).toBe('done')
   })
 
-  it('goes on when the tokens are not known any more', async () => {
+  it('goes on when the auth tokens have expired', async () => {
     const locks = await open(`etcd://ann:se%40cret@${endpoint}`)
     const lease = await locks.acquire('kept', { ttl: 60_000 })
     // They are in the memory of the member alone.

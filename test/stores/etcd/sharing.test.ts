@@ -7,14 +7,14 @@ import { Operator } from './operator.ts'
 const cluster = await startEtcd({ members: 1 })
 const proxy = await startProxy(cluster.members[0]?.port ?? 0)
 const url = `etcd://127.0.0.1:${proxy.port}`
-const CROWD = 60
+const MANY = 60
 afterAll(async () => {
   await proxy.close()
   await cluster.stop()
 })
 
-it('a crowd of one process has one connection, is served one by one, and leaves nothing behind', async () => {
-  const all = await Promise.all(Array.from({ length: CROWD }, () => connect(url, { wait: 60_000 })))
+it('many clients of one process share one connection, are served one by one and leave nothing behind', async () => {
+  const all = await Promise.all(Array.from({ length: MANY }, () => connect(url, { wait: 60_000 })))
   let inside = 0
   let most = 0
   let served = 0
@@ -30,7 +30,7 @@ it('a crowd of one process has one connection, is served one by one, and leaves 
   )
   await lease.release()
   await Promise.all(work)
-  expect({ served, most }).toEqual({ served: CROWD, most: 1 })
+  expect({ served, most }).toEqual({ served: MANY, most: 1 })
   expect(proxy.connections).toBe(1)
   await holder.close()
   await Promise.all(all.slice(1).map((locks) => locks.close()))

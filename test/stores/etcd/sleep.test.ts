@@ -2,8 +2,8 @@ import { afterAll, expect, it, onTestFinished } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
 import { StoreError } from '../../../src/errors.ts'
-import { createStore } from '../../../src/stores/etcd/create.ts'
 import { LOCKS } from '../../../src/stores/etcd/names.ts'
+import { createStore } from '../../../src/stores/etcd/open.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 const TTL_MS = 5000

@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { type Claim, EMPTY, type KeyState, type Mode, step } from '../../../src/model/index.ts'
+import type { KeyValue } from '../../../src/stores/etcd/client/responses.ts'
+import { type ClaimValue, claimValue } from '../../../src/stores/etcd/format.ts'
 import { claimName, queueName } from '../../../src/stores/etcd/names.ts'
 import {
+  type KeySnapshot,
   type Obstacle,
   obstacleOf,
   positionOf,
   refusalOf,
-  type Snapshot,
   snapshotOf,
   snapshotOps,
 } from '../../../src/stores/etcd/snapshot.ts'
-import { type ClaimValue, claimValue } from '../../../src/stores/etcd/value.ts'
 import { wholeKeyOf } from '../../../src/stores/etcd/whole-key.ts'
-import type { KeyValue } from '../../../src/stores/etcd/wire/responses.ts'
 
 const EXCLUSIVE: Mode = { kind: 'exclusive' }
 const SHARED: Mode = { kind: 'shared' }
@@ -30,18 +30,19 @@ function claim(id: string, changes: Partial<Claim> = {}): Claim {
 /** A claim as etcd has it; `at` is the revision of its arrival. */
 function kept(
   wanted: Claim,
-  place: 'hold' | 'join' | 'queue',
+  section: 'hold' | 'join' | 'queue',
   at: number,
   state: ClaimValue['state'],
 ): KeyValue {
   const { key, id, mode } = wanted
-  const name = place === 'queue' ? queueName(key, mode.kind, at, id) : claimName(key, place, mode.kind, id)
+  const name =
+    section === 'queue' ? queueName(key, mode.kind, at, id) : claimName(key, section, mode.kind, id)
   const value = JSON.stringify(claimValue(wanted, 'inbox', state, 0))
   return { key: name, value, created: at, changed: at, lease: 1n }
 }
 
-/** What etcd answers: ranges in the order of the names, cut at their limits, and how many there are. */
-function read(kvs: readonly KeyValue[], mode: Mode, order: number, ownId: string): Snapshot {
+/** The answer of etcd: ranges in the order of the names, cut at their limits, with their counts. */
+function read(kvs: readonly KeyValue[], mode: Mode, order: number, ownId: string): KeySnapshot {
   const sorted = [...kvs].sort((one, other) => (one.key < other.key ? -1 : 1))
   const results = snapshotOps('key', mode, order).map(({ key, end = '', limit = 0 }) => {
     const found = sorted.filter((kv) => kv.key >= key && kv.key < end)
@@ -59,14 +60,14 @@ const permitModes = fc.integer({ min: 1, max: 4 }).chain((limit) =>
   ),
 )
 const events = fc.array(fc.record({ index: fc.nat({ max: 39 }), enters: fc.boolean() }), { maxLength: 80 })
-/** Whether claims whose turn has come have written that they hold, and whether they have a position yet. */
+/** Each claim may or may not have written its hold yet, and may or may not have its position yet. */
 const manners = fc.array(fc.record({ writes: fc.boolean(), enters: fc.boolean() }), {
   minLength: 40,
   maxLength: 40,
 })
 
-describe('what a claim reads of its key', () => {
-  it('tells whether its turn has come as the model does, and wakes it when it comes', () => {
+describe('the snapshot of a key', () => {
+  it('decides as the model does, and wakes the claim when it may hold', () => {
     fc.assert(
       fc.property(fc.oneof(lockModes, permitModes), manners, events, (modes, manners, events) => {
         const ids = modes.map((_, index) => `claim ${index}`)
@@ -83,9 +84,9 @@ describe('what a claim reads of its key', () => {
           ids.flatMap((id, index) => {
             if (!present.has(id)) return []
             const wanted = claim(id, { mode: modes[index] as Mode })
-            const place = inQueue.has(id) ? 'queue' : 'join'
+            const section = inQueue.has(id) ? 'queue' : 'join'
             const written = isHolder(id) && manners[index]?.writes === true
-            return [kept(wanted, place, index + 1, written ? 'held' : 'waiting')]
+            return [kept(wanted, section, index + 1, written ? 'held' : 'waiting')]
           })
         const watched = new Map<string, Obstacle>()
         const look = (id: string, index: number): void => {
@@ -126,7 +127,7 @@ describe('what a claim reads of its key', () => {
     )
   })
 
-  it('is no longer for a thousand waiters than for ten', () => {
+  it('is as short for a thousand waiters as for ten', () => {
     for (const mode of [EXCLUSIVE, SHARED, permits(3)]) {
       const kvs = Array.from({ length: 1000 }, (_, index) =>
         kept(claim(`claim ${index}`, { mode }), 'queue', index + 1, index < 1 ? 'held' : 'waiting'),
@@ -148,7 +149,7 @@ describe('what a claim reads of its key', () => {
     )
   })
 
-  it('refuses what can never stand beside those that are there', () => {
+  it('refuses a claim that never fits the present ones', () => {
     const kvs = [kept(claim('a', { mode: permits(3) }), 'join', 1, 'trying')]
     const snapshot = read(kvs, EXCLUSIVE, LAST, 'b')
     expect(refusalOf(snapshot, claim('b'))).toMatchObject({ kind: 'refused', reason: 'mode' })
@@ -166,7 +167,7 @@ describe('what a claim reads of its key', () => {
   )
 })
 
-describe('what an operator sees', () => {
+describe('the view of an operator', () => {
   it('has permits that were only tried for as holds where they fit', () => {
     const kvs = [1, 2, 3].map((at) => kept(claim(`claim ${at}`, { mode: permits(2) }), 'join', at, 'trying'))
     const whole = wholeKeyOf('key', kvs)
@@ -187,7 +188,7 @@ describe('what an operator sees', () => {
 })
 
 function isWoken(obstacle: Obstacle, deleted: readonly string[], held: ReadonlySet<string>): boolean {
-  if (obstacle.kind === 'rush') return true
+  if (obstacle.kind === 'incomplete') return true
   if (obstacle.kind === 'turn') return deleted.includes(obstacle.name) || held.has(obstacle.name)
   if (obstacle.kind === 'key') return deleted.includes(obstacle.name)
   for (const name of deleted) (obstacle.weights as Map<string, number>).delete(name)

@@ -3,9 +3,9 @@ import { afterAll, afterEach, beforeEach, expect, it } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { StoreError } from '../../../src/errors.ts'
 import type { Claim } from '../../../src/model/index.ts'
-import { createStore } from '../../../src/stores/etcd/create.ts'
+import type { Txn } from '../../../src/stores/etcd/client/requests.ts'
+import { createStore } from '../../../src/stores/etcd/open.ts'
 import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
-import type { Txn } from '../../../src/stores/etcd/wire/requests.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 const TTL_MS = 2000
@@ -117,7 +117,7 @@ it.each([0, 1000])(
   async (lockDelayMs) => {
     const holder = claim('turn')
     await other.attempt([holder])
-    // A place in the queue is bound to a shorter lease than the hold, once there is one: with the second place there is.
+    // A position uses a shorter lease than the hold if one exists, which the second position ensures.
     const ttlMs = TTL_MS + 3000
     const stop = await keepAlive(claim('longer', { ttlMs }))
     const first = claim('turn', { ttlMs })

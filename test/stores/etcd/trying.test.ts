@@ -2,7 +2,7 @@ import { afterAll, expect, it } from 'vitest'
 import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { StoreError } from '../../../src/errors.ts'
 import type { Claim, Mode } from '../../../src/model/index.ts'
-import { createStore } from '../../../src/stores/etcd/create.ts'
+import { createStore } from '../../../src/stores/etcd/open.ts'
 import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
 import { claimOf } from '../sqlite/claims.ts'
 

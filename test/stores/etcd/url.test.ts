@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { InvalidArgumentError } from 'holdfast'
 import { etcd } from 'holdfast/etcd'
 import { afterAll, describe, expect, it } from 'vitest'
-import { etcdOptionsOf } from '../../../src/stores/etcd/url.ts'
+import { etcdOptionsOf } from '../../../src/stores/etcd/client/url.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-url-'))
 const ca = join(folder, 'ca.pem')
 writeFileSync(ca, 'a certificate')
 afterAll(() => rmSync(folder, { recursive: true }))
 
-describe('a URL of etcd', () => {
+describe('an etcd URL', () => {
   it('names members, a user and a password', () => {
     expect(etcdOptionsOf('etcd://ann:se%40cret:2@one:2379,two,[::1]:2381')).toEqual({
       endpoints: ['one:2379', 'two:2379', '[::1]:2381'],
@@ -22,7 +22,7 @@ describe('a URL of etcd', () => {
     expect(etcdOptionsOf('etcd://ann@one')).toEqual({ endpoints: ['one:2379'], user: 'ann' })
   })
 
-  it('asks for TLS by its scheme or by an option, and names files', () => {
+  it('selects TLS by its scheme or by an option, and names files', () => {
     expect(etcdOptionsOf('etcds://one')).toEqual({ endpoints: ['one:2379'], tls: {} })
     expect(etcdOptionsOf('etcd://one?tls=1')).toEqual({ endpoints: ['one:2379'], tls: {} })
     expect(etcdOptionsOf('etcd://one?tls=false')).toEqual({ endpoints: ['one:2379'] })

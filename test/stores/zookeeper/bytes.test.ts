@@ -3,7 +3,7 @@ import { zookeeper } from 'holdfast/zookeeper'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Ensemble, startZooKeeper } from '../../../scripts/servers/zookeeper.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { BYTES_PER_SESSION } from '../../../src/stores/zookeeper/session-pool.ts'
+import { BYTES_PER_SESSION } from '../../../src/stores/zookeeper/client/session-pool.ts'
 
 const KEYS = 6000
 
@@ -27,7 +27,7 @@ function open(): Locks {
   return locks
 }
 
-/** What the transaction that ends a session would carry, for each session with nodes, by the word of the server. */
+/** The bytes of the transaction that would end each session with nodes, as the server reports them. */
 async function bytesOfSessions(): Promise<readonly number[]> {
   const dump = (await ensemble.members[0]?.ask('dump')) ?? ''
   const [, ...sessions] = dump.slice(dump.indexOf('Sessions with Ephemerals')).split(/^0x/m)
@@ -39,7 +39,7 @@ async function bytesOfSessions(): Promise<readonly number[]> {
 
 const connections = () => ensemble.members[0]?.figure('zk_num_alive_connections')
 
-it('no session has more nodes than one transaction can name, and empty ones are closed', {
+it('no session has more nodes than fit one transaction, and empty sessions are closed', {
   timeout: 120_000,
 }, async () => {
   const [holder, waiter] = [open(), open()]

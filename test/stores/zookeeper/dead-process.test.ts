@@ -6,7 +6,7 @@ import { connect } from 'holdfast'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Ensemble, startZooKeeper } from '../../../scripts/servers/zookeeper.ts'
 
-const PROGRAM = fileURLToPath(new URL('./crowd.ts', import.meta.url))
+const PROGRAM = fileURLToPath(new URL('./many-leases.ts', import.meta.url))
 const LEASES = 30_000
 const TTL_MS = 20_000
 
@@ -25,13 +25,13 @@ async function takeSome(): Promise<void> {
   const locks = await connect(`zookeeper://${ensemble.hosts}`, { ttl: 5000 })
   try {
     for (let index = 0; index < LEASES; index += 1500)
-      await locks.using(`crowd-${index}-`.padEnd(100, 'x'), { wait: 0 }, () => {})
+      await locks.using(`lease-${index}-`.padEnd(100, 'x'), { wait: 0 }, () => {})
   } finally {
     await locks.close()
   }
 }
 
-it('a killed process with 30,000 leases leaves a living ensemble and free keys', {
+it('a killed process with 30,000 leases leaves a working ensemble and free keys', {
   timeout: 180_000,
 }, async () => {
   const args = ['--import', 'tsx', PROGRAM, `zookeeper://${ensemble.hosts}`, String(LEASES), String(TTL_MS)]

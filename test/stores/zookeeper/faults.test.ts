@@ -8,7 +8,7 @@ surviveFaults(async (): Promise<World> => {
   const ensemble = await startZooKeeper({ parted: true })
   const { members } = ensemble
   const url = `zookeeper://${ensemble.hosts}`
-  // What everything stands on is made once and stays.
+  // The root nodes are made once and stay.
   const first = await connect(url)
   await first.close()
   const nodes = async () => (await ensemble.leader()).figure('zk_znode_count')

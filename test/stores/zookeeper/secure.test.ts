@@ -2,7 +2,7 @@ import { connect, type Locks } from 'holdfast'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { type Ensemble, startZooKeeper } from '../../../scripts/servers/zookeeper.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { ZooKeeperClient } from '../../../src/stores/zookeeper/wire/client.ts'
+import { ZooKeeperClient } from '../../../src/stores/zookeeper/client/client.ts'
 
 let ensemble: Ensemble
 const opened: Locks[] = []
@@ -47,7 +47,7 @@ it.each([
   expect(error?.message).not.toMatch(/guessed|other/)
 })
 
-it('gives every node to its user alone', async () => {
+it('gives every node to its user only', async () => {
   const ann = await open('ann:se%40cret@')
   await using(ann)
   const [port = 0] = ensemble.ports
@@ -59,7 +59,7 @@ it('gives every node to its user alone', async () => {
   await stranger.session.ready(5000)
   const lease = await ann.acquire('seen')
   for (const path of ['/safe/locks', '/safe/locks/locks', '/safe/locks/locks/seen'])
-    await expect(stranger.getChildren(path), path).rejects.toMatchObject({ reason: 'NoAuth' })
+    await expect(stranger.list(path), path).rejects.toMatchObject({ reason: 'NoAuth' })
   await lease.release()
   await stranger.session.close()
 })

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import type { Entry } from '../../../src/stores/zookeeper/entry.ts'
-import type { LockSession } from '../../../src/stores/zookeeper/lock-session.ts'
-import { Snapshot } from '../../../src/stores/zookeeper/snapshot.ts'
-import { answerError, CODES } from '../../../src/stores/zookeeper/wire/errors.ts'
-import type { WatchKind } from '../../../src/stores/zookeeper/wire/protocol.ts'
-import type { Watcher } from '../../../src/stores/zookeeper/wire/watches.ts'
+import { answerError, CODES } from '../../../src/stores/zookeeper/client/errors.ts'
+import type { LockSession } from '../../../src/stores/zookeeper/client/lock-session.ts'
+import type { WatchKind } from '../../../src/stores/zookeeper/client/protocol.ts'
+import type { WatchCallback } from '../../../src/stores/zookeeper/client/watches.ts'
+import type { LocalClaim } from '../../../src/stores/zookeeper/local-claims.ts'
+import { QueueSnapshot } from '../../../src/stores/zookeeper/snapshot.ts'
 
 const node = (id: string, seq: number, mode = 'x') => `3,${id},${mode},q,,,${String(seq).padStart(10, '0')}`
 
@@ -12,17 +12,17 @@ const node = (id: string, seq: number, mode = 'x') => `3,${id},${mode},q,,,${Str
 class Server {
   names: string[] = []
   lists = 0
-  private readonly watchers = new Map<string, Watcher>()
+  private readonly watchers = new Map<string, WatchCallback>()
 
   readonly session = {
     nowMs: () => 0,
     client: {
-      list: async (_: string, watcher?: Watcher) => {
+      list: async (_: string, watcher?: WatchCallback) => {
         this.lists++
         if (watcher !== undefined) this.watchers.set('', watcher)
         return [...this.names]
       },
-      attend: async (path: string, watcher: Watcher) => {
+      attend: async (path: string, watcher: WatchCallback) => {
         const name = path.slice('/key/'.length)
         if (!this.names.includes(name)) throw answerError(CODES.NoNode, path)
         this.watchers.set(name, watcher)
@@ -47,11 +47,16 @@ function scene(...names: string[]) {
   server.names = names
   const woken: string[] = []
   const ours: string[] = []
-  const find = ({ id }: { id: string }) =>
-    ours.includes(id) ? { node: { name: nameIn(names, id) } } : undefined
-  const desk = { events: { wake: () => woken.push('woken') }, find }
-  const entry = { desk, claim: { key: 'key' }, node: { name: names[0] } } as unknown as Entry
-  return { server, snapshot: new Snapshot(server.session, '/key'), entry, woken, ours }
+  /** Claims of this process, by id and key. */
+  const claims = {
+    get(name: string) {
+      const id = name.slice(0, -'key'.length)
+      return ours.includes(id) ? { node: { name: nameIn(names, id) } } : undefined
+    },
+  }
+  const context = { events: { wake: () => woken.push('woken') }, claims }
+  const local = { context, claim: { key: 'key' }, node: { name: names[0] } } as unknown as LocalClaim
+  return { server, snapshot: new QueueSnapshot(server.session, '/key'), local, woken, ours }
 }
 
 const nameIn = (names: readonly string[], id: string) => names.find((name) => name.split(',')[1] === id)
@@ -59,20 +64,20 @@ const nameIn = (names: readonly string[], id: string) => names.find((name) => na
 const [A, B, C, D] = [node('a', 0), node('b', 1), node('c', 2), node('d', 3)] as const
 
 describe('a snapshot of a queue', () => {
-  it('takes in a node that follows the last without a list, while a node is watched', async () => {
-    const { server, snapshot, entry } = scene(A, B)
+  it('adds the next node without a list while a node is watched', async () => {
+    const { server, snapshot, local } = scene(A, B)
     expect(await snapshot.include(B)).toBe(true)
-    expect(await snapshot.follow(entry, [A])).toBe(true)
+    expect(await snapshot.follow(local, [A])).toBe(true)
     server.names.push(C)
     expect(await snapshot.include(C)).toBe(true)
     expect(server.lists).toBe(1)
     expect(snapshot.queue.length).toBe(3)
   })
 
-  it('is listed again when somebody has come between', async () => {
-    const { server, snapshot, entry } = scene(A, B)
+  it('is listed again when another process joined in between', async () => {
+    const { server, snapshot, local } = scene(A, B)
     await snapshot.include(B)
-    await snapshot.follow(entry, [A])
+    await snapshot.follow(local, [A])
     server.names.push(C, D)
     expect(await snapshot.include(D)).toBe(true)
     expect(server.lists).toBe(2)
@@ -90,20 +95,20 @@ describe('a snapshot of a queue', () => {
     expect(snapshot.queue.find(A)).toBeUndefined()
   })
 
-  it('wakes those who follow a node when it goes, once', async () => {
-    const { server, snapshot, entry, woken } = scene(A, B)
+  it('wakes the followers of a node once when it goes', async () => {
+    const { server, snapshot, local, woken } = scene(A, B)
     await snapshot.include(B)
-    await snapshot.follow(entry, [A])
+    await snapshot.follow(local, [A])
     server.end(A, 'changed')
     expect(woken).toEqual(['woken'])
     expect(snapshot.queue.first?.nodes[0]?.name).toBe(B)
     expect(snapshot.isDoubtful).toBe(false)
   })
 
-  it('goes on watching a node that was made anew', async () => {
-    const { server, snapshot, entry, woken } = scene(A, B)
+  it('goes on watching a remade node', async () => {
+    const { server, snapshot, local, woken } = scene(A, B)
     await snapshot.include(B)
-    await snapshot.follow(entry, [A])
+    await snapshot.follow(local, [A])
     server.tell(A, 'deleted')
     await settled()
     expect(woken).toEqual([])
@@ -118,9 +123,9 @@ describe('a snapshot of a queue', () => {
     ['a permit', 'p1-3', false],
   ])('is in doubt or not when %s is gone without a word', async (_, mode, doubtful) => {
     const first = node('a', 0, mode)
-    const { server, snapshot, entry, woken } = scene(first, B)
+    const { server, snapshot, local, woken } = scene(first, B)
     await snapshot.include(B)
-    await snapshot.follow(entry, [first])
+    await snapshot.follow(local, [first])
     server.end(first, 'deleted')
     await settled()
     expect(woken).toEqual(['woken'])
@@ -129,7 +134,7 @@ describe('a snapshot of a queue', () => {
     expect(snapshot.isDoubtful).toBe(false)
   })
 
-  it('is in doubt when a claim of a named owner is gone, also by our own doing', async () => {
+  it('is doubtful after the end of a claim of a named owner, even if we deleted it', async () => {
     const owned = '3,a,x,q,~workflow,,0000000000'
     const { snapshot } = scene(owned, B)
     await snapshot.include(B)
@@ -148,42 +153,42 @@ describe('a snapshot of a queue', () => {
     ],
     ['that is ours', [A, B, C], ['a', 'b'], []],
   ])('shows a waiter %s without a list while it is there', async (_, names, own, watched) => {
-    const { server, snapshot, entry, ours } = scene(...names)
+    const { server, snapshot, local, ours } = scene(...names)
     ours.push(...own)
     await snapshot.list()
-    for (let round = 0; round < 3; round++) expect(await snapshot.learnContended(entry)).toBe(true)
+    for (let round = 0; round < 3; round++) expect(await snapshot.learnContended(local)).toBe(true)
     expect(server.lists).toBe(1)
     for (const name of names)
       expect(snapshot.isArmed(name), name).toBe(watched.some((each) => name.includes(each)))
   })
 
-  it('shows the next waiter when the first is gone, and is listed when nobody is left', async () => {
-    const { server, snapshot, entry, ours } = scene(A, B, C)
+  it('shows the next waiter when the first is gone, and is listed when none is left', async () => {
+    const { server, snapshot, local, ours } = scene(A, B, C)
     ours.push('a')
     await snapshot.list()
-    await snapshot.learnContended(entry)
+    await snapshot.learnContended(local)
     server.end(B, 'deleted')
     await settled()
-    expect(await snapshot.learnContended(entry)).toBe(true)
+    expect(await snapshot.learnContended(local)).toBe(true)
     expect([server.lists, snapshot.isArmed(C)]).toEqual([1, true])
     server.end(C, 'deleted')
     await settled()
-    expect(await snapshot.learnContended(entry)).toBe(false)
+    expect(await snapshot.learnContended(local)).toBe(false)
     expect(server.lists).toBe(2)
   })
 
-  it('is listed for arrivals by one holder, who alone tells the others', async () => {
+  it('is listed for arrivals by one holder, which notifies the others', async () => {
     const { server, snapshot } = scene(A, B)
     expect(await Promise.all([snapshot.watchArrivals(), snapshot.watchArrivals()])).toEqual([true, false])
     expect(await snapshot.watchArrivals()).toBe(false)
     expect(server.lists).toBe(1)
   })
 
-  it('says that a node which is to be followed is gone already', async () => {
-    const { server, snapshot, entry } = scene(A, B)
+  it('reports that a node to follow is gone already', async () => {
+    const { server, snapshot, local } = scene(A, B)
     await snapshot.include(B)
     server.names = [B]
-    expect(await snapshot.follow(entry, [A])).toBe(false)
+    expect(await snapshot.follow(local, [A])).toBe(false)
     expect(snapshot.queue.find(A)).toBeUndefined()
   })
 })

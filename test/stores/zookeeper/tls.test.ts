@@ -34,9 +34,9 @@ afterAll(async () => {
 })
 
 function certificatesIn(name: string): Certificates {
-  const place = join(folder, name)
-  mkdirSync(place)
-  return makeCertificates(place)
+  const position = join(folder, name)
+  mkdirSync(position)
+  return makeCertificates(position)
 }
 
 /** The parameters of a URL: which authority is trusted, and who we are. */
@@ -108,7 +108,7 @@ describe('over TLS', () => {
     expect(error.message).not.toContain(PASSWORD)
   })
 
-  it('goes to no server whose certificate is for another host', async () => {
+  it('refuses a server whose certificate is for another host', async () => {
     const [cert, key] = [readFileSync(own.certificate), readFileSync(own.key)]
     let greetings = 0
     const other = createServer({ cert, key }, (socket) => {
@@ -197,7 +197,7 @@ describe('with a login by SASL', () => {
   })
 })
 
-describe('servers that know nobody, or let nobody in without a login', () => {
+describe('servers without users, or that require a login', () => {
   it('are told apart from a wrong password', async () => {
     const settings = ['sessionRequireClientSASLAuth=true']
     const [open, closed] = await Promise.all([

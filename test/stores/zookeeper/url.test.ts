@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from 'holdfast'
 import { zookeeper } from 'holdfast/zookeeper'
 import { describe, expect, it } from 'vitest'
-import { addressOf } from '../../../src/stores/zookeeper/url.ts'
+import { zooKeeperAddressOf } from '../../../src/stores/zookeeper/client/url.ts'
 
-describe('a URL of ZooKeeper', () => {
+describe('a ZooKeeper URL', () => {
   it('names servers, a path and credentials', () => {
-    expect(addressOf('zookeeper://ann:se%40cret:2@h1:2181,h2,[::1]:2183/services/locks/')).toEqual({
+    expect(zooKeeperAddressOf('zookeeper://ann:se%40cret:2@h1:2181,h2,[::1]:2183/services/locks/')).toEqual({
       servers: [
         { host: 'h1', port: 2181 },
         { host: 'h2', port: 2181 },
@@ -16,7 +16,7 @@ describe('a URL of ZooKeeper', () => {
       auth: null,
       tls: null,
     })
-    expect(addressOf('zookeeper://h1')).toEqual({
+    expect(zooKeeperAddressOf('zookeeper://h1')).toEqual({
       servers: [{ host: 'h1', port: 2181 }],
       chroot: '',
       user: null,
@@ -25,10 +25,13 @@ describe('a URL of ZooKeeper', () => {
     })
   })
 
-  it('says how to log in, and asks for TLS by its scheme or by a parameter', () => {
-    expect(addressOf('zookeeper://ann:secret@h1/path?auth=sasl')).toMatchObject({ auth: 'sasl', tls: null })
-    expect(addressOf('ZooKeeper+TLS://h1')).toMatchObject({ auth: null, tls: {} })
-    expect(addressOf('zookeeper://h1?tls=1')).toMatchObject({ tls: {} })
+  it('selects the login, and TLS by its scheme or by a parameter', () => {
+    expect(zooKeeperAddressOf('zookeeper://ann:secret@h1/path?auth=sasl')).toMatchObject({
+      auth: 'sasl',
+      tls: null,
+    })
+    expect(zooKeeperAddressOf('ZooKeeper+TLS://h1')).toMatchObject({ auth: null, tls: {} })
+    expect(zooKeeperAddressOf('zookeeper://h1?tls=1')).toMatchObject({ tls: {} })
   })
 
   it.each([
@@ -52,12 +55,12 @@ describe('a URL of ZooKeeper', () => {
     'zookeeper://ann:secret@h1?auth=kerberos',
     'redis://h1',
   ])('is refused if it is %s', (url) => {
-    expect(() => addressOf(url)).toThrow(InvalidArgumentError)
+    expect(() => zooKeeperAddressOf(url)).toThrow(InvalidArgumentError)
   })
 
   it('never shows its password in an error', () => {
     for (const rest of ['h1:99999', 'h1?x=1', 'h1?auth=other', 'h1?ca=/nowhere/ca.pem', 'h1?tls=2'])
-      expect(() => addressOf(`zookeeper+tls://ann:secret@${rest}`)).toThrow(
+      expect(() => zooKeeperAddressOf(`zookeeper+tls://ann:secret@${rest}`)).toThrow(
         expect.objectContaining({ message: expect.not.stringContaining('secret') }),
       )
   })

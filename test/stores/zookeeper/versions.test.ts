@@ -2,7 +2,7 @@ import { connect, type Locks, UnsupportedError } from 'holdfast'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type Ensemble, startZooKeeper } from '../../../scripts/servers/zookeeper.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { ZooKeeperClient } from '../../../src/stores/zookeeper/wire/client.ts'
+import { ZooKeeperClient } from '../../../src/stores/zookeeper/client/client.ts'
 
 const TTL_MS = 1500
 const NEWER = '4,something,new,'
@@ -94,7 +94,7 @@ describe('beside a node of a newer version', () => {
     await expect(bob.evict('mixed')).rejects.toThrow(UnsupportedError)
   })
 
-  it('every key is listed, and the strange one says so', async () => {
+  it('every key is listed, and the one of another version is marked', async () => {
     const lease = await ann.acquire('strange')
     await joinAsNewer('strange')
     await lease.release()

@@ -1,6 +1,7 @@
 import type { Runtime } from '../../../core/runtime.ts'
-import type { RangeOp, Txn } from '../wire/requests.ts'
-import { grantRequest, leaseRequest, rangeRequest, txnRequest } from '../wire/requests.ts'
+import { Cluster, type ClusterOptions } from './cluster.ts'
+import { KeepAliveStream } from './keep-alive.ts'
+import { grantRequest, leaseRequest, type RangeOp, rangeRequest, type Txn, txnRequest } from './requests.ts'
 import {
   type Header,
   type KeyValue,
@@ -9,21 +10,19 @@ import {
   rangeResponse,
   type TxnResult,
   txnResponse,
-} from '../wire/responses.ts'
-import { Cluster, type ClusterOptions } from './cluster.ts'
-import { KeepAliveStream } from './keep-alive.ts'
-import { Watcher } from './watcher.ts'
+} from './responses.ts'
+import { WatchStream } from './watcher.ts'
 
-/** What we ask of etcd. Every read is linearizable. */
+/** The calls of etcd that locks need. Every read is linearizable. */
 export class EtcdClient {
-  readonly watcher: Watcher
+  readonly watcher: WatchStream
   private readonly cluster: Cluster
   private readonly keepAlives: KeepAliveStream
 
   constructor(options: ClusterOptions, runtime: Runtime) {
     this.cluster = new Cluster(options, runtime)
     this.keepAlives = new KeepAliveStream(this.cluster, runtime)
-    this.watcher = new Watcher(this.cluster, runtime)
+    this.watcher = new WatchStream(this.cluster, runtime)
   }
 
   async range(range: Omit<RangeOp, 'kind'>): Promise<{ header: Header; kvs: readonly KeyValue[] }> {
@@ -34,7 +33,7 @@ export class EtcdClient {
     return txnResponse(await this.cluster.call('/etcdserverpb.KV/Txn', txnRequest(txn)))
   }
 
-  /** Whoever asks chooses the id, so that it can be revoked when the answer was lost. */
+  /** The caller chooses the id, so that it can revoke the lease when the answer is lost. */
   async grant(ttlSeconds: number, id: bigint): Promise<LeaseAnswer> {
     const request = grantRequest(ttlSeconds, id)
     return leaseResponse(await this.cluster.call('/etcdserverpb.Lease/LeaseGrant', request))
@@ -49,7 +48,7 @@ export class EtcdClient {
     return this.keepAlives.keepAlive(lease)
   }
 
-  /** What is left of a lease, in seconds; below 0 when there is no such lease. */
+  /** The remaining seconds of a lease; below 0 when there is no such lease. */
   async timeToLive(lease: bigint): Promise<number> {
     const request = leaseRequest(lease)
     return leaseResponse(await this.cluster.call('/etcdserverpb.Lease/LeaseTimeToLive', request)).ttlSeconds

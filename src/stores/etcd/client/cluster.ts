@@ -1,10 +1,10 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { TlsOptions } from '../../../core/tls.ts'
 import { ClosedError, StoreError } from '../../../errors.ts'
-import { Channel, type Outlet, type Sink } from '../wire/channel.ts'
-import { GrpcError, UNAUTHENTICATED, UNAVAILABLE } from '../wire/grpc.ts'
-import { authenticateRequest } from '../wire/requests.ts'
-import { authenticateResponse } from '../wire/responses.ts'
+import { Channel, type Outlet, type StreamListener } from './channel.ts'
+import { GrpcError, UNAUTHENTICATED, UNAVAILABLE } from './grpc.ts'
+import { authenticateRequest } from './requests.ts'
+import { authenticateResponse } from './responses.ts'
 
 export interface ClusterOptions {
   /** `host:port` of some or all members. */
@@ -14,34 +14,34 @@ export interface ClusterOptions {
   readonly password: string | null
 }
 
-/** A member that is this slow may be frozen or cut off from the others: what comes next asks another. */
+/** A member that is this slow may be frozen or partitioned: the next request goes to another member. */
 const SLOW_MS = 1000
-/** A process that stood still finds its timers due before it finds the answers that came meanwhile: they are read first. */
+/** After a stall of this process its timers are due before it has read the answers that arrived: this lets it read them first. */
 const GRACE_MS = 1
-/** Below the core's own limit for a call, so that the reason is told. */
+/** Below the core's own limit for a call, so that the error can name the reason. */
 const LONGEST_CALL_MS = 4000
-/** The member gives up, too, when nobody waits any more. */
+/** The member gives up at the same time as the caller. */
 const LIMITED = { 'grpc-timeout': `${LONGEST_CALL_MS}m` }
-/** The member ends the stream when it has lost sight of the leader, instead of being silent for good. */
+/** A member without a leader ends the stream instead of staying silent. */
 const LED = { hasleader: 'true' }
 const FULL = /database space exceeded/
 const STALE_TOKEN = /invalid auth token|revision of auth store is old/
 
-/** The members as one: a connection to one of them at a time, and to the next when that one fails. */
+/** A connection to one member at a time; the next member takes over when it fails. */
 export class Cluster {
   private readonly options: ClusterOptions
   private readonly runtime: Runtime
   private readonly channels = new Set<Channel>()
   private channel: Channel | null = null
-  private place: number
+  private member: number
   private token: Promise<string> | null = null
   private closed = false
 
   constructor(options: ClusterOptions, runtime: Runtime) {
     this.options = options
     this.runtime = runtime
-    // Processes begin at different members, so that none has all of them.
-    this.place = Math.floor(runtime.random() * options.endpoints.length)
+    // Processes begin at different members, which spreads the load.
+    this.member = Math.floor(runtime.random() * options.endpoints.length)
   }
 
   /** One request, one answer, within our own deadline. An error means that the outcome is unknown, unless it is a refusal. */
@@ -51,20 +51,20 @@ export class Cluster {
       return await this.send(path, message, { ...LIMITED, token: await this.authentic() })
     } catch (error) {
       if (!isStaleToken(error)) throw error
-      // It was turned away at the door, so that it can be sent again.
+      // The member refused the token before it executed anything, so the request can be sent again.
       this.token = null
       return this.send(path, message, { ...LIMITED, token: await this.authentic() })
     }
   }
 
-  /** A stream on the present connection. Its end says why; to go on, open another. */
-  async stream(path: string, sink: Sink): Promise<Outlet> {
+  /** A stream on the present connection. */
+  async stream(path: string, listener: StreamListener): Promise<Outlet> {
     const headers = this.options.user === null ? LED : { ...LED, token: await this.authentic() }
     const end = (error: Error): void => {
       if (isStaleToken(error)) this.token = null
-      sink.end(error)
+      listener.end(error)
     }
-    return this.current().open(path, headers, { message: (body) => sink.message(body), end })
+    return this.current().open(path, headers, { message: (body) => listener.message(body), end })
   }
 
   /** The next call or stream asks for a new token. */
@@ -77,7 +77,7 @@ export class Cluster {
     for (const channel of this.channels) channel.destroy(new ClosedError('the store was closed'))
   }
 
-  /** A request that cannot have left this process goes to the next member, each of them once. */
+  /** A request that cannot have left this process goes to the next member; each member gets it once. */
   private async send(
     path: string,
     message: Buffer,
@@ -89,7 +89,7 @@ export class Cluster {
         return await this.bounded(channel, channel.call(path, message, headers))
       } catch (error) {
         if (isUnavailable(error)) this.leave(channel)
-        if (channel.connected || this.closed || left <= 1) throw told(error)
+        if (channel.connected || this.closed || left <= 1) throw explained(error)
       }
     }
   }
@@ -121,7 +121,7 @@ export class Cluster {
     if (this.closed) throw new ClosedError('the store was closed')
     if (this.channel !== null && !this.channel.closed) return this.channel
     const { endpoints, tls } = this.options
-    const endpoint = endpoints[this.place % endpoints.length] as string
+    const endpoint = endpoints[this.member % endpoints.length] as string
     const channel: Channel = new Channel(endpoint, tls, () => {
       this.channels.delete(channel)
       this.leave(channel)
@@ -131,11 +131,11 @@ export class Cluster {
     return channel
   }
 
-  /** Goes to the next member; what is under way may still come to an end. */
+  /** Goes to the next member; pending calls may still finish. */
   private leave(channel: Channel): void {
     if (this.channel !== channel) return
     this.channel = null
-    this.place++
+    this.member++
     if (!channel.closed) channel.drain()
   }
 
@@ -156,7 +156,7 @@ export class Cluster {
   }
 }
 
-/** Whether the member said that it did not do what it was asked for; after any other error the outcome is unknown. */
+/** True if the member reports that it did nothing; after any other error the outcome is unknown. */
 export function isRefusal(error: unknown): error is GrpcError {
   return error instanceof GrpcError && REFUSALS.has(error.status)
 }
@@ -164,8 +164,8 @@ export function isRefusal(error: unknown): error is GrpcError {
 /** Invalid, not found, exists, denied, exhausted, precondition, unimplemented, not authenticated. */
 const REFUSALS = new Set([3, 5, 6, 7, 8, 9, 12, UNAUTHENTICATED])
 
-/** Etcd names the alarm, and not what to do about it. */
-function told(error: unknown): unknown {
+/** etcd names the alarm, but no remedy. */
+function explained(error: unknown): unknown {
   if (!(error instanceof GrpcError) || !FULL.test(error.message)) return error
   const message =
     'etcd has reached its storage quota (alarm NOSPACE) and takes no new claims: compact, defragment and disarm the alarm, or raise --quota-backend-bytes'

@@ -1,11 +1,11 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
-import type { Outlet } from '../wire/channel.ts'
-import { leaseRequest } from '../wire/requests.ts'
-import { type LeaseAnswer, leaseResponse } from '../wire/responses.ts'
+import type { Outlet } from './channel.ts'
 import type { Cluster } from './cluster.ts'
+import { leaseRequest } from './requests.ts'
+import { type LeaseAnswer, leaseResponse } from './responses.ts'
 
-interface Asked {
+interface PendingKeepAlive {
   readonly id: bigint
   readonly timer: Timer
   readonly resolve: (answer: LeaseAnswer) => void
@@ -14,11 +14,11 @@ interface Asked {
 
 const LONGEST_WAIT_MS = 4000
 
-/** The one stream on which all leases of a store are kept alive. It is opened when it is needed, and again when it broke. */
+/** The one stream that keeps all leases of a store alive. It opens on demand, and again after it breaks. */
 export class KeepAliveStream {
   private readonly cluster: Cluster
   private readonly runtime: Runtime
-  private readonly asked = new Set<Asked>()
+  private readonly pending = new Set<PendingKeepAlive>()
   private outlet: Promise<Outlet> | null = null
 
   constructor(cluster: Cluster, runtime: Runtime) {
@@ -26,19 +26,19 @@ export class KeepAliveStream {
     this.runtime = runtime
   }
 
-  /** Rejects when the stream breaks or is silent for too long: whether the lease was kept alive is unknown then. */
+  /** Rejects when the stream breaks or is silent for too long: the outcome is then unknown. */
   async keepAlive(id: bigint): Promise<LeaseAnswer> {
     const outlet = await this.open()
     return new Promise((resolve, reject) => {
       const silent = (): void => {
-        this.asked.delete(asked)
+        this.pending.delete(pending)
         reject(new StoreError(`etcd did not keep a lease alive within ${LONGEST_WAIT_MS} ms`))
-        // Others may hang on the same silence: the next one asks on a new stream.
+        // Other keep-alives may hang on the same stream: the next one opens a new stream.
         void this.outlet?.then((silent) => silent.close(), ignore)
       }
       const timer = this.runtime.setTimer(silent, LONGEST_WAIT_MS, true)
-      const asked: Asked = { id, timer, resolve, reject }
-      this.asked.add(asked)
+      const pending: PendingKeepAlive = { id, timer, resolve, reject }
+      this.pending.add(pending)
       outlet.send(leaseRequest(id))
     })
   }
@@ -58,24 +58,24 @@ export class KeepAliveStream {
     return opening
   }
 
-  /** A member answers in the order in which it was asked. */
+  /** A member answers in the order of the requests. */
   private answered(answer: LeaseAnswer): void {
-    for (const asked of this.asked) {
-      if (asked.id !== answer.id) continue
-      this.asked.delete(asked)
-      asked.timer.clear()
-      asked.resolve(answer)
+    for (const pending of this.pending) {
+      if (pending.id !== answer.id) continue
+      this.pending.delete(pending)
+      pending.timer.clear()
+      pending.resolve(answer)
       return
     }
   }
 
   private ended(error: Error): void {
     this.outlet = null
-    for (const { timer, reject } of this.asked) {
+    for (const { timer, reject } of this.pending) {
       timer.clear()
       reject(error)
     }
-    this.asked.clear()
+    this.pending.clear()
   }
 }
 

@@ -1,27 +1,25 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
-import type { Outlet } from '../wire/channel.ts'
-import { cancelRequest, type WatchRequest, watchRequest } from '../wire/requests.ts'
-import { type WatchEvent, watchResponse } from '../wire/responses.ts'
+import type { Outlet } from './channel.ts'
 import type { Cluster } from './cluster.ts'
+import { cancelRequest, type WatchRequest, watchRequest } from './requests.ts'
+import { type WatchEvent, watchResponse } from './responses.ts'
 
 export interface WatchListener {
   changed(events: readonly WatchEvent[]): void
-  /** What happened since the watch was asked for is not kept any more: look for yourself. */
+  /** etcd has compacted the events since the watch began: read the keys again. */
   missed(): void
 }
 
-type Wanted = Omit<WatchRequest, 'id'>
-
 interface Watch {
   readonly listener: WatchListener
-  wanted: Wanted
+  wanted: Omit<WatchRequest, 'id'>
 }
 
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 1000
 
-/** The one stream on which a store watches keys. When it breaks, every watch goes on from where it was. */
-export class Watcher {
+/** The one stream on which a store watches keys. After it breaks, every watch resumes at its last revision. */
+export class WatchStream {
   private readonly cluster: Cluster
   private readonly runtime: Runtime
   private readonly watches = new Map<number, Watch>()
@@ -31,8 +29,6 @@ export class Watcher {
   private last = 0
   private pause: Timer | null = null
   private pauseMs = 0
-  /** How many events came in, for whoever counts them. */
-  events = 0
 
   constructor(cluster: Cluster, runtime: Runtime) {
     this.cluster = cluster
@@ -40,7 +36,7 @@ export class Watcher {
   }
 
   /** Returns the way to stop. */
-  watch(wanted: Wanted, listener: WatchListener): () => void {
+  watch(wanted: Watch['wanted'], listener: WatchListener): () => void {
     const id = ++this.last
     this.watches.set(id, { wanted, listener })
     if (this.outlet !== null) this.outlet.send(watchRequest({ ...wanted, id }))
@@ -78,7 +74,7 @@ export class Watcher {
     for (const [id, { wanted }] of this.watches) outlet.send(watchRequest({ ...wanted, id }))
   }
 
-  /** Begins again after a pause, which grows while nothing comes. */
+  /** Reopens after a pause, which grows until an event arrives. */
   private broke(): void {
     this.opening = false
     this.outlet = null
@@ -100,7 +96,7 @@ export class Watcher {
         this.watches.delete(id)
         watch.listener.missed()
       } else {
-        // Turned away, for a token that ran out perhaps: begin again with all of them.
+        // etcd refused the watch, perhaps for an expired token: reopen the stream with all watches.
         this.cluster.distrustToken()
         this.outlet?.close()
       }
@@ -109,7 +105,6 @@ export class Watcher {
     this.pauseMs = 0
     const latest = events.at(-1)
     if (latest === undefined) return
-    this.events += events.length
     watch.wanted = { ...watch.wanted, fromRevision: latest.kv.changed + 1 }
     watch.listener.changed(events)
   }
