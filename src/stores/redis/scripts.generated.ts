@@ -366,115 +366,43 @@ for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[
 letters = {}
 end
 `
-const plain = `local FORMAT, DAY = '2', 86400000
-local HOLDER = { 'id', 'inbox', 'label', 'actor', 'meta', 'since' }
-local room = 32
-local function partOf(lock, name)
-if not lock.head then lock.head, lock.tail = string.match(lock.side, '^(.-holdfast:plain:)state(:.*)$') end
-return lock.head .. name .. lock.tail
+const plain = `local function holderOf(key)
+local value = redis.pcall('GET', key)
+if type(value) == 'table' then return nil end
+return value
 end
-local function load(key, side)
-local lock = { key = key, side = side }
-local holder = redis.pcall('GET', key)
-if type(holder) ~= 'table' then lock.holder = holder end
-local flat = redis.pcall('HGETALL', side)
-if flat.err then return lock end
-local fields = {}
-for at = 1, #flat, 2 do fields[flat[at]] = flat[at + 1] end
-if fields.format == FORMAT or #flat == 0 then lock.fields = fields end
-return lock
+local function loadSide(side)
+local value = call('GET', side)
+if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
+if sub(value, 1, 2) ~= '1p' then return nil end
+local all = cmsgpack.unpack(sub(value, 3))
+return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
 end
-local function isFree(lock)
-return lock.holder == false
+local function saveSide(side, state, ttl)
+local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
+call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
 end
-local function isOurs(lock)
-return lock.fields.id == lock.holder
+local function takeSeq(state)
+state.seq = math.max(state.seq + 1, stamp)
+return state.seq
 end
-local function seqOf(lock)
-return tonumber(lock.fields.seq) or 0
+local function leave(state, id)
+for place, waiter in ipairs(state.waiters) do
+if waiter[2] == id then
+table.remove(state.waiters, place)
+return true
 end
-local function prolong(key, life)
-if call('PTTL', key) < life then call('PEXPIRE', key, life) end
 end
-local function keep(lock, ttl)
-if call('PTTL', lock.side) < DAY + ttl then call('PEXPIRE', lock.side, KEEP + ttl) end
+return false
 end
-local function takeSeq(lock)
-local seq = math.max(seqOf(lock) + 1, stamp)
-lock.fields.seq = seq
-call('HSET', lock.side, 'format', FORMAT, 'seq', format('%.0f', seq))
-return seq
+local function wake(state, key)
+for _, waiter in ipairs(state.waiters) do
+post(waiter[3], 'retry\\0' .. waiter[2] .. '\\0' .. key)
 end
-local function tell(lock, kind, detail)
-local fields = lock.fields
-if isOurs(lock) then post(fields.inbox, kind .. '\\0' .. fields.id .. '\\0' .. detail .. '\\0' .. lock.key) end
+state.waiters = {}
 end
-local function firstOf(lock)
-if lock.first == nil then
-local queue = partOf(lock, 'queue')
-lock.first = call('ZRANGE', queue, 0, 0)[1] or false
-end
-return lock.first
-end
-local function leave(lock, ...)
-local queue, alive, claims = partOf(lock, 'queue'), partOf(lock, 'alive'), partOf(lock, 'claims')
-lock.first = nil
-call('ZREM', alive, ...)
-call('HDEL', claims, ...)
-return call('ZREM', queue, ...) > 0
-end
-local function lockOf(key, side)
-local lock = load(key, side)
-if not lock.fields or not firstOf(lock) or room == 0 then return lock end
-local alive = partOf(lock, 'alive')
-local dead = call('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, room)
-room = room - #dead
-if #dead > 0 then leave(lock, unpack(dead)) end
-return lock
-end
-local function giveTurn(lock, id)
-local fields, claims = lock.fields, partOf(lock, 'claims')
-fields.turn, fields.turnEnds = id, now + OFFER
-call('HSET', lock.side, 'format', FORMAT, 'turn', id, 'turnEnds', fields.turnEnds)
-keep(lock, 0)
-local text = call('HGET', claims, id)
-if text then post(cjson.decode(text).inbox, 'retry\\0' .. id .. '\\0' .. lock.key) end
-end
-local function turnOf(lock, claimant)
-local fields, first = lock.fields, firstOf(lock)
-if first and first ~= claimant and first == fields.turn then
-if tonumber(fields.turnEnds) > now then return first end
-leave(lock, first)
-first = firstOf(lock)
-end
-if not first then return nil end
-if first ~= claimant then giveTurn(lock, first) end
-return first
-end
-local function free(lock)
-call('DEL', lock.key)
-call('HDEL', lock.side, unpack(HOLDER))
-lock.holder = false
-turnOf(lock)
-keep(lock, 0)
-end
-`
-const plainQueue = `local function positionOf(lock, id)
-if not firstOf(lock) then return nil end
-local queue, alive = partOf(lock, 'queue'), partOf(lock, 'alive')
-local expires = call('ZSCORE', alive, id)
-if not expires or tonumber(expires) <= now then return nil end
-local rank = call('ZRANK', queue, id)
-return rank and rank + 1
-end
-local function stay(lock, id, ttl)
-local alive = partOf(lock, 'alive')
-call('ZADD', alive, 'GT', now + ttl, id)
-for _, part in ipairs({ 'queue', 'alive', 'claims' }) do
-local key = partOf(lock, part)
-prolong(key, ttl)
-end
-keep(lock, ttl)
+local function tell(state, key, kind, detail)
+if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
 end
 `
 const record = `local UNKNOWN = 'HOLDFAST_FORMAT the record has an unknown format'
@@ -1046,156 +974,161 @@ return call('UNLINK', key)
 `,
   },
   plainAttempt: {
-    sha: '845e72b1fc3ba4538f17dfd88da30ca900ee8f0f',
-    source: `#!lua
-${time}${stamp}${clock}${notifications}${plain}${plainQueue}local LOOK = 100
-local function granted(lock)
-local seq = seqOf(lock)
-return firstOf(lock) and -seq or seq
+    sha: '3c008d54bcedbfde45467a9b8a8605a3e0f4ecf3',
+    source: `${time}${stamp}${clock}${notifications}${plain}local LOOK = 100
+local function grant(key, side, state, claim)
+leave(state, claim.id)
+call('SET', key, claim.id, 'PX', claim.ttlText)
+takeSeq(state)
+state.id, state.since, state.inbox, state.tail = claim.id, now, claim.inbox, claim.tail
+saveSide(side, state, claim.ttl)
+return #state.waiters > 0 and -state.seq or state.seq
 end
-local function grant(lock, claim)
-if firstOf(lock) then leave(lock, claim.id) end
-call('SET', lock.key, claim.id, 'PX', claim.ttl)
-takeSeq(lock)
-call('HDEL', lock.side, 'actor', 'meta', 'turn', 'turnEnds')
-call('HSET', lock.side, 'id', claim.id, 'inbox', claim.inbox, 'label', claim.label, 'since', now)
-for _, field in ipairs({ 'actor', 'meta' }) do
-if claim[field] then call('HSET', lock.side, field, claim[field]) end
+local function again(key, side, state, claim)
+if state.id ~= claim.id then return grant(key, side, state, claim) end
+if claim.ttl > call('PTTL', key) then
+call('PEXPIRE', key, claim.ttlText)
+call('PEXPIRE', side, format('%.0f', KEEP + claim.ttl))
 end
-keep(lock, claim.ttl)
-return granted(lock)
+return #state.waiters > 0 and -state.seq or state.seq
 end
-local function again(lock, claim)
-if not isOurs(lock) then return grant(lock, claim) end
-if claim.ttl > call('PTTL', lock.key) then
-call('PEXPIRE', lock.key, claim.ttl)
-keep(lock, claim.ttl)
+local function wait(key, side, state, claim)
+local waiters, known = {}, false
+for _, waiter in ipairs(state.waiters) do
+if waiter[2] == claim.id and waiter[1] > now + claim.ttl / 2 then known = true end
+if waiter[1] > now and (waiter[2] ~= claim.id or known) then waiters[#waiters + 1] = waiter end
 end
-return granted(lock)
+if known then return end
+if #waiters == 0 then tell(state, key, 'contended', '') end
+waiters[#waiters + 1] = { now + claim.ttl, claim.id, claim.inbox }
+state.waiters = waiters
+saveSide(side, state, math.max(claim.ttl, call('PTTL', key)))
 end
-local function join(lock, claim)
-local queue, claims = partOf(lock, 'queue'), partOf(lock, 'claims')
-if not positionOf(lock, claim.id) then
-if not firstOf(lock) then tell(lock, 'contended', '') end
-local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
-call('ZADD', queue, (last[2] or 0) + 1, claim.id)
-call('HSET', claims, claim.id, format('{"joined":%.0f,', now) .. sub(claim.text, 2))
-lock.first = nil
+local function block(key, side, state, claim, holder)
+if claim.queue then wait(key, side, state, claim) end
+local life = call('PTTL', key)
+if state.id ~= holder then return { 'blocked', life < 0 and LOOK or math.min(life, LOOK), now } end
+return { 'blocked', life, now, string.match(state.tail, '^[^%z]*'), now - state.since }
 end
-stay(lock, claim.id, claim.ttl)
-return positionOf(lock, claim.id)
+local function claimOne(key, side, claim)
+local holder, state = holderOf(key), loadSide(side)
+if holder == nil then return { 'strange' } end
+if not state then return { 'format' } end
+if holder == claim.id then return again(key, side, state, claim) end
+if claim.replaces ~= '' then
+if holder ~= claim.replaces then return { 'absent' } end
+tell(state, key, 'lost', 'adopted')
+return grant(key, side, state, claim)
 end
-local function block(lock, claim)
-local fields, position = lock.fields, claim.queue and join(lock, claim) or 0
-if isFree(lock) then return { 'blocked', position, math.max(1, fields.turnEnds - now), now } end
-if fields.turn == claim.id then call('HDEL', lock.side, 'turn', 'turnEnds') end
-local life = call('PTTL', lock.key)
-if not isOurs(lock) then return { 'blocked', position, life < 0 and LOOK or math.min(life, LOOK), now, '', -1 } end
-return { 'blocked', position, life, now, fields.label, now - fields.since }
-end
-local function claimOne(lock, claim)
-if lock.holder == nil then return { 'strange' } end
-if not lock.fields then return { 'format' } end
-if lock.holder == claim.id then return again(lock, claim) end
-if claim.replaces then
-if lock.holder ~= claim.replaces then return { 'absent' } end
-tell(lock, 'lost', 'adopted')
-return grant(lock, claim)
-end
-if isFree(lock) and (turnOf(lock, claim.id) or claim.id) == claim.id then return grant(lock, claim) end
-return block(lock, claim)
+if not holder then return grant(key, side, state, claim) end
+return block(key, side, state, claim, holder)
 end
 local answers = {}
 for index = 1, #ARGV do
-local claim = cjson.decode(ARGV[index])
-claim.text = ARGV[index]
-answers[index] = claimOne(lockOf(KEYS[2 * index - 1], KEYS[2 * index]), claim)
+local ttl, id, inbox, queue, replaces, tail =
+string.match(ARGV[index], '^(%d+)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
+local claim = { ttlText = ttl, ttl = tonumber(ttl), id = id, inbox = inbox, queue = queue == '1', replaces = replaces,
+tail = tail }
+answers[index] = claimOne(KEYS[2 * index - 1], KEYS[2 * index], claim)
 end
 deliver()
 return answers
 `,
   },
   plainEvict: {
-    sha: 'eaf462bda02106372228887b9aa3d54cc02a0cee',
+    sha: '58f2d4bbe05bafd4aa88547c6722a1b18aab903b',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${notifications}${plain}local lock, ask, seq = lockOf(KEYS[1], KEYS[2]), ARGV[1] == 'ask', tonumber(ARGV[2])
-if not lock.fields then return -1 end
-if not lock.holder then return {} end
-local ours, label = isOurs(lock), ''
-if seq and not (ours and seqOf(lock) == seq) then return {} end
+${time}${stamp}${clock}${notifications}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
+local holder, state = holderOf(key), loadSide(side)
+if not state then return -1 end
+if not holder then return {} end
+local ours = state.id == holder
+if seq and not (ours and state.seq == seq) then return {} end
 if not ours and ask then return { '' } end
-if ours then
-label = lock.fields.label
-tell(lock, ask and 'revoked' or 'lost', ask and '' or 'evicted')
-end
+local label = ours and string.match(state.tail, '^[^%z]*') or ''
+if ours then tell(state, key, ask and 'revoked' or 'lost', ask and '' or 'evicted') end
 if not ask then
-takeSeq(lock)
-free(lock)
+call('DEL', key)
+takeSeq(state)
+state.id, state.tail, state.inbox = '', '', ''
+wake(state, key)
+saveSide(side, state, 0)
 end
 deliver()
 return { label }
 `,
   },
   plainRead: {
-    sha: '364d3209721e4f798dad896117626de04e4443cd',
-    source: `${time}${stamp}${clock}${notifications}${plain}local function show(lock)
-local fields = lock.fields
-if not fields then return -1 end
-if not lock.holder then return { seqOf(lock) } end
-local life = call('PTTL', lock.key)
-if not isOurs(lock) then return { seqOf(lock), life } end
-return { seqOf(lock), life, now - fields.since, fields.label, fields.actor or '', fields.meta or '' }
+    sha: '0d5964a3ca3bf5fd449e8a6cd60d74e33563e92f',
+    source: `${time}${stamp}${clock}${notifications}${plain}local answers = {}
+for index = 1, #KEYS / 2 do
+local key, side = KEYS[2 * index - 1], KEYS[2 * index]
+local holder, state = holderOf(key), loadSide(side)
+if not state then
+answers[index] = -1
+elseif not holder then
+answers[index] = { state.seq }
+elseif state.id == holder then
+answers[index] = { state.seq, call('PTTL', key), now - state.since, state.tail }
+else
+answers[index] = { state.seq, call('PTTL', key) }
 end
-local answers = {}
-for index = 1, #KEYS / 2 do answers[index] = show(load(KEYS[2 * index - 1], KEYS[2 * index])) end
+end
 return answers
 `,
   },
   plainRelease: {
-    sha: '05fb3346eca222dc3b0ef28464cf07406d5b9db8',
+    sha: 'c61607ec75b6882ecfb917e6b16f4cc1a8ad9fb5',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${notifications}${plain}local function release(lock, id)
-if not lock.fields then return -1 end
-if lock.holder == id then
-free(lock)
-return 1
+${time}${stamp}${clock}${notifications}${plain}local function release(key, side, id)
+local holder, state = holderOf(key), loadSide(side)
+if not state then return -1 end
+if holder ~= id then
+if leave(state, id) then saveSide(side, state, math.max(0, call('PTTL', side) - KEEP)) end
+return 0
 end
-if not firstOf(lock) or not leave(lock, id) then return 0 end
-if isFree(lock) then turnOf(lock) end
+call('DEL', key)
+state.id, state.tail, state.inbox = '', '', ''
+wake(state, key)
+saveSide(side, state, 0)
 return 1
 end
 local answers = {}
 for index = 1, #ARGV do
-answers[index] = release(lockOf(KEYS[2 * index - 1], KEYS[2 * index]), ARGV[index])
+answers[index] = release(KEYS[2 * index - 1], KEYS[2 * index], ARGV[index])
 end
 deliver()
 return answers
 `,
   },
   plainRenew: {
-    sha: '8f7b99e6bb4fbbedfe02798618435cc80fd9ac37',
+    sha: 'd0cdb03dd00930e678cd9daec9c5071808c64c18',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${notifications}${plain}${plainQueue}local function renewWaiter(lock, ttl, id)
-if not positionOf(lock, id) then return 0 end
-stay(lock, id, ttl)
-if isFree(lock) and turnOf(lock, id) == id then giveTurn(lock, id) end
-return { positionOf(lock, id), now }
+${time}${stamp}${clock}${notifications}${plain}local function renewWaiter(key, side, state, ttl, id)
+for _, waiter in ipairs(state.waiters) do
+if waiter[2] == id then
+waiter[1] = math.max(waiter[1], now + ttl)
+saveSide(side, state, math.max(ttl, call('PTTL', key)))
+return { 0, now }
 end
-local function renew(lock, ttl, id)
-if not lock.fields then return lock.holder == id and -1 or 0 end
-if lock.holder ~= id then return renewWaiter(lock, ttl, id) end
-if ttl > call('PTTL', lock.key) then
-call('PEXPIRE', lock.key, ttl)
-keep(lock, ttl)
 end
-return firstOf(lock) and 2 or 1
+return 0
+end
+local function renew(key, side, ttl, id)
+local holder, state = holderOf(key), loadSide(side)
+if not state then return holder == id and -1 or 0 end
+if holder ~= id then return renewWaiter(key, side, state, tonumber(ttl), id) end
+if tonumber(ttl) > call('PTTL', key) then
+call('PEXPIRE', key, ttl)
+call('PEXPIRE', side, format('%.0f', KEEP + ttl))
+end
+return #state.waiters > 0 and 2 or 1
 end
 local answers = {}
 for index = 1, #ARGV do
-local ttl, id = string.match(ARGV[index], '^(%d+) (.*)$')
-answers[index] = renew(lockOf(KEYS[2 * index - 1], KEYS[2 * index]), tonumber(ttl), id)
+local ttl, id = string.match(ARGV[index], '^(%d+)%z(.*)$')
+answers[index] = renew(KEYS[2 * index - 1], KEYS[2 * index], ttl, id)
 end
-deliver()
 return answers
 `,
   },

@@ -1,85 +1,75 @@
 -- Claims plain locks, each in its turn.
--- KEYS[i]: for each claim the lock, then the state beside it; the other keys are named in lib/plain.lua
--- ARGV[i]: claim i as JSON: id, inbox, label, ttl; and if there is more to say: queue, actor, meta, replaces
+-- KEYS[i]: for each claim the lock, then its side key
+-- ARGV[i]: claim i as fields that are ended by zero bytes: ttl, id, inbox, 1 if it waits when blocked, the id it
+--          replaces, then the tail
 -- Answers, one for each claim: a sequence number, negative when others of ours wait;
---          or { 'blocked', position, retryAfterMs or -1, storeTimeMs, label, heldMs }, with '' and -1 if the holder is not
---          ours, and without the last two if it is the turn of another waiter;
+--          or { 'blocked', retryAfterMs or -1, storeTimeMs, label, heldMs }, without the last two if the holder is not ours;
 --          or { 'absent' } for an adoption of what is not held; or { 'strange' } for a key that is no lock;
---          or { 'format' } for a state in a format that this script does not know
--- @flags none
+--          or { 'format' } for a side key in a format that this script does not know
+-- @include lib/clock.lua
 -- @include lib/plain.lua
--- @include lib/plain-queue.lua
--- Other libraries tell nobody when they let go.
+-- Whoever is not ours tells nobody when it lets go.
 local LOOK = 100
 
-local function granted(lock)
-  local seq = seqOf(lock)
-  return firstOf(lock) and -seq or seq
+local function grant(key, side, state, claim)
+  leave(state, claim.id)
+  call('SET', key, claim.id, 'PX', claim.ttlText)
+  takeSeq(state)
+  state.id, state.since, state.inbox, state.tail = claim.id, now, claim.inbox, claim.tail
+  saveSide(side, state, claim.ttl)
+  return #state.waiters > 0 and -state.seq or state.seq
 end
 
-local function grant(lock, claim)
-  if firstOf(lock) then leave(lock, claim.id) end
-  call('SET', lock.key, claim.id, 'PX', claim.ttl)
-  takeSeq(lock)
-  call('HDEL', lock.side, 'actor', 'meta', 'turn', 'turnEnds')
-  call('HSET', lock.side, 'id', claim.id, 'inbox', claim.inbox, 'label', claim.label, 'since', now)
-  for _, field in ipairs({ 'actor', 'meta' }) do
-    if claim[field] then call('HSET', lock.side, field, claim[field]) end
+local function again(key, side, state, claim)
+  if state.id ~= claim.id then return grant(key, side, state, claim) end
+  if claim.ttl > call('PTTL', key) then
+    call('PEXPIRE', key, claim.ttlText)
+    call('PEXPIRE', side, format('%.0f', KEEP + claim.ttl))
   end
-  keep(lock, claim.ttl)
-  return granted(lock)
+  return #state.waiters > 0 and -state.seq or state.seq
 end
 
-local function again(lock, claim)
-  if not isOurs(lock) then return grant(lock, claim) end
-  if claim.ttl > call('PTTL', lock.key) then
-    call('PEXPIRE', lock.key, claim.ttl)
-    keep(lock, claim.ttl)
+local function wait(key, side, state, claim)
+  local waiters, known = {}, false
+  for _, waiter in ipairs(state.waiters) do
+    if waiter[2] == claim.id and waiter[1] > now + claim.ttl / 2 then known = true end
+    if waiter[1] > now and (waiter[2] ~= claim.id or known) then waiters[#waiters + 1] = waiter end
   end
-  return granted(lock)
+  if known then return end
+  if #waiters == 0 then tell(state, key, 'contended', '') end
+  waiters[#waiters + 1] = { now + claim.ttl, claim.id, claim.inbox }
+  state.waiters = waiters
+  saveSide(side, state, math.max(claim.ttl, call('PTTL', key)))
 end
 
-local function join(lock, claim)
-  local queue, claims = partOf(lock, 'queue'), partOf(lock, 'claims')
-  if not positionOf(lock, claim.id) then
-    if not firstOf(lock) then tell(lock, 'contended', '') end
-    local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
-    call('ZADD', queue, (last[2] or 0) + 1, claim.id)
-    call('HSET', claims, claim.id, format('{"joined":%.0f,', now) .. sub(claim.text, 2))
-    lock.first = nil
+local function block(key, side, state, claim, holder)
+  if claim.queue then wait(key, side, state, claim) end
+  local life = call('PTTL', key)
+  if state.id ~= holder then return { 'blocked', life < 0 and LOOK or math.min(life, LOOK), now } end
+  return { 'blocked', life, now, string.match(state.tail, '^[^%z]*'), now - state.since }
+end
+
+local function claimOne(key, side, claim)
+  local holder, state = holderOf(key), loadSide(side)
+  if holder == nil then return { 'strange' } end
+  if not state then return { 'format' } end
+  if holder == claim.id then return again(key, side, state, claim) end
+  if claim.replaces ~= '' then
+    if holder ~= claim.replaces then return { 'absent' } end
+    tell(state, key, 'lost', 'adopted')
+    return grant(key, side, state, claim)
   end
-  stay(lock, claim.id, claim.ttl)
-  return positionOf(lock, claim.id)
-end
-
-local function block(lock, claim)
-  local fields, position = lock.fields, claim.queue and join(lock, claim) or 0
-  if isFree(lock) then return { 'blocked', position, math.max(1, fields.turnEnds - now), now } end
-  -- It was told and came, but another library was faster: its next turn is a new one.
-  if fields.turn == claim.id then call('HDEL', lock.side, 'turn', 'turnEnds') end
-  local life = call('PTTL', lock.key)
-  if not isOurs(lock) then return { 'blocked', position, life < 0 and LOOK or math.min(life, LOOK), now, '', -1 } end
-  return { 'blocked', position, life, now, fields.label, now - fields.since }
-end
-
-local function claimOne(lock, claim)
-  if lock.holder == nil then return { 'strange' } end
-  if not lock.fields then return { 'format' } end
-  if lock.holder == claim.id then return again(lock, claim) end
-  if claim.replaces then
-    if lock.holder ~= claim.replaces then return { 'absent' } end
-    tell(lock, 'lost', 'adopted')
-    return grant(lock, claim)
-  end
-  if isFree(lock) and (turnOf(lock, claim.id) or claim.id) == claim.id then return grant(lock, claim) end
-  return block(lock, claim)
+  if not holder then return grant(key, side, state, claim) end
+  return block(key, side, state, claim, holder)
 end
 
 local answers = {}
 for index = 1, #ARGV do
-  local claim = cjson.decode(ARGV[index])
-  claim.text = ARGV[index]
-  answers[index] = claimOne(lockOf(KEYS[2 * index - 1], KEYS[2 * index]), claim)
+  local ttl, id, inbox, queue, replaces, tail =
+    string.match(ARGV[index], '^(%d+)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
+  local claim = { ttlText = ttl, ttl = tonumber(ttl), id = id, inbox = inbox, queue = queue == '1', replaces = replaces,
+    tail = tail }
+  answers[index] = claimOne(KEYS[2 * index - 1], KEYS[2 * index], claim)
 end
 deliver()
 return answers

@@ -1,18 +1,22 @@
 -- Shows plain locks.
--- KEYS[i]: for each key the lock, then the state beside it
+-- KEYS[i]: for each key the lock, then its side key
 -- ARGV: none
 -- Answers: for each key { seq }, if nobody holds it; { seq, expiresInMs or -1 }, if its holder is not ours;
---          { seq, expiresInMs, heldMs, label, actor or '', meta or '' }, if it is; -1 for an unknown format
+--          { seq, expiresInMs, heldMs, tail }, if it is; -1 for an unknown format
+-- @include lib/clock.lua
 -- @include lib/plain.lua
-local function show(lock)
-  local fields = lock.fields
-  if not fields then return -1 end
-  if not lock.holder then return { seqOf(lock) } end
-  local life = call('PTTL', lock.key)
-  if not isOurs(lock) then return { seqOf(lock), life } end
-  return { seqOf(lock), life, now - fields.since, fields.label, fields.actor or '', fields.meta or '' }
-end
-
 local answers = {}
-for index = 1, #KEYS / 2 do answers[index] = show(load(KEYS[2 * index - 1], KEYS[2 * index])) end
+for index = 1, #KEYS / 2 do
+  local key, side = KEYS[2 * index - 1], KEYS[2 * index]
+  local holder, state = holderOf(key), loadSide(side)
+  if not state then
+    answers[index] = -1
+  elseif not holder then
+    answers[index] = { state.seq }
+  elseif state.id == holder then
+    answers[index] = { state.seq, call('PTTL', key), now - state.since, state.tail }
+  else
+    answers[index] = { state.seq, call('PTTL', key) }
+  end
+end
 return answers

@@ -1,33 +1,36 @@
--- Prolongs plain locks and positions in the queue; never creates either, never shortens one.
--- KEYS[i]: for each claim the lock, then the state beside it; the other keys are named in lib/plain.lua
--- ARGV[i]: the ttl in milliseconds and the id of claim i, with a space between
+-- Prolongs plain locks, and the time for which waiters are told of their end; never creates either, never shortens one.
+-- KEYS[i]: for each claim the lock, then its side key
+-- ARGV[i]: the ttl and the id of claim i, with a zero byte between them
 -- Answers, one for each claim: 0 lost, 1 renewed, 2 renewed and others of ours wait,
---          { position, storeTimeMs } for a waiter, -1 for an unknown format
+--          { 0, storeTimeMs } for a waiter, -1 for an unknown format
 -- @flags allow-oom
+-- @include lib/clock.lua
 -- @include lib/plain.lua
--- @include lib/plain-queue.lua
-local function renewWaiter(lock, ttl, id)
-  if not positionOf(lock, id) then return 0 end
-  stay(lock, id, ttl)
-  -- Others than ours tell nobody when they let go, and a push can be lost.
-  if isFree(lock) and turnOf(lock, id) == id then giveTurn(lock, id) end
-  return { positionOf(lock, id), now }
+local function renewWaiter(key, side, state, ttl, id)
+  for _, waiter in ipairs(state.waiters) do
+    if waiter[2] == id then
+      waiter[1] = math.max(waiter[1], now + ttl)
+      saveSide(side, state, math.max(ttl, call('PTTL', key)))
+      return { 0, now }
+    end
+  end
+  return 0
 end
 
-local function renew(lock, ttl, id)
-  if not lock.fields then return lock.holder == id and -1 or 0 end
-  if lock.holder ~= id then return renewWaiter(lock, ttl, id) end
-  if ttl > call('PTTL', lock.key) then
-    call('PEXPIRE', lock.key, ttl)
-    keep(lock, ttl)
+local function renew(key, side, ttl, id)
+  local holder, state = holderOf(key), loadSide(side)
+  if not state then return holder == id and -1 or 0 end
+  if holder ~= id then return renewWaiter(key, side, state, tonumber(ttl), id) end
+  if tonumber(ttl) > call('PTTL', key) then
+    call('PEXPIRE', key, ttl)
+    call('PEXPIRE', side, format('%.0f', KEEP + ttl))
   end
-  return firstOf(lock) and 2 or 1
+  return #state.waiters > 0 and 2 or 1
 end
 
 local answers = {}
 for index = 1, #ARGV do
-  local ttl, id = string.match(ARGV[index], '^(%d+) (.*)$')
-  answers[index] = renew(lockOf(KEYS[2 * index - 1], KEYS[2 * index]), tonumber(ttl), id)
+  local ttl, id = string.match(ARGV[index], '^(%d+)%z(.*)$')
+  answers[index] = renew(KEYS[2 * index - 1], KEYS[2 * index], ttl, id)
 end
-deliver()
 return answers

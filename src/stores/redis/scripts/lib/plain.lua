@@ -1,128 +1,53 @@
--- A plain lock is a key of everybody: its value is the id of the holder, and Redis itself ends it by its time to live.
--- All that only Holdfast knows stands beside it, in keys that have the same name but for one word:
---   holdfast:plain:state:{tag}:key   hash: format, seq (of the last token); of our own holder id, inbox, label, actor, meta,
---                                    since; of a free lock turn (the id of the waiter that was told) and turnEnds
---   holdfast:plain:queue:{tag}:key   sorted set: claim id by its ticket, which is the order of arrival
---   holdfast:plain:alive:{tag}:key   sorted set: claim id of a waiter by the end of its position
---   holdfast:plain:claims:{tag}:key  hash: claim id, and the claim of a waiter as JSON
--- The state is kept for a day after the last hold, so that an old token never comes back. The others end with the last position.
--- Processes of format 1 keep a text under holdfast:plain:{tag}:key, and take our holders for those of another library.
--- @include clock.lua
+-- A plain lock is a key of everybody: its value is the id of whoever holds it, and Redis itself ends it by its time to live.
+-- What only Holdfast knows stands in a side key: 1p<msgpack of { seq, id, since, inbox, tail, waiters }>, where id,
+-- since, inbox and tail are those of our last holder, and a waiter is { expires, id, inbox }.
+-- A tail is label, actor and meta, each ended by a zero byte.
 -- @include notifications.lua
-local FORMAT, DAY = '2', 86400000
-local HOLDER = { 'id', 'inbox', 'label', 'actor', 'meta', 'since' }
--- So many dead waiters go in one call; the next call goes on.
-local room = 32
 
-local function partOf(lock, name)
-  if not lock.head then lock.head, lock.tail = string.match(lock.side, '^(.-holdfast:plain:)state(:.*)$') end
-  return lock.head .. name .. lock.tail
+-- The value of the lock, false when it is free, nothing when the key is no text and so no lock.
+local function holderOf(key)
+  local value = redis.pcall('GET', key)
+  if type(value) == 'table' then return nil end
+  return value
 end
 
--- `holder` is false for a free key, and nothing for one that is no text and so no lock. There are no `fields` where the format
--- is not known.
-local function load(key, side)
-  local lock = { key = key, side = side }
-  local holder = redis.pcall('GET', key)
-  if type(holder) ~= 'table' then lock.holder = holder end
-  local flat = redis.pcall('HGETALL', side)
-  if flat.err then return lock end
-  local fields = {}
-  for at = 1, #flat, 2 do fields[flat[at]] = flat[at + 1] end
-  if fields.format == FORMAT or #flat == 0 then lock.fields = fields end
-  return lock
+local function loadSide(side)
+  local value = call('GET', side)
+  if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
+  if sub(value, 1, 2) ~= '1p' then return nil end
+  local all = cmsgpack.unpack(sub(value, 3))
+  return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
 end
 
-local function isFree(lock)
-  return lock.holder == false
+-- Kept for a day after the last hold, so that an old token never comes back; longer while the hold or a waiter needs it.
+local function saveSide(side, state, ttl)
+  local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
+  call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
 end
 
-local function isOurs(lock)
-  return lock.fields.id == lock.holder
+local function takeSeq(state)
+  state.seq = math.max(state.seq + 1, stamp)
+  return state.seq
 end
 
-local function seqOf(lock)
-  return tonumber(lock.fields.seq) or 0
-end
-
--- The key is kept for so long at least.
-local function prolong(key, life)
-  if call('PTTL', key) < life then call('PEXPIRE', key, life) end
-end
-
--- The state is kept for a day after that time at least, and for some hours more, so that this is done rarely.
-local function keep(lock, ttl)
-  if call('PTTL', lock.side) < DAY + ttl then call('PEXPIRE', lock.side, KEEP + ttl) end
-end
-
-local function takeSeq(lock)
-  local seq = math.max(seqOf(lock) + 1, stamp)
-  lock.fields.seq = seq
-  call('HSET', lock.side, 'format', FORMAT, 'seq', format('%.0f', seq))
-  return seq
-end
-
-local function tell(lock, kind, detail)
-  local fields = lock.fields
-  if isOurs(lock) then post(fields.inbox, kind .. '\0' .. fields.id .. '\0' .. detail .. '\0' .. lock.key) end
-end
-
--- The id of the first waiter, false when nobody waits. It may be dead while there are more of them than one call removes.
-local function firstOf(lock)
-  if lock.first == nil then
-    local queue = partOf(lock, 'queue')
-    lock.first = call('ZRANGE', queue, 0, 0)[1] or false
+local function leave(state, id)
+  for place, waiter in ipairs(state.waiters) do
+    if waiter[2] == id then
+      table.remove(state.waiters, place)
+      return true
+    end
   end
-  return lock.first
+  return false
 end
 
-local function leave(lock, ...)
-  local queue, alive, claims = partOf(lock, 'queue'), partOf(lock, 'alive'), partOf(lock, 'claims')
-  lock.first = nil
-  call('ZREM', alive, ...)
-  call('HDEL', claims, ...)
-  return call('ZREM', queue, ...) > 0
-end
-
--- A lock whose dead waiters are gone.
-local function lockOf(key, side)
-  local lock = load(key, side)
-  if not lock.fields or not firstOf(lock) or room == 0 then return lock end
-  local alive = partOf(lock, 'alive')
-  local dead = call('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, room)
-  room = room - #dead
-  if #dead > 0 then leave(lock, unpack(dead)) end
-  return lock
-end
-
-local function giveTurn(lock, id)
-  local fields, claims = lock.fields, partOf(lock, 'claims')
-  fields.turn, fields.turnEnds = id, now + OFFER
-  call('HSET', lock.side, 'format', FORMAT, 'turn', id, 'turnEnds', fields.turnEnds)
-  keep(lock, 0)
-  local text = call('HGET', claims, id)
-  if text then post(cjson.decode(text).inbox, 'retry\0' .. id .. '\0' .. lock.key) end
-end
-
--- Whose turn it is to take a free key, nothing when nobody waits. The first waiter is told, and nobody else: it has the time of
--- an offer to come, and loses its position when it does not. `claimant` needs no telling, because it is here.
-local function turnOf(lock, claimant)
-  local fields, first = lock.fields, firstOf(lock)
-  if first and first ~= claimant and first == fields.turn then
-    if tonumber(fields.turnEnds) > now then return first end
-    leave(lock, first)
-    first = firstOf(lock)
+-- Our own waiters are told that the key may be free now: whoever asks first has it.
+local function wake(state, key)
+  for _, waiter in ipairs(state.waiters) do
+    post(waiter[3], 'retry\0' .. waiter[2] .. '\0' .. key)
   end
-  if not first then return nil end
-  if first ~= claimant then giveTurn(lock, first) end
-  return first
+  state.waiters = {}
 end
 
--- Nobody holds the key any more.
-local function free(lock)
-  call('DEL', lock.key)
-  call('HDEL', lock.side, unpack(HOLDER))
-  lock.holder = false
-  turnOf(lock)
-  keep(lock, 0)
+local function tell(state, key, kind, detail)
+  if state.id ~= '' then post(state.inbox, kind .. '\0' .. state.id .. '\0' .. detail .. '\0' .. key) end
 end
