@@ -64,6 +64,11 @@ export const ROOMS: readonly Room[] = [
   // Its claims end by deadlines of their own, of which a process may have many thousands.
   { inside: 'src/stores/zookeeper/', may: [...CONTRACT, 'src/core/calls/timer-heap.ts', 'node:'] },
   { inside: 'src/stores/shared/', may: CONTRACT },
+  // `holdfast/redis` also exports the recipe for transactions.
+  {
+    inside: 'src/stores/redis/index.ts',
+    may: [...CONTRACT, 'src/stores/redis/', 'src/recipes/transaction/index.ts'],
+  },
   { inside: 'src/stores/*/', may: [...CONTRACT, 'src/stores/shared/', 'node:'] },
   // What speaks to resources and frameworks, on real time: nothing of it runs under a simulated clock.
   {
@@ -91,6 +96,17 @@ export const ROOMS: readonly Room[] = [
   {
     inside: 'src/recipes/nestjs/',
     may: ['src/index.ts', 'src/core/check.ts', 'src/core/known.ts', 'src/recipes/once.ts', '@nestjs/common'],
+  },
+  // It runs over the clients of Redis, beside any store.
+  {
+    inside: 'src/recipes/transaction/',
+    may: [
+      'src/core/check.ts',
+      'src/core/durations.ts',
+      'src/core/runtime.ts',
+      'src/stores/redis/clients/client.ts',
+      'src/errors.ts',
+    ],
   },
   {
     inside: 'src/recipes/',
@@ -317,18 +333,6 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   'src/stores/etcd/expiry.ts': {
     uses: 'setTimer',
     why: 'a key that an expiry closed is opened when its lock delay is over',
-  },
-  'src/stores/redis/transaction/index.ts': {
-    uses: 'setTimer',
-    why: 'a server that does not let go of watched keys in time loses the connection',
-  },
-  'src/stores/redis/transaction/limit.ts': {
-    uses: 'setTimer',
-    why: 'a transaction is no lock: it keeps its own deadline and pauses between two tries',
-  },
-  'src/stores/redis/transaction/pool.ts': {
-    uses: 'setTimer',
-    why: 'connections that nobody uses are closed after a while',
   },
   'src/stores/quorum/assembly.ts': {
     uses: 'setTimer',

@@ -10,7 +10,7 @@ export {
   type TransactionOptions,
   type TransactionResult,
   transaction,
-} from './transaction/index.ts'
+} from '../../recipes/transaction/index.ts'
 export type { AnyRedisClient, RedisOptions }
 
 /**

@@ -1,4 +1,4 @@
-import { InvalidArgumentError } from '../../../errors.ts'
+import { InvalidArgumentError } from '../../errors.ts'
 import type { Argument, Connection } from './connection.ts'
 
 /** What the function of a transaction works with. */

@@ -1,5 +1,5 @@
-import type { Runtime, Timer } from '../../../core/runtime.ts'
-import { type Emitter, ignore } from '../clients/client.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
+import { type Emitter, ignore } from '../../stores/redis/clients/client.ts'
 import { type Connection, type Connector, connectorOf, type TransactionClient } from './connection.ts'
 
 /** So many transactions of one client run at the same time; the others wait for their turn. */

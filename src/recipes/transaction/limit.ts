@@ -1,4 +1,4 @@
-import type { Runtime, Timer } from '../../../core/runtime.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
 
 /** The end of a transaction's time on the monotonic clock. */
 export class DeadlinePassed extends Error {}

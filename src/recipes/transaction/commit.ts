@@ -1,4 +1,4 @@
-import { type CommandOutcome, StoreError, TransactionError } from '../../../errors.ts'
+import { type CommandOutcome, StoreError, TransactionError } from '../../errors.ts'
 import type { Connection } from './connection.ts'
 import type { Command } from './draft.ts'
 

@@ -1,5 +1,5 @@
-import { InvalidArgumentError, UnsupportedError } from '../../../errors.ts'
-import { disconnected, type Emitter, ignore } from '../clients/client.ts'
+import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
+import { disconnected, type Emitter, ignore } from '../../stores/redis/clients/client.ts'
 
 /** What a command may be given besides its name. */
 export type Argument = string | number | bigint | Uint8Array

@@ -1,13 +1,7 @@
-import { checkFunction, checkOptions, checkRuntime, checkSignal, type Known } from '../../../core/check.ts'
-import { type Duration, durationMs, show } from '../../../core/durations.ts'
-import type { Runtime } from '../../../core/runtime.ts'
-import {
-  ConflictError,
-  InvalidArgumentError,
-  LockError,
-  StoreError,
-  TransactionError,
-} from '../../../errors.ts'
+import { checkFunction, checkOptions, checkRuntime, checkSignal, type Known } from '../../core/check.ts'
+import { type Duration, durationMs, show } from '../../core/durations.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { ConflictError, InvalidArgumentError, LockError, StoreError, TransactionError } from '../../errors.ts'
 import { commit } from './commit.ts'
 import type { Connection, TransactionClient } from './connection.ts'
 import { Draft, type Transaction } from './draft.ts'
