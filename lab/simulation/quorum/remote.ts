@@ -1,4 +1,4 @@
-import type { Ballots, Call, Question, QuorumNode } from '../../../src/stores/quorum/protocol.ts'
+import type { Ballots, NodeNotification, Question, QuorumNode } from '../../../src/stores/quorum/protocol.ts'
 import type { Host } from '../host.ts'
 import type { Network } from '../network.ts'
 import type { Parcel } from '../plan.ts'
@@ -14,7 +14,7 @@ export class RemoteNode implements QuorumNode {
   private readonly server: NodeServer
   private readonly place: number
   private readonly stray: StrayVotes
-  private listener: ((call: Call) => void) | null = null
+  private listener: ((notification: NodeNotification) => void) | null = null
   private open = true
 
   constructor(
@@ -75,9 +75,9 @@ export class RemoteNode implements QuorumNode {
   }
 
   /** A call of the server, which still has to cross the network. */
-  receive(call: Call): void {
+  receive(notification: NodeNotification): void {
     const hear = (): void => {
-      if (this.open) this.listener?.(call)
+      if (this.open) this.listener?.(notification)
     }
     this.network.send(this.link, 'down', 'notice', () => this.host.enter(hear), false)
   }
@@ -86,7 +86,7 @@ export class RemoteNode implements QuorumNode {
     return this.name
   }
 
-  async listen(_inbox: string, listener: (call: Call) => void): Promise<void> {
+  async listen(_inbox: string, listener: (notification: NodeNotification) => void): Promise<void> {
     this.listener = listener
   }
 

@@ -1,7 +1,7 @@
 import type { Runtime } from '../../../src/core/runtime.ts'
 import type { KeyView } from '../../../src/model/index.ts'
-import { timeoutMs } from '../../../src/stores/quorum/assemble.ts'
-import type { NodeLetter } from '../../../src/stores/quorum/node-model/state.ts'
+import type { AddressedNotification } from '../../../src/stores/quorum/node-model/state.ts'
+import { timeoutMs } from '../../../src/stores/quorum/options.ts'
 import { QuorumStore } from '../../../src/stores/quorum/store.ts'
 import type { Backend, ClientStore } from '../backend.ts'
 import type { Host } from '../host.ts'
@@ -26,7 +26,9 @@ export class QuorumServers implements Backend {
     const { world, fail } = simulation
     this.servers = nodes.map(
       (plan, node) =>
-        new NodeServer(`n${node + 1}`, world, plan, new Ledger(fail), (letter) => this.deliver(node, letter)),
+        new NodeServer(`n${node + 1}`, world, plan, new Ledger(fail), (notification) =>
+          this.deliver(node, notification),
+        ),
     )
   }
 
@@ -70,8 +72,8 @@ export class QuorumServers implements Backend {
     return node === undefined ? this.servers : this.servers.slice(node, node + 1)
   }
 
-  private deliver(node: number, { inbox, call }: NodeLetter): void {
-    this.inboxes.get(inbox ?? '')?.[node]?.receive(call)
+  private deliver(node: number, { inbox, notification }: AddressedNotification): void {
+    this.inboxes.get(inbox ?? '')?.[node]?.receive(notification)
   }
 }
 

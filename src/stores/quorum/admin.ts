@@ -4,8 +4,8 @@ import type { Admin } from '../../core/store.ts'
 import type { StoreError } from '../../errors.ts'
 import { type EvictAnswer, isInUse, type KeyView, seqOf, strangeView } from '../../model/index.ts'
 import { nodeError, outageOf } from './failures.ts'
-import { gather, type Outcome } from './gather.ts'
-import { idsOf, merged } from './merge.ts'
+import { type CallResult, gatherAnswers } from './gather.ts'
+import { idsOf, mergedView } from './merge.ts'
 import type { NodeView, QuorumNode } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
@@ -23,7 +23,7 @@ export class QuorumAdmin implements Admin {
   }
 
   async read(key: string): Promise<KeyView> {
-    return merged(await this.views(key), this.nodes.length)
+    return mergedView(await this.views(key), this.nodes.length)
   }
 
   /**
@@ -49,7 +49,7 @@ export class QuorumAdmin implements Admin {
           for (const [index, key] of keys.entries()) {
             shown.add(key)
             const views = this.known(answers, index)
-            const view = views instanceof Error ? strangeView(key) : merged(views, total)
+            const view = views instanceof Error ? strangeView(key) : mergedView(views, total)
             if (isInUse(view)) yield view
           }
         }
@@ -109,7 +109,7 @@ export class QuorumAdmin implements Admin {
     call: (node: QuorumNode) => Promise<A>,
   ): Promise<{ answers: A[]; present: QuorumNode[]; failures: StoreError[] }> {
     const needed = majorityOf(this.nodes.length)
-    const outcomes = await gather(nodes.map(call), needed, ADMIN_MS, this.runtime)
+    const outcomes = await gatherAnswers(nodes.map(call), needed, ADMIN_MS, this.runtime)
     const answers: A[] = []
     const present: QuorumNode[] = []
     const failures: StoreError[] = []
@@ -130,8 +130,8 @@ export class QuorumAdmin implements Admin {
   private async *pages(node: QuorumNode, prefix: string): AsyncIterable<readonly string[]> {
     const pages = node.scan(prefix)[Symbol.asyncIterator]()
     for (;;) {
-      const [outcome] = (await gather([pages.next()], 1, ADMIN_MS, this.runtime)) as [
-        Outcome<IteratorResult<readonly string[]>>,
+      const [outcome] = (await gatherAnswers([pages.next()], 1, ADMIN_MS, this.runtime)) as [
+        CallResult<IteratorResult<readonly string[]>>,
       ]
       if ('error' in outcome) throw new ScanError(node.name, { cause: outcome.error })
       if (outcome.answer.done === true) return

@@ -11,7 +11,7 @@ export function blockedOf({ votes, needed }: Round, splitPauseMs: number | null)
   const first = blocks.find(({ holder }) => holder !== null) ?? blocks[0]
   return {
     kind: 'blocked',
-    position: blocks.some(({ position }) => position > 0) ? positionOf(positions) : 0,
+    position: blocks.some(({ position }) => position > 0) ? medianPosition(positions) : 0,
     retryAfterMs: splitPauseMs ?? retryAfterMs(blocks, needed),
     storeTimeMs: Math.max(0, ...blocks.map(({ storeTimeMs }) => storeTimeMs)),
     holder: first?.holder ?? null,
@@ -19,7 +19,7 @@ export function blockedOf({ votes, needed }: Round, splitPauseMs: number | null)
 }
 
 /** The middle one of what the nodes say: one that has lost its queue must not make everybody first. */
-export function positionOf(positions: readonly number[]): number {
+export function medianPosition(positions: readonly number[]): number {
   const known = positions.filter((position) => position > 0).sort((a, b) => a - b)
   return known[(known.length - 1) >> 1] ?? 0
 }

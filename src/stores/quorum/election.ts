@@ -8,14 +8,14 @@ import {
   SPARE_TOKENS,
   tokenOf,
 } from '../../model/index.ts'
-import type { Assembly } from './assembly.ts'
 import { blockedOf } from './blocked.ts'
 import { outage } from './failures.ts'
+import type { Nodes } from './nodes.ts'
 import type { Question, Vote, VoteGranted } from './protocol.ts'
 import type { Round } from './round.ts'
 import { majorityOf, votesNeeded } from './tally.ts'
 import type { NodeTimes } from './times.ts'
-import type { Waiting } from './waiting.ts'
+import type { WaitingClaims } from './waiting-claims.ts'
 
 /** How often a claim that does not wait asks again after a split vote, in which nobody may have won. */
 const MOST_REPEATS = 6
@@ -35,10 +35,10 @@ interface Missed {
 
 /** How claims get their votes: rounds, roll-back of what was not enough, write-back of the token. */
 export class Elections {
-  private readonly assembly: Assembly
+  private readonly nodes: Nodes
   private readonly runtime: Runtime
   private readonly times: NodeTimes
-  private readonly waiting: Waiting
+  private readonly waiting: WaitingClaims
   private readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
   /** The election of each claim that was begun last. Whatever an earlier one of the same claim left undone is up to it. */
@@ -51,14 +51,14 @@ export class Elections {
   private closed = false
 
   constructor(
-    assembly: Assembly,
+    nodes: Nodes,
     runtime: Runtime,
     times: NodeTimes,
-    waiting: Waiting,
+    waiting: WaitingClaims,
     inbox: string,
     timeoutMs: (ttlMs: number) => number,
   ) {
-    this.assembly = assembly
+    this.nodes = nodes
     this.runtime = runtime
     this.times = times
     this.waiting = waiting
@@ -67,7 +67,7 @@ export class Elections {
   }
 
   hold(claim: Claim): Promise<ClaimAnswer> {
-    if (claim.replaces === claim.id) return this.weaken(claim)
+    if (claim.replaces === claim.id) return this.downgrade(claim)
     const election = ++this.begun
     this.latest.set(claim.id, election)
     return this.elect(claim, election, 0)
@@ -94,21 +94,21 @@ export class Elections {
     if (missed === undefined || this.runtime.nowMs() >= missed.untilMs) return
     const { claim, seq } = missed
     const wanted = { ...claim, queue: false, replaces: null }
-    this.assembly.tell(node, { kind: 'claim', claim: wanted, inbox: this.inbox, ballot: seq, ticket: seq })
+    this.nodes.tell(node, { kind: 'claim', claim: wanted, inbox: this.inbox, ballot: seq, ticket: seq })
   }
 
   private async elect(claim: Claim, election: number, repeats: number): Promise<ClaimAnswer> {
     if (this.closed) throw new ClosedError()
-    const { runtime, assembly } = this
+    const { runtime, nodes } = this
     const ballot = this.times.propose()
-    const needed = votesNeeded(claim.mode, assembly.size)
+    const needed = votesNeeded(claim.mode, nodes.size)
     const ticket = this.waiting.asks(claim, this.times.ticket(ballot), needed)
     const question: Question = { kind: 'claim', claim, inbox: this.inbox, ballot, ticket }
     const askedAtMs = runtime.nowMs()
-    const round = assembly.ask(question, needed, this.timeoutMs(claim.ttlMs))
+    const round = nodes.ask(question, needed, this.timeoutMs(claim.ttlMs))
     const verdict = await round.decided
     if (verdict === 'met') {
-      const seq = this.agreed(claim, round, round) ?? (await this.raise(claim, round))
+      const seq = this.agreed(claim, round, round) ?? (await this.agreeOnToken(claim, round))
       if (seq !== null) {
         this.waiting.forget(claim.id)
         this.over(claim.id, election)
@@ -131,7 +131,7 @@ export class Elections {
       if (refusal !== null) this.waiting.forget(claim.id)
       else this.waiting.waits(claim.id, split)
     }
-    if (round.outage) throw outage(round, assembly.lanes)
+    if (round.outage) throw outage(round, nodes.connections)
     return refusal ?? blockedOf(round, split ? pauseMs : null)
   }
 
@@ -149,16 +149,16 @@ export class Elections {
    * that comes late, or may have been given by a node that does not answer, is taken back then.
    */
   private takeBack(round: Round, ballot: number): void {
-    const { assembly } = this
+    const { nodes } = this
     if (round.yes > 0 || round.failed > 0) {
-      assembly.rollBack(round, ballot)
+      nodes.rollBack(round, ballot)
       return
     }
     let done = false
     const back = (): void => {
       if (done || this.latest.has(round.question.claim.id)) return
       done = true
-      assembly.rollBack(round, ballot)
+      nodes.rollBack(round, ballot)
     }
     round.late = (_, vote) => {
       if (vote.kind === 'granted') back()
@@ -172,16 +172,16 @@ export class Elections {
    * A writer becomes a reader. It holds the key all the while, so nothing is taken back when votes are missing: that would
    * end the very hold that it is about.
    */
-  private async weaken(claim: Claim): Promise<ClaimAnswer> {
+  private async downgrade(claim: Claim): Promise<ClaimAnswer> {
     if (this.closed) throw new ClosedError()
-    const { assembly, inbox } = this
+    const { nodes, inbox } = this
     const ballot = this.times.propose()
     const question: Question = { kind: 'claim', claim, inbox, ballot, ticket: ballot }
-    const round = assembly.ask(question, votesNeeded(claim.mode, assembly.size), this.timeoutMs(claim.ttlMs))
+    const round = nodes.ask(question, votesNeeded(claim.mode, nodes.size), this.timeoutMs(claim.ttlMs))
     if ((await round.decided) === 'met')
       return this.granted(claim, round, Math.max(...grantsOf(round).map(({ seq }) => seq)))
     if (round.denied) return refused('absent', 'the lease is no longer held')
-    throw outage(round, assembly.lanes)
+    throw outage(round, nodes.connections)
   }
 
   /** False when a later election of the claim has begun, or the claim was released. */
@@ -208,13 +208,13 @@ export class Elections {
   }
 
   /** Brings the nodes to one number; null when they could not be brought to one. */
-  private async raise(claim: Claim, round: Round): Promise<number | null> {
+  private async agreeOnToken(claim: Claim, round: Round): Promise<number | null> {
     let asked = round
     for (let raised = 0; raised < MOST_RAISES; raised++) {
       // Of several readers that raise their numbers at the same time, each tries another one next.
       const apart = raised === 0 ? 0 : Math.ceil(this.runtime.random() * 1000)
       const question: Question = { kind: 'raise', claim, seq: Math.max(...seqsOf(asked)) + apart }
-      asked = this.assembly.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
+      asked = this.nodes.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
       if ((await asked.decided) === 'hopeless') return null
       const common = this.agreed(claim, round, asked)
       if (common !== null) return common
@@ -226,7 +226,7 @@ export class Elections {
   private settle(claim: Claim, round: Round, seq: number): void {
     const correct = (node: number, vote: Vote | undefined): void => {
       if (vote !== undefined && 'seq' in vote && vote.seq !== seq)
-        this.assembly.tell(node, { kind: 'renew', claim, seq })
+        this.nodes.tell(node, { kind: 'renew', claim, seq })
     }
     for (let node = 0; node < round.nodes; node++) correct(node, round.votes[node])
     round.late = correct

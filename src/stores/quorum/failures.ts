@@ -1,13 +1,13 @@
 import { innermostOf, StoreError, whyOf } from '../../errors.ts'
-import type { Lane } from './lane.ts'
+import type { NodeConnection } from './node-connection.ts'
 import type { Round } from './round.ts'
 
 /** Too few nodes answered: the error names those that did not, each with its cause. */
-export function outage(round: Round, lanes: readonly Lane[]): StoreError {
+export function outage(round: Round, connections: readonly NodeConnection[]): StoreError {
   const causes = round.errors.flatMap((error, place) =>
-    error === undefined ? [] : [nodeError((lanes[place] as Lane).node.name, error)],
+    error === undefined ? [] : [nodeError((connections[place] as NodeConnection).node.name, error)],
   )
-  return outageOf(lanes.length - round.failed, round.needed, lanes.length, causes)
+  return outageOf(connections.length - round.failed, round.needed, connections.length, causes)
 }
 
 export function outageOf(

@@ -4,19 +4,19 @@ import type { Runtime } from '../../core/runtime.ts'
 const GRACE_MS = 200
 
 /** What became of a call to one node: its answer, or why there is none. */
-export type Outcome<A> = { readonly answer: A } | { readonly error: unknown }
+export type CallResult<A> = { readonly answer: A } | { readonly error: unknown }
 
 /**
  * Waits for calls to several nodes: until all have ended, a moment longer than `needed` of them took to answer, or `limitMs`. A frozen
  * minority costs that moment. The outcomes come in the order of the calls.
  */
-export function gather<A>(
+export function gatherAnswers<A>(
   calls: readonly Promise<A>[],
   needed: number,
   limitMs: number,
   runtime: Runtime,
-): Promise<Outcome<A>[]> {
-  const outcomes: (Outcome<A> | undefined)[] = calls.map(() => undefined)
+): Promise<CallResult<A>[]> {
+  const outcomes: (CallResult<A> | undefined)[] = calls.map(() => undefined)
   return new Promise((resolve) => {
     let why = `no answer within ${limitMs} ms`
     const end = (): void => {
@@ -27,7 +27,7 @@ export function gather<A>(
     let timer = runtime.setTimer(end, limitMs, true)
     let open = calls.length
     let answers = 0
-    const note = (place: number, outcome: Outcome<A>): void => {
+    const note = (place: number, outcome: CallResult<A>): void => {
       outcomes[place] = outcome
       if (--open === 0) end()
       else if ('answer' in outcome && ++answers === needed) {

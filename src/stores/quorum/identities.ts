@@ -1,6 +1,6 @@
 import type { Runtime } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../errors.ts'
-import { gather } from './gather.ts'
+import { gatherAnswers } from './gather.ts'
 import type { QuorumNode } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
@@ -33,7 +33,7 @@ export class Identities {
     const asked = this.nodes.map((_, place) =>
       Promise.race([closed, Promise.all([listening[place], this.look(place)])]),
     )
-    this.beginning = gather(asked, majorityOf(asked.length), BEGIN_MS, this.runtime).then(() => {
+    this.beginning = gatherAnswers(asked, majorityOf(asked.length), BEGIN_MS, this.runtime).then(() => {
       this.beginning = null
     })
   }

@@ -1,8 +1,8 @@
 import type { Store } from '../../core/store.ts'
 import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
-import { type AnyRedisClient, adapterOf } from '../redis/clients/detect.ts'
-import { assemble, type QuorumOptions, settingsOf } from './assemble.ts'
-import { addressOf } from './redis/address.ts'
+import { type AnyRedisClient, redisAdapterOf } from '../redis/clients/detect.ts'
+import { assemble, type QuorumOptions, quorumSettingsOf } from './options.ts'
+import { clientAddress } from './redis/address.ts'
 import { RedisNode } from './redis/node.ts'
 
 export type { AnyRedisClient, QuorumOptions }
@@ -20,13 +20,13 @@ export function quorum(clients: readonly AnyRedisClient[], options: QuorumOption
     throw new InvalidArgumentError('clients', 'must be a list of Redis clients, one for each server')
   if (new Set(clients).size < clients.length)
     throw new InvalidArgumentError('clients', 'must not name a client twice')
-  const settings = settingsOf(options)
+  const settings = quorumSettingsOf(options)
   const nodes = clients.map((client, index) => {
-    const adapter = adapterOf(client, { ...settings, replicas: null })
+    const adapter = redisAdapterOf(client, { ...settings, replicas: null })
     // A failover loses votes that were given, so a node must not have one.
     if (adapter.topology !== 'single')
       throw new UnsupportedError(`a node of a quorum is one server, not a ${adapter.topology}`)
-    return new RedisNode(addressOf(client) ?? `node ${index + 1}`, adapter, settings)
+    return new RedisNode(clientAddress(client) ?? `node ${index + 1}`, adapter, settings)
   })
   return assemble(nodes, settings)
 }

@@ -3,13 +3,13 @@ import type { NodeView } from './protocol.ts'
 import { votesNeeded } from './tally.ts'
 
 /** A claim that holds the key, as far as the nodes that answered can tell. */
-export interface Found {
+export interface MergedHolder {
   readonly id: string
   readonly holder: HolderView
 }
 
 /** The key as the nodes together have it. A claim that only a few nodes know is on its way, in or out, and is not shown. */
-export function merged(views: readonly NodeView[], nodes: number): KeyView {
+export function mergedView(views: readonly NodeView[], nodes: number): KeyView {
   const first = (views[0] as NodeView).view
   const tokens = views.map(({ view }) => view.token ?? 0n)
   const token = tokens.reduce((highest, each) => (each > highest ? each : highest), 0n)
@@ -23,7 +23,7 @@ export function merged(views: readonly NodeView[], nodes: number): KeyView {
   }
 }
 
-export function idsOf(views: readonly NodeView[], nodes: number): Found[] {
+export function idsOf(views: readonly NodeView[], nodes: number): MergedHolder[] {
   const silent = nodes - views.length
   const sightings = new Map<string, HolderView[]>()
   for (const { view, holderIds } of views) {
@@ -34,7 +34,7 @@ export function idsOf(views: readonly NodeView[], nodes: number): Found[] {
     }
   }
   const limit = views.find(({ view }) => view.limit !== null)?.view.limit ?? 1
-  const found: Found[] = []
+  const found: MergedHolder[] = []
   for (const [id, seen] of sightings) {
     const first = seen[0] as HolderView
     const mode: Mode =

@@ -85,7 +85,7 @@ export interface Ballots {
 }
 
 /** What a node tells by itself: `free` to a claim that may come now, the rest to a holder. */
-export interface Call {
+export interface NodeNotification {
   readonly kind: 'free' | 'contended' | 'evicted' | 'revoked'
   readonly id: string
   readonly key: string
@@ -116,7 +116,12 @@ export interface QuorumNode {
   /** Who the server is, so that one server is not counted twice; null when it does not tell. */
   identify(): Promise<string | null>
   /** Listens for what is told to `inbox`; `up` is called whenever it is heard from now on. */
-  listen(inbox: string, listener: (call: Call) => void, up: () => void, needed: () => boolean): Promise<void>
+  listen(
+    inbox: string,
+    listener: (notification: NodeNotification) => void,
+    up: () => void,
+    needed: () => boolean,
+  ): Promise<void>
   /** What it has of each key, or why that cannot be told. */
   read(keys: readonly string[]): Promise<readonly (NodeView | Error)[]>
   /** The keys that begin with `prefix`, by pages; one may come twice. */

@@ -1,9 +1,9 @@
 import type { Alarm, Alarms } from '../../core/calls/timer-heap.ts'
-import type { Parcel } from './lane.ts'
+import type { Pending } from './node-connection.ts'
 import type { Question, Vote } from './protocol.ts'
 import { verdictOf } from './tally.ts'
 
-export type Verdict = 'met' | 'hopeless'
+export type RoundResult = 'met' | 'hopeless'
 
 /** After its deadline a round gives what has already arrived at least a turn of the event loop to be read. */
 const GRACE_MS = 1
@@ -17,8 +17,8 @@ export class Round implements Alarm {
   readonly needed: number
   readonly votes: (Vote | undefined)[]
   readonly errors: (Error | undefined)[]
-  readonly parcels: Parcel[] = []
-  readonly decided: Promise<Verdict>
+  readonly pending: Pending[] = []
+  readonly decided: Promise<RoundResult>
   yes = 0
   no = 0
   failed = 0
@@ -26,9 +26,9 @@ export class Round implements Alarm {
   late: ((node: number, vote: Vote) => void) | null = null
   /** Told when every node voted or failed. */
   whenComplete: (() => void) | null = null
-  private verdict: 'possible' | Verdict = 'possible'
+  private verdict: 'possible' | RoundResult = 'possible'
   private heard: { readonly count: number; readonly resolve: () => void } | null = null
-  private decide: (verdict: Verdict) => void = () => {}
+  private decide: (verdict: RoundResult) => void = () => {}
   private deadlines: Alarms | null = null
   private expire: () => void = () => {}
   private isLate = false

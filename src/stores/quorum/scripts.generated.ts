@@ -262,13 +262,13 @@ local MOST = 100
 const clock = `local stamp = time[1] * 1000000 + time[2]
 local now = math.floor(stamp / 1000)
 `
-const notifications = `local letters = {}
+const notifications = `local notifications = {}
 local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
+notifications[#notifications + 1] = { inbox, text }
 end
 local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
+for _, notification in ipairs(notifications) do call('PUBLISH', 'holdfast:inbox:' .. notification[1], notification[2]) end
+notifications = {}
 end
 `
 const question = `local function claimAt(first)
@@ -551,16 +551,16 @@ local time = call('TIME')
 
 export const SCRIPTS = {
   ask: {
-    sha: 'f1b7e993453c485571236ac8feb824c018dedd21',
+    sha: '65a5ac2abdbe56e2173f99b9777c78d1ab711fe6',
     source: `${time}${base}${clock}${ask}${notifications}${state}${step}${answer}${question}${ask$1}`,
   },
   askAlways: {
-    sha: '5b7099c6e12059eb4bb15cc3bb7c5c6940937266',
+    sha: '07cd26973baab9501baf48748d36b2ecd2f79dea',
     source: `#!lua flags=allow-oom
 ${time}${base}${clock}${ask}${notifications}${state}${step}${answer}${question}${ask$1}`,
   },
   evict: {
-    sha: '6efc759ac047dfa47872ff8dce00013d8e620165',
+    sha: 'a4531c8e3d8214c882a2ece817d873a30367613d',
     source: `#!lua flags=allow-oom
 ${time}${base}${clock}${notifications}${state}${step}local ask, found = ARGV[1] == 'ask', 0
 local state = load(KEYS[1], ARGV[2] or '')

@@ -10,26 +10,26 @@ import type {
 } from '../../core/store.ts'
 import type { Claim, ReleaseAnswer } from '../../model/index.ts'
 import { QuorumAdmin } from './admin.ts'
-import { Assembly } from './assembly.ts'
 import { Elections } from './election.ts'
-import { Extensions } from './extension.ts'
 import { outage } from './failures.ts'
 import { Identities } from './identities.ts'
+import { Nodes } from './nodes.ts'
 import { EVERY_BALLOT, type Question, type QuorumNode } from './protocol.ts'
+import { Renewals } from './renewals.ts'
 import { majorityOf, votesNeeded } from './tally.ts'
 import { NodeTimes } from './times.ts'
-import { TRAITS } from './traits.ts'
-import { Waiting } from './waiting.ts'
+import { QUORUM_TRAITS } from './traits.ts'
+import { WaitingClaims } from './waiting-claims.ts'
 
 /** A majority of independent nodes decides; a minority of them may fail. */
 export class QuorumStore implements Store {
-  readonly traits: Traits = TRAITS
+  readonly traits: Traits = QUORUM_TRAITS
   readonly records = null
   readonly admin: QuorumAdmin
-  private readonly assembly: Assembly
-  private readonly waiting: Waiting
+  private readonly nodes: Nodes
+  private readonly waiting: WaitingClaims
   private readonly elections: Elections
-  private readonly extensions: Extensions
+  private readonly renewals: Renewals
   private readonly identities: Identities
   readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
@@ -40,10 +40,10 @@ export class QuorumStore implements Store {
     this.timeoutMs = timeoutMs
     this.inbox = runtime.newId()
     const times = new NodeTimes(nodes.length, runtime)
-    this.assembly = new Assembly(nodes, runtime, times.note)
-    this.waiting = new Waiting(nodes.length, runtime, (notice) => this.tell(notice))
-    this.elections = new Elections(this.assembly, runtime, times, this.waiting, this.inbox, timeoutMs)
-    this.extensions = new Extensions(this.assembly, this.elections, this.waiting, this.inbox, timeoutMs)
+    this.nodes = new Nodes(nodes, runtime, times.note)
+    this.waiting = new WaitingClaims(nodes.length, runtime, (notice) => this.tell(notice))
+    this.elections = new Elections(this.nodes, runtime, times, this.waiting, this.inbox, timeoutMs)
+    this.renewals = new Renewals(this.nodes, this.elections, this.waiting, this.inbox, timeoutMs)
     this.identities = new Identities(nodes, runtime)
     this.admin = new QuorumAdmin(nodes, runtime)
   }
@@ -67,7 +67,7 @@ export class QuorumStore implements Store {
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
-    return this.each(claims, (claim) => this.extensions.renew(claim))
+    return this.each(claims, (claim) => this.renewals.renew(claim))
   }
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
@@ -87,9 +87,9 @@ export class QuorumStore implements Store {
     this.waiting.close()
     this.elections.close()
     this.identities.close()
-    await this.assembly.settle(CLOSE_MS)
-    this.assembly.stop()
-    await Promise.all(this.assembly.lanes.map(({ node }) => node.close()))
+    await this.nodes.settle(CLOSE_MS)
+    this.nodes.stop()
+    await Promise.all(this.nodes.connections.map(({ node }) => node.close()))
   }
 
   /** A claim that fails spoils none of the others. */
@@ -98,7 +98,7 @@ export class QuorumStore implements Store {
     ask: (claim: Claim) => Promise<A>,
   ): Promise<readonly (A | Unknown)[]> {
     const [first] = claims
-    return this.assembly.together(() =>
+    return this.nodes.together(() =>
       claims.length === 1 && first !== undefined
         ? ask(first).then(alone)
         : Promise.all(claims.map((claim) => ask(claim).catch(unknown))),
@@ -108,40 +108,40 @@ export class QuorumStore implements Store {
   /** Absent only when so many nodes say so that the rest is no majority. */
   private async releaseOne(claim: Claim): Promise<ReleaseAnswer> {
     this.waiting.forget(claim.id)
-    this.extensions.end(claim.id)
+    this.renewals.end(claim.id)
     this.elections.end(claim.id)
     const question: Question = { kind: 'release', claim, ballot: EVERY_BALLOT }
-    const round = this.assembly.release(
+    const round = this.nodes.release(
       question,
-      votesNeeded(claim.mode, this.assembly.size),
+      votesNeeded(claim.mode, this.nodes.size),
       this.timeoutMs(claim.ttlMs),
     )
     if ((await round.decided) === 'met') return { kind: 'released' }
-    await round.untilHeard(majorityOf(this.assembly.size))
-    const minority = this.assembly.size - majorityOf(this.assembly.size)
-    if (round.failed > minority) throw outage(round, this.assembly.lanes)
+    await round.untilHeard(majorityOf(this.nodes.size))
+    const minority = this.nodes.size - majorityOf(this.nodes.size)
+    if (round.failed > minority) throw outage(round, this.nodes.connections)
     return { kind: round.no > minority ? 'absent' : 'released' }
   }
 
   private listen(): void {
     if (this.listening) return
     this.listening = true
-    const begun = this.assembly.lanes.map((lane, place) => {
-      const listening = lane.node.listen(
+    const begun = this.nodes.connections.map((connection, place) => {
+      const listening = connection.node.listen(
         this.inbox,
-        (call) => {
-          if (call.kind === 'contended') lane.noteWanted(call.id)
-          if (call.kind === 'free') this.elections.called(place, call.id)
-          this.waiting.hear(place, call)
+        (notification) => {
+          if (notification.kind === 'contended') connection.noteContended(notification.id)
+          if (notification.kind === 'free') this.elections.called(place, notification.id)
+          this.waiting.hear(place, notification)
         },
         () => {
           void this.identities.look(place)
-          void lane.greet()
+          void connection.greet()
           this.waiting.lookAll()
         },
         () => this.waiting.size > 0,
       )
-      return Promise.all([listening, lane.greet()])
+      return Promise.all([listening, connection.greet()])
     })
     this.identities.begin(begun)
   }

@@ -1,6 +1,6 @@
 import type { Traits } from '../../core/store.ts'
 
-export const TRAITS: Traits = {
+export const QUORUM_TRAITS: Traits = {
   name: 'quorum',
   modes: ['exclusive', 'shared', 'permits'],
   order: 'race',

@@ -1,6 +1,6 @@
 import { FakeRuntime } from 'holdfast/testing'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Call, Vote } from '../../../src/stores/quorum/protocol.ts'
+import type { NodeNotification, Vote } from '../../../src/stores/quorum/protocol.ts'
 import { QuorumStore } from '../../../src/stores/quorum/store.ts'
 import { claimOf, granted, Voter } from './voter.ts'
 
@@ -8,7 +8,7 @@ import { claimOf, granted, Voter } from './voter.ts'
 async function held(vote: Vote, nodes = 5) {
   const calls: string[][] = Array.from({ length: nodes }, () => [])
   const runtime = new FakeRuntime()
-  let call = (_call: Call): void => {}
+  let call = (_notification: NodeNotification): void => {}
   const voters = calls.map((got, place) => {
     const voter = new Voter(`node ${place}`)
     voter.send = (questions, answered) => {
@@ -27,7 +27,7 @@ async function held(vote: Vote, nodes = 5) {
   const claim = claimOf({ kind: 'exclusive' })
   expect(await runtime.until(store.attempt([claim]))).toMatchObject([{ kind: 'granted' }])
   for (const got of calls) got.splice(0)
-  return { calls, runtime, store, claim, call: (told: Call) => call(told) }
+  return { calls, runtime, store, claim, call: (told: NodeNotification) => call(told) }
 }
 
 test('a release reaches a majority at once, and the others with what they are asked next', async () => {

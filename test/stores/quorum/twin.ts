@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import type { Redis } from 'ioredis'
 import type { Clock, Mode } from '../../../src/model/index.ts'
-import { type NodeLetter, type NodeState, weightOf } from '../../../src/stores/quorum/node-model/state.ts'
+import {
+  type AddressedNotification,
+  capacityTaken,
+  type NodeState,
+} from '../../../src/stores/quorum/node-model/state.ts'
 import type { Question, Vote } from '../../../src/stores/quorum/protocol.ts'
-import { argumentsOf, ballotsOf, callOf } from '../../../src/stores/quorum/redis/codec.ts'
+import { argumentsOf, ballotsOf, parseNodeNotification } from '../../../src/stores/quorum/redis/codec.ts'
 import { quorumName } from '../../../src/stores/quorum/redis/names.ts'
-import { type RawState, stateOf } from '../../../src/stores/quorum/redis/state.ts'
+import { nodeStateOf, type RawNode } from '../../../src/stores/quorum/redis/state.ts'
 import { SCRIPTS } from '../../../src/stores/quorum/scripts.generated.ts'
 import { type Call, load, perform, scriptOf, staged } from './staged.ts'
 
@@ -16,7 +20,7 @@ export type Happening =
 
 export interface Effect {
   readonly votes: readonly Vote[]
-  readonly letters: readonly NodeLetter[]
+  readonly notifications: readonly AddressedNotification[]
   readonly states: readonly NodeState[]
 }
 
@@ -52,12 +56,12 @@ export class Twin {
     keys: readonly string[],
   ): Promise<Effect[]> {
     const calls = moments.map(({ happening, clock }) => ({ ...commandOf(happening), clock }))
-    const outcomes = await perform<RawState>(this.redis, calls, WHOLE, keys.map(quorumName))
-    return outcomes.map(({ reply, letters, states }, place) => ({
+    const outcomes = await perform<RawNode>(this.redis, calls, WHOLE, keys.map(quorumName))
+    return outcomes.map(({ reply, notifications, states }, place) => ({
       votes: votesOf((moments[place] as { happening: Happening }).happening, reply),
-      letters: letters.map(letterOf),
+      notifications: notifications.map(notificationOf),
       states: states.map((raw, index) => {
-        const state = stateOf(keys[index] as string, raw)
+        const state = nodeStateOf(keys[index] as string, raw)
         checkCounts(raw, state)
         return state
       }),
@@ -85,12 +89,12 @@ function votesOf(happening: Happening, answered: unknown): Vote[] {
 }
 
 /** What the hash counts is what the sorted sets hold. */
-function checkCounts([, hash]: RawState, { holds, line }: NodeState): void {
+function checkCounts([, hash]: RawNode, { holds, line }: NodeState): void {
   const count = (name: string): number => {
     const at = hash.findIndex((text, place) => place % 2 === 0 && text === name)
     return at < 0 ? 0 : Number(hash[at + 1])
   }
-  const sum = (modes: readonly Mode[]): number => modes.reduce((all, mode) => all + weightOf(mode), 0)
+  const sum = (modes: readonly Mode[]): number => modes.reduce((all, mode) => all + capacityTaken(mode), 0)
   assert.equal(count('used'), sum(holds.map(({ mode }) => mode)), 'used')
   assert.equal(
     count('reserved'),
@@ -102,8 +106,8 @@ function checkCounts([, hash]: RawState, { holds, line }: NodeState): void {
   assert.equal(claims, line.length + holds.flatMap(({ members }) => members).length, 'claims')
 }
 
-function letterOf({ inbox, text }: { inbox: string; text: string }): NodeLetter {
-  const call = callOf(text)
-  assert.ok(call !== null, `a letter that nobody can read: ${JSON.stringify(text)}`)
-  return { inbox, call }
+function notificationOf({ inbox, text }: { inbox: string; text: string }): AddressedNotification {
+  const notification = parseNodeNotification(text)
+  assert.ok(notification !== null, `a notification that nobody can read: ${JSON.stringify(text)}`)
+  return { inbox, notification }
 }

@@ -1,7 +1,7 @@
 import { FakeRuntime } from 'holdfast/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { StoreNotice } from '../../../src/core/store.ts'
-import type { Call, Question, Vote } from '../../../src/stores/quorum/protocol.ts'
+import type { NodeNotification, Question, Vote } from '../../../src/stores/quorum/protocol.ts'
 import { QuorumStore } from '../../../src/stores/quorum/store.ts'
 import { claimOf, Voter } from './voter.ts'
 
@@ -23,7 +23,7 @@ const renewed: Vote = { kind: 'renewed', seq: 7, contended: true }
 async function waiter(answers: (question: Question, place: number) => Vote) {
   const runtime = new FakeRuntime()
   const heard: string[][] = Array.from({ length: NODES }, () => [])
-  const listeners: ((call: Call) => void)[] = []
+  const listeners: ((notification: NodeNotification) => void)[] = []
   const notices: StoreNotice[] = []
   const voters = heard.map((got, place) => {
     const voter = new Voter(`node ${place}`)

@@ -13,16 +13,16 @@ import {
 import { EVERY_BALLOT, FIRST_PROPOSAL, type Question, type Vote, type VoteGranted } from '../protocol.ts'
 import { NodeDraft } from './draft.ts'
 import {
+  type AddressedNotification,
   AHEAD_US,
   capacityOf,
+  capacityTaken,
   isBefore,
   type NodeHold,
-  type NodeLetter,
   type NodeState,
   type NodeWaiter,
   type Voter,
   voterOf,
-  weightOf,
 } from './state.ts'
 
 type ClaimQuestion = Question & { kind: 'claim' }
@@ -38,11 +38,11 @@ export function answer(
   question: Question,
   clock: Clock,
   calledBefore = 0,
-): { state: NodeState; vote: Vote; letters: readonly NodeLetter[] } {
+): { state: NodeState; vote: Vote; notifications: readonly AddressedNotification[] } {
   const draft = new NodeDraft(question.claim.key, state, clock, calledBefore)
   dropExpired(draft, question.claim.id)
   const vote = apply(draft, question, clock)
-  return { state: draft.finish(), vote, letters: draft.letters }
+  return { state: draft.finish(), vote, notifications: draft.notifications }
 }
 
 /** The state when the time up to now has been counted. */
@@ -51,13 +51,13 @@ export function counted(key: string, state: NodeState, clock: Clock): NodeState 
 }
 
 /** Ends the holds of these claims by an operator's hand, or asks their holders to let go. */
-export function evict(
+export function evictHolders(
   key: string,
   state: NodeState,
   ids: readonly string[],
   ask: boolean,
   clock: Clock,
-): { state: NodeState; letters: readonly NodeLetter[] } {
+): { state: NodeState; notifications: readonly AddressedNotification[] } {
   const draft = new NodeDraft(key, state, clock, 0)
   for (const id of ids) {
     dropExpired(draft, id)
@@ -67,7 +67,7 @@ export function evict(
     if (!ask) draft.change(found.hold, found.voter, null)
   }
   if (!ask) draft.call()
-  return { state: draft.finish(), letters: draft.letters }
+  return { state: draft.finish(), notifications: draft.notifications }
 }
 
 /** One step drops only so many of those that have expired: the claim that is asked about must not be left over. */
@@ -141,7 +141,7 @@ function refusalOf(draft: NodeDraft, wanted: Claim): Refused | null {
 function admits(draft: NodeDraft, { claim: wanted, ticket }: ClaimQuestion): boolean {
   if (draft.closed) return false
   const own = draft.waiterOf(wanted.id)
-  const fits = draft.used + weightOf(wanted.mode) <= capacityOf(wanted.mode)
+  const fits = draft.used + capacityTaken(wanted.mode) <= capacityOf(wanted.mode)
   if (own?.called) return fits
   const ahead = draft.line.filter(
     (waiter) =>
@@ -149,7 +149,7 @@ function admits(draft: NodeDraft, { claim: wanted, ticket }: ClaimQuestion): boo
   )
   if (ahead.some(({ called }) => !called)) return false
   if (ahead.length === 0) return fits
-  return draft.used + draft.reserved + weightOf(wanted.mode) <= capacityOf(wanted.mode)
+  return draft.used + draft.reserved + capacityTaken(wanted.mode) <= capacityOf(wanted.mode)
 }
 
 /** A claim that has the vote already is the same claim: it has it again, for its full ttl. */

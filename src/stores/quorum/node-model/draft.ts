@@ -1,17 +1,17 @@
 import { type Clock, covers, ownHold } from '../../../model/index.ts'
-import type { Call } from '../protocol.ts'
+import type { NodeNotification } from '../protocol.ts'
 import {
+  type AddressedNotification,
   CALL_MS,
   capacityOf,
+  capacityTaken,
   isBefore,
   KEEP_SEQ_MS,
   MOST_PER_STEP,
   type NodeHold,
-  type NodeLetter,
   type NodeState,
   type NodeWaiter,
   type Voter,
-  weightOf,
 } from './state.ts'
 
 /** The state of one key at a node while a question changes it. Its arrays are replaced, never mutated. */
@@ -21,7 +21,7 @@ export class NodeDraft {
   seq: number
   seqKeptUntilMs: number
   closedUntilMs: number
-  readonly letters: NodeLetter[] = []
+  readonly notifications: AddressedNotification[] = []
   readonly nowMs: number
   private readonly key: string
   private readonly calledBefore: number
@@ -49,12 +49,12 @@ export class NodeDraft {
   }
 
   get used(): number {
-    return this.holds.reduce((sum, { mode }) => sum + weightOf(mode), 0)
+    return this.holds.reduce((sum, { mode }) => sum + capacityTaken(mode), 0)
   }
 
   /** Room that is kept for those that were called. */
   get reserved(): number {
-    return this.line.reduce((sum, { called, claim }) => sum + (called ? weightOf(claim.mode) : 0), 0)
+    return this.line.reduce((sum, { called, claim }) => sum + (called ? capacityTaken(claim.mode) : 0), 0)
   }
 
   find(id: string): { hold: NodeHold; voter: Voter } | undefined {
@@ -137,7 +137,7 @@ export class NodeDraft {
       const own = ownHold(this.holds, head.claim)
       const comes =
         own === undefined
-          ? this.used + this.reserved + weightOf(mode) <= capacityOf(mode)
+          ? this.used + this.reserved + capacityTaken(mode) <= capacityOf(mode)
           : covers(own.mode, mode)
       if (!comes) return
       this.callOne(head)
@@ -153,8 +153,8 @@ export class NodeDraft {
     for (const waiter of joiners.slice(0, MOST_PER_STEP)) this.callOne(waiter)
   }
 
-  tell(inbox: string | null, kind: Call['kind'], id: string): void {
-    this.letters.push({ inbox, call: { kind, id, key: this.key } })
+  tell(inbox: string | null, kind: NodeNotification['kind'], id: string): void {
+    this.notifications.push({ inbox, notification: { kind, id, key: this.key } })
   }
 
   private callOne(waiter: NodeWaiter): void {

@@ -1,5 +1,5 @@
 import type { Claim, Hold, KeyState, Member, Mode, Waiter } from '../../../model/index.ts'
-import type { Call } from '../protocol.ts'
+import type { NodeNotification } from '../protocol.ts'
 
 /** Life of a call to a waiter: one that was called and does not come gives up its position. */
 export const CALL_MS = 1000
@@ -41,13 +41,13 @@ export interface NodeState extends KeyState {
 export const UNKNOWN_KEY: NodeState = { holds: [], line: [], seq: 0, seqKeptUntilMs: 0, closedUntilMs: 0 }
 
 /** What a node tells, and the inbox it is for. */
-export interface NodeLetter {
+export interface AddressedNotification {
   readonly inbox: string | null
-  readonly call: Call
+  readonly notification: NodeNotification
 }
 
 /** How much of a key's capacity a hold takes. */
-export function weightOf(mode: Mode): number {
+export function capacityTaken(mode: Mode): number {
   if (mode.kind === 'permits') return mode.weight
   return mode.kind === 'shared' ? 1 : LOCK_CAPACITY
 }

@@ -9,7 +9,7 @@ interface Shapes {
 }
 
 /** Where a client of ioredis, of node-redis or of glide is connected to, for messages; null when it does not tell. */
-export function addressOf(client: unknown): string | null {
+export function clientAddress(client: unknown): string | null {
   const { options, config } = client as Shapes
   const place = options?.socket ?? config?.addresses?.[0] ?? options
   if (typeof place?.host === 'string') return `${place.host}:${String(place.port ?? 6379)}`

@@ -1,6 +1,6 @@
 import { UnsupportedError } from '../../../errors.ts'
 import type { Refused } from '../../../model/index.ts'
-import type { Ballots, Call, Question, Vote } from '../protocol.ts'
+import type { Ballots, NodeNotification, Question, Vote } from '../protocol.ts'
 import { keyOf } from './names.ts'
 
 const RELEASED: Vote = { kind: 'released' }
@@ -100,7 +100,7 @@ function wordyVote({ kind }: Question, raw: readonly unknown[]): Vote | Unsuppor
 }
 
 /** What a script published to an inbox. Null for anything else: a strange message is as good as lost. */
-export function callOf(message: string): Call | null {
+export function parseNodeNotification(message: string): NodeNotification | null {
   const [kind, id = '', name = ''] = message.split('\0')
   if (kind !== 'free' && kind !== 'contended' && kind !== 'evicted' && kind !== 'revoked') return null
   return { kind, id, key: keyOf(name) }

@@ -1,17 +1,17 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { RedisClient, Subscription } from '../../redis/clients/client.ts'
-import { Listening } from '../../redis/clients/listening.ts'
 import { ReplacingClient } from '../../redis/clients/replacing.ts'
+import { ResilientSubscription } from '../../redis/clients/resilient-subscription.ts'
 import { isFull, runCommand, runScript, type Script } from '../../redis/scripting.ts'
-import type { QuorumSettings } from '../assemble.ts'
 import { counted } from '../node-model/answer.ts'
 import { nodeView } from '../node-model/view.ts'
-import type { Ballots, Call, NodeView, Question, QuorumNode } from '../protocol.ts'
+import type { QuorumSettings } from '../options.ts'
+import type { Ballots, NodeNotification, NodeView, Question, QuorumNode } from '../protocol.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
-import { argumentsOf, ballotsOf, callOf, timeUs, unknownFormat } from './codec.ts'
+import { argumentsOf, ballotsOf, parseNodeNotification, timeUs, unknownFormat } from './codec.ts'
 import { inboxChannel, keyOf, quorumName, quorumPattern } from './names.ts'
-import { lookAt } from './reading.ts'
-import { stateOf } from './state.ts'
+import { readKeys } from './reading.ts'
+import { nodeStateOf } from './state.ts'
 
 const KEYS_PER_SCAN = '500'
 const KEYS_PER_PAGE = 50
@@ -88,7 +88,7 @@ export class RedisNode implements QuorumNode {
     failed: (error: Error) => void,
   ): void {
     const others = questions.filter((question) => !isClaim(question))
-    const merged = ({ stampUs, votes }: Ballots): void => {
+    const mergedView = ({ stampUs, votes }: Ballots): void => {
       const rest = [...votes]
       answered({
         stampUs,
@@ -96,7 +96,7 @@ export class RedisNode implements QuorumNode {
       })
     }
     if (others.length === 0) failed(error)
-    else this.send(others, merged, failed)
+    else this.send(others, mergedView, failed)
   }
 
   async timeUs(): Promise<number> {
@@ -115,15 +115,15 @@ export class RedisNode implements QuorumNode {
 
   listen(
     inbox: string,
-    listener: (call: Call) => void,
+    listener: (notification: NodeNotification) => void,
     up: () => void,
     needed: () => boolean,
   ): Promise<void> {
     const receive = (message: string): void => {
-      const call = callOf(message)
-      if (call !== null) listener(call)
+      const notification = parseNodeNotification(message)
+      if (notification !== null) listener(notification)
     }
-    this.subscription ??= new Listening(this.client, this.runtime, this.callTimeoutMs, {
+    this.subscription ??= new ResilientSubscription(this.client, this.runtime, this.callTimeoutMs, {
       channel: inboxChannel(inbox),
       receive,
       up,
@@ -133,12 +133,12 @@ export class RedisNode implements QuorumNode {
   }
 
   async read(keys: readonly string[]): Promise<readonly (NodeView | Error)[]> {
-    const { stampUs, states } = await lookAt(this.client, keys.map(quorumName))
+    const { stampUs, states } = await readKeys(this.client, keys.map(quorumName))
     const clock = { nowMs: Math.floor(stampUs / 1000), stampUs }
     return states.map((raw, index) => {
       if (raw === null) return unknownFormat()
       const key = keys[index] as string
-      return nodeView(key, counted(key, stateOf(key, raw), clock), clock.nowMs)
+      return nodeView(key, counted(key, nodeStateOf(key, raw), clock), clock.nowMs)
     })
   }
 

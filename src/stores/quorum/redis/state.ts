@@ -2,7 +2,7 @@ import type { Claim, Mode } from '../../../model/index.ts'
 import type { NodeHold, NodeState, NodeWaiter, Voter } from '../node-model/state.ts'
 
 /** A key as read.lua shows it: where the next part begins, fields and values of the hash, members and scores of the sorted sets. */
-export type RawState = readonly [
+export type RawNode = readonly [
   cursor: string,
   hash: readonly string[],
   holders: readonly string[],
@@ -35,7 +35,7 @@ interface KeptOwner {
 }
 
 /** The answers of several calls, one after the other. A claim that is shown twice is as it was shown last. */
-export function joined(first: RawState, [cursor, ...next]: RawState): RawState {
+export function joinedParts(first: RawNode, [cursor, ...next]: RawNode): RawNode {
   const [, hash, holders, queue, called, deadlines] = first
   return [
     cursor,
@@ -48,7 +48,7 @@ export function joined(first: RawState, [cursor, ...next]: RawState): RawState {
 }
 
 /** The state of a key. The server itself forgets the sequence number, so the end of that is not known. */
-export function stateOf(key: string, [, hash, holders, queue, called, deadlines]: RawState): NodeState {
+export function nodeStateOf(key: string, [, hash, holders, queue, called, deadlines]: RawNode): NodeState {
   const fields = mapOf(hash)
   const ends = mapOf(deadlines)
   const waiters = new Map(

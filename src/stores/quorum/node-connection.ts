@@ -1,6 +1,6 @@
 import type { Alarm, Alarms } from '../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { Debts } from './debts.ts'
+import { PendingReleases } from './pending-releases.ts'
 import type { Ballots, Question, QuorumNode } from './protocol.ts'
 import type { Round } from './round.ts'
 
@@ -14,7 +14,7 @@ const LONGEST_PROBE_MS = 2000
 const LATER_MS = 2
 
 /** A question on its way to one node. */
-export interface Parcel {
+export interface Pending {
   readonly question: Question
   /** Null when nobody waits for the vote. */
   readonly round: Round | null
@@ -26,7 +26,7 @@ export interface Parcel {
  * any more, so that a stopped server does not collect commands: only probes are sent, and releases of what it may
  * have. Whatever it answers brings it back.
  */
-export class Lane implements Alarm {
+export class NodeConnection implements Alarm {
   readonly node: QuorumNode
   readonly number: number
   dueMs = 0
@@ -34,7 +34,7 @@ export class Lane implements Alarm {
   private readonly runtime: Runtime
   private readonly later: Alarms
   private readonly heard: (number: number, stampUs: number) => void
-  private outbox: Parcel[] = []
+  private outbox: Pending[] = []
   private sent = 0
   /** The latest call that was answered; answers come in the order of the calls, so what is before it is over. */
   private over = 0
@@ -47,7 +47,7 @@ export class Lane implements Alarm {
   private unhurried = false
   /** Claims that were sent and not released since, of which the node may keep something; true for those that others wait for. */
   private readonly kept = new Map<string, boolean>()
-  private readonly debts: Debts
+  private readonly owedReleases: PendingReleases
   private whenIdle: (() => void) | null = null
 
   constructor(
@@ -62,24 +62,24 @@ export class Lane implements Alarm {
     this.runtime = runtime
     this.later = later
     this.heard = heard
-    this.debts = new Debts(runtime)
+    this.owedReleases = new PendingReleases(runtime)
   }
 
   /** What can wait is sent a moment later, with whatever else is asked meanwhile: that spares a call. */
-  ask(question: Question, round: Round | null, canWait = false): Parcel {
-    const parcel: Parcel = { question, round, state: 'waiting' }
+  ask(question: Question, round: Round | null, canWait = false): Pending {
+    const pending: Pending = { question, round, state: 'waiting' }
     if (this.silentSinceMs !== null && !this.passes(question, this.silentSinceMs)) {
-      parcel.state = 'withdrawn'
+      pending.state = 'withdrawn'
       round?.fail(this.number, silent(this.runtime.nowMs() - this.silentSinceMs))
-      return parcel
+      return pending
     }
     if (canWait && this.outbox.length === 0) {
       this.unhurried = true
       this.later.set(this, this.runtime.nowMs() + LATER_MS)
     }
-    this.outbox.push(parcel)
+    this.outbox.push(pending)
     if (!canWait) this.schedule()
-    return parcel
+    return pending
   }
 
   /** As far as is known. */
@@ -92,11 +92,11 @@ export class Lane implements Alarm {
   }
 
   /** Others wait for what that claim holds. */
-  noteWanted(id: string): void {
+  noteContended(id: string): void {
     if (this.mayKeep(id)) this.kept.set(id, true)
   }
 
-  isWanted(id: string): boolean {
+  isContended(id: string): boolean {
     return this.kept.get(id) === true
   }
 
@@ -114,10 +114,10 @@ export class Lane implements Alarm {
     this.probeAtMs = nowMs + this.probeMs
     const waiting = this.outbox
     this.outbox = []
-    for (const parcel of waiting) {
-      if (parcel.question.kind === 'release' && this.mayKeep(parcel.question.claim.id))
-        this.outbox.push(parcel)
-      else this.drop(parcel, silent(nowMs - askedAtMs))
+    for (const pending of waiting) {
+      if (pending.question.kind === 'release' && this.mayKeep(pending.question.claim.id))
+        this.outbox.push(pending)
+      else this.drop(pending, silent(nowMs - askedAtMs))
     }
     this.flush()
   }
@@ -131,9 +131,10 @@ export class Lane implements Alarm {
     }
   }
 
-  private settleDebts(): void {
-    if (this.debts.size === 0) return
-    for (const question of this.debts.take()) this.outbox.push({ question, round: null, state: 'waiting' })
+  private deliverReleases(): void {
+    if (this.owedReleases.size === 0) return
+    for (const question of this.owedReleases.take())
+      this.outbox.push({ question, round: null, state: 'waiting' })
     this.schedule()
   }
 
@@ -189,47 +190,47 @@ export class Lane implements Alarm {
       const whole = this.outbox.length <= MOST_QUESTIONS_PER_CALL
       const next = whole ? this.outbox : this.outbox.slice(0, MOST_QUESTIONS_PER_CALL)
       this.outbox = whole ? [] : this.outbox.slice(MOST_QUESTIONS_PER_CALL)
-      const parcels = next.every(isWaiting) ? next : next.filter(isWaiting)
-      if (parcels.length > 0) this.send(parcels)
+      const batch = next.every(isWaiting) ? next : next.filter(isWaiting)
+      if (batch.length > 0) this.send(batch)
     }
     if (this.calls === 0 && this.outbox.length === 0) this.whenIdle?.()
   }
 
-  private send(parcels: readonly Parcel[]): void {
+  private send(batch: readonly Pending[]): void {
     const call = ++this.sent
-    for (const parcel of parcels) {
-      parcel.state = 'sent'
-      const { kind, claim } = parcel.question
-      if (kind === 'claim') this.kept.set(claim.id, this.isWanted(claim.id))
+    for (const pending of batch) {
+      pending.state = 'sent'
+      const { kind, claim } = pending.question
+      if (kind === 'claim') this.kept.set(claim.id, this.isContended(claim.id))
       else if (kind === 'release') this.kept.delete(claim.id)
     }
     this.node.send(
-      parcels.map(questionOf),
-      (ballots) => this.voted(call, parcels, ballots),
-      (error) => this.failed(call, parcels, error),
+      batch.map(questionOf),
+      (ballots) => this.voted(call, batch, ballots),
+      (error) => this.failed(call, batch, error),
     )
   }
 
-  private voted(call: number, parcels: readonly Parcel[], { stampUs, votes }: Ballots): void {
+  private voted(call: number, batch: readonly Pending[], { stampUs, votes }: Ballots): void {
     this.over = Math.max(this.over, call)
     this.answered(stampUs)
-    for (let index = 0; index < parcels.length; index++) {
+    for (let index = 0; index < batch.length; index++) {
       const vote = votes[index]
-      const parcel = parcels[index]
-      if (vote === undefined || parcel === undefined) continue
+      const pending = batch[index]
+      if (vote === undefined || pending === undefined) continue
       if (vote instanceof Error) {
-        parcel.round?.fail(this.number, vote)
+        pending.round?.fail(this.number, vote)
         continue
       }
-      if ('contended' in vote && vote.contended) this.noteWanted(parcel.question.claim.id)
-      parcel.round?.vote(this.number, vote)
+      if ('contended' in vote && vote.contended) this.noteContended(pending.question.claim.id)
+      pending.round?.vote(this.number, vote)
     }
     if (!this.unhurried) this.flush()
   }
 
-  private failed(call: number, parcels: readonly Parcel[], error: Error): void {
+  private failed(call: number, batch: readonly Pending[], error: Error): void {
     this.over = Math.max(this.over, call)
-    for (const parcel of parcels) this.drop(parcel, error)
+    for (const pending of batch) this.drop(pending, error)
     this.flush()
   }
 
@@ -237,21 +238,21 @@ export class Lane implements Alarm {
     this.lastHeardMs = this.runtime.nowMs()
     this.silentSinceMs = null
     if (stampUs !== null) this.heard(this.number, stampUs)
-    this.settleDebts()
+    this.deliverReleases()
   }
 
   /** A release that could not be delivered is owed until the claim would be dead anyway. */
-  private drop({ question, round }: Parcel, error: Error): void {
-    if (question.kind === 'release') this.debts.add(question)
+  private drop({ question, round }: Pending, error: Error): void {
+    if (question.kind === 'release') this.owedReleases.add(question)
     round?.fail(this.number, error)
   }
 }
 
-function questionOf({ question }: Parcel): Question {
+function questionOf({ question }: Pending): Question {
   return question
 }
 
-function isWaiting({ state }: Parcel): boolean {
+function isWaiting({ state }: Pending): boolean {
   return state === 'waiting'
 }
 

@@ -1,13 +1,13 @@
 import type { RenewReply } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
-import type { Assembly } from './assembly.ts'
-import { positionOf } from './blocked.ts'
+import { medianPosition } from './blocked.ts'
 import type { Elections } from './election.ts'
 import { outage } from './failures.ts'
+import type { Nodes } from './nodes.ts'
 import { EVERY_BALLOT, type Question, type Vote } from './protocol.ts'
 import type { Round } from './round.ts'
 import { majorityOf, votesNeeded } from './tally.ts'
-import type { Waiting } from './waiting.ts'
+import type { WaitingClaims } from './waiting-claims.ts'
 
 interface Renewal {
   ended: boolean
@@ -17,23 +17,23 @@ interface Renewal {
  * Renewals: of a hold that enough nodes still have, and of a position in the queue. Nodes that came back without the claim get it
  * again, but only when enough others have it.
  */
-export class Extensions {
-  private readonly assembly: Assembly
+export class Renewals {
+  private readonly nodes: Nodes
   private readonly elections: Elections
-  private readonly waiting: Waiting
+  private readonly waiting: WaitingClaims
   private readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
   /** Renewals that some node has not answered yet, by the claim's id. */
   private readonly open = new Map<string, Renewal>()
 
   constructor(
-    assembly: Assembly,
+    nodes: Nodes,
     elections: Elections,
-    waiting: Waiting,
+    waiting: WaitingClaims,
     inbox: string,
     timeoutMs: (ttlMs: number) => number,
   ) {
-    this.assembly = assembly
+    this.nodes = nodes
     this.elections = elections
     this.waiting = waiting
     this.inbox = inbox
@@ -41,10 +41,10 @@ export class Extensions {
   }
 
   async renew(claim: Claim): Promise<RenewReply> {
-    const { assembly } = this
+    const { nodes } = this
     const waits = this.waiting.ticketOf(claim.id) !== null
-    const needed = votesNeeded(claim.mode, assembly.size)
-    const round = assembly.ask({ kind: 'renew', claim, seq: 0 }, needed, this.timeoutMs(claim.ttlMs))
+    const needed = votesNeeded(claim.mode, nodes.size)
+    const round = nodes.ask({ kind: 'renew', claim, seq: 0 }, needed, this.timeoutMs(claim.ttlMs))
     const renewal = this.follow(claim.id, round)
     if ((await round.decided) === 'met') {
       if (!waits) this.topUp(claim, round, renewal)
@@ -52,10 +52,10 @@ export class Extensions {
       return { kind: 'renewed', contended }
     }
     if (waits) return this.positionIn(claim, round)
-    if (!round.denied) return { kind: 'unknown', error: outage(round, assembly.lanes) }
+    if (!round.denied) return { kind: 'unknown', error: outage(round, nodes.connections) }
     // Nobody will come any more when one of these nodes calls it.
     for (const [node, vote] of round.votes.entries())
-      if (vote?.kind === 'waiting') assembly.tell(node, { kind: 'release', claim, ballot: EVERY_BALLOT })
+      if (vote?.kind === 'waiting') nodes.tell(node, { kind: 'release', claim, ballot: EVERY_BALLOT })
     return { kind: 'lost' }
   }
 
@@ -76,7 +76,7 @@ export class Extensions {
       await round.untilHeard(round.yes + round.no + 1)
     if (known() < majority) {
       if (lost() > round.nodes - majority) return { kind: 'lost' }
-      return { kind: 'unknown', error: outage(round, this.assembly.lanes) }
+      return { kind: 'unknown', error: outage(round, this.nodes.connections) }
     }
     this.rejoin(claim, round)
     const positions: number[] = []
@@ -87,7 +87,7 @@ export class Extensions {
       positions.push(vote.position)
       storeTimeMs = Math.max(storeTimeMs, vote.storeTimeMs)
     }
-    return { kind: 'waiting', position: positionOf(positions), storeTimeMs }
+    return { kind: 'waiting', position: medianPosition(positions), storeTimeMs }
   }
 
   /** Nodes that have lost the position get it again by its ticket; a vote that nobody counts is given back. */
@@ -97,13 +97,13 @@ export class Extensions {
       const ticket = this.waiting.ticketOf(claim.id)
       if (ticket === null || this.elections.isOpen(claim.id)) return
       if (vote?.kind === 'lost')
-        this.assembly.tell(node, {
+        this.nodes.tell(node, {
           kind: 'join',
           claim: { ...claim, queue: true },
           inbox: this.inbox,
           ticket,
         })
-      else if (vote?.kind === 'renewed') this.assembly.tell(node, { kind: 'release', claim, ballot })
+      else if (vote?.kind === 'renewed') this.nodes.tell(node, { kind: 'release', claim, ballot })
     }
     for (let node = 0; node < round.nodes; node++) correct(node, round.votes[node])
     round.late = correct
@@ -132,8 +132,7 @@ export class Extensions {
       ticket: seq,
     }
     const missing = (node: number, vote: Vote | undefined): void => {
-      if ((vote?.kind === 'lost' || vote?.kind === 'waiting') && !renewal.ended)
-        this.assembly.tell(node, again)
+      if ((vote?.kind === 'lost' || vote?.kind === 'waiting') && !renewal.ended) this.nodes.tell(node, again)
     }
     for (const [node, vote] of round.votes.entries()) missing(node, vote)
     round.late = missing

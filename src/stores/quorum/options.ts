@@ -25,7 +25,7 @@ export interface QuorumSettings {
   readonly callTimeoutMs: number
 }
 
-export function settingsOf(options: QuorumOptions, callTimeoutMs = CALL_TIMEOUT_MS): QuorumSettings {
+export function quorumSettingsOf(options: QuorumOptions, callTimeoutMs = CALL_TIMEOUT_MS): QuorumSettings {
   const { nodeTimeoutMs, runtime } = checkOptions('options', options, OPTIONS)
   if (nodeTimeoutMs !== undefined && !(Number.isSafeInteger(nodeTimeoutMs) && nodeTimeoutMs >= 1))
     throw new InvalidArgumentError('nodeTimeoutMs', 'must be a whole number of milliseconds, at least 1')

@@ -1,7 +1,7 @@
 import { Alarms } from '../../core/calls/timer-heap.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { ClosedError } from '../../errors.ts'
-import { Lane } from './lane.ts'
+import { NodeConnection } from './node-connection.ts'
 import type { Question, QuorumNode } from './protocol.ts'
 import { Round } from './round.ts'
 
@@ -9,8 +9,8 @@ import { Round } from './round.ts'
 const BUSY_PART_OF_TTL = 1 / 6
 
 /** The nodes together: rounds of questions, each with a deadline, and the ways to every node. */
-export class Assembly {
-  readonly lanes: readonly Lane[]
+export class Nodes {
+  readonly connections: readonly NodeConnection[]
   private readonly runtime: Runtime
   /** One timer for all rounds: most of them are over long before they are due. */
   private readonly deadlines: Alarms
@@ -26,11 +26,13 @@ export class Assembly {
     this.runtime = runtime
     this.deadlines = new Alarms(runtime, true)
     this.later = new Alarms(runtime, true)
-    this.lanes = nodes.map((node, number) => new Lane(node, number, runtime, this.later, heard))
+    this.connections = nodes.map(
+      (node, number) => new NodeConnection(node, number, runtime, this.later, heard),
+    )
   }
 
   get size(): number {
-    return this.lanes.length
+    return this.connections.length
   }
 
   /** Asks every node. Whoever does not answer within `timeoutMs` has failed, and is not asked again before it answers. */
@@ -43,7 +45,7 @@ export class Assembly {
    * which spares a call in five. If somebody waits for the key, it shall find all of them free.
    */
   release(question: Question, needed: number, timeoutMs: number): Round {
-    const wanted = this.lanes.some((lane) => lane.isWanted(question.claim.id))
+    const wanted = this.connections.some((connection) => connection.isContended(question.claim.id))
     return this.askSome(question, needed, timeoutMs, wanted ? this.size : needed)
   }
 
@@ -55,20 +57,20 @@ export class Assembly {
     }
     const askedAtMs = this.runtime.nowMs()
     let told = 0
-    for (const lane of this.lanes) {
-      round.parcels.push(lane.ask(question, round, told >= atOnce))
-      if (lane.answers) told++
+    for (const connection of this.connections) {
+      round.pending.push(connection.ask(question, round, told >= atOnce))
+      if (connection.answers) told++
     }
     const latestMs = askedAtMs + Math.max(timeoutMs, question.claim.ttlMs * BUSY_PART_OF_TTL)
     let checkedAtMs = askedAtMs
     const expire = (): void => {
       const nowMs = this.runtime.nowMs()
-      for (const [place, lane] of this.lanes.entries()) {
+      for (const [place, connection] of this.connections.entries()) {
         if (!round.isOpen(place)) continue
         // It answers others: what was asked here stands in a queue, and to ask it again would make that longer.
-        if (lane.hasAnsweredSince(checkedAtMs) && nowMs < latestMs) continue
+        if (connection.hasAnsweredSince(checkedAtMs) && nowMs < latestMs) continue
         round.fail(place, new Error(`no answer within ${Math.round(nowMs - askedAtMs)} ms`))
-        lane.suspect(askedAtMs)
+        connection.suspect(askedAtMs)
       }
       checkedAtMs = nowMs
       round.limit(this.deadlines, nowMs + timeoutMs, expire)
@@ -79,28 +81,28 @@ export class Assembly {
 
   /** What is asked meanwhile goes to each node as one call, and at once. */
   together<T>(ask: () => T): T {
-    for (const lane of this.lanes) lane.collect()
+    for (const connection of this.connections) connection.collect()
     try {
       return ask()
     } finally {
-      for (const lane of this.lanes) lane.letGo()
+      for (const connection of this.connections) connection.letGo()
     }
   }
 
   /** Asks one node, for nobody in particular. */
   tell(node: number, question: Question): void {
-    this.lanes[node]?.ask(question, null)
+    this.connections[node]?.ask(question, null)
   }
 
   /** Takes back what a round may have got from any node; those that said no have nothing to give back. */
-  rollBack({ parcels, votes, question }: Round, ballot: number): void {
+  rollBack({ pending: sent, votes, question }: Round, ballot: number): void {
     const release: Question = { kind: 'release', claim: question.claim, ballot }
-    for (const [place, parcel] of parcels.entries()) {
+    for (const [place, pending] of sent.entries()) {
       const vote = votes[place]
       if (vote !== undefined && vote.kind !== 'granted') continue
-      if (parcel.state === 'waiting') parcel.state = 'withdrawn'
+      if (pending.state === 'waiting') pending.state = 'withdrawn'
       // Whoever was not asked in this round may have something of one before it.
-      if (this.lanes[place]?.mayKeep(question.claim.id)) this.tell(place, release)
+      if (this.connections[place]?.mayKeep(question.claim.id)) this.tell(place, release)
     }
   }
 
@@ -110,7 +112,7 @@ export class Assembly {
     const late = new Promise<void>((resolve) => {
       timer = this.runtime.setTimer(resolve, timeoutMs, false)
     })
-    await Promise.race([late, Promise.all(this.lanes.map((lane) => lane.idle()))])
+    await Promise.race([late, Promise.all(this.connections.map((connection) => connection.idle()))])
     ;(timer as Timer | null)?.clear()
   }
 

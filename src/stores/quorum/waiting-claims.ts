@@ -1,13 +1,13 @@
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
-import type { Call } from './protocol.ts'
+import type { NodeNotification } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
 /** A release reaches the nodes one after the other: a waiter that comes at the first call would find the others busy. */
-const GATHER_MS = 20
+const COLLECT_MS = 20
 /** After split votes a waiter that too few nodes call comes less and less often. */
-const LONGEST_GATHER_MS = 500
+const LONGEST_COLLECT_MS = 500
 
 /** Far more than an operator asks for at a time; beyond it nothing more is counted. */
 const MOST_TOLD = 10_000
@@ -25,7 +25,7 @@ interface Waiter {
 }
 
 /** Claims that wait to be called, and what the nodes tell about claims that hold. */
-export class Waiting {
+export class WaitingClaims {
   private readonly nodes: number
   private readonly runtime: Runtime
   private readonly tell: (notice: StoreNotice) => void
@@ -75,7 +75,7 @@ export class Waiting {
     if (waiter === undefined) return
     waiter.asking = false
     waiter.splits = split ? waiter.splits + 1 : 0
-    if (waiter.callers !== null) this.gather(id, waiter)
+    if (waiter.callers !== null) this.collect(id, waiter)
   }
 
   forget(id: string): void {
@@ -85,14 +85,14 @@ export class Waiting {
     this.waiters.delete(id)
   }
 
-  hear(node: number, call: Call): void {
-    const { kind, id, key } = call
+  hear(node: number, notification: NodeNotification): void {
+    const { kind, id, key } = notification
     if (kind === 'free') this.called(node, id)
     else if (kind === 'contended') this.tell({ kind, id, key })
     else if (kind === 'revoked') {
-      if (this.count(node, call) === 1) this.tell({ kind, id, key })
+      if (this.count(node, notification) === 1) this.tell({ kind, id, key })
       // One node's word ends no lease: as many must say so as keep the others from being a majority.
-    } else if (this.count(node, call) === this.nodes - majorityOf(this.nodes) + 1)
+    } else if (this.count(node, notification) === this.nodes - majorityOf(this.nodes) + 1)
       this.tell({ kind: 'lost', id, key, cause: 'evicted' })
   }
 
@@ -112,15 +112,15 @@ export class Waiting {
     if (waiter === undefined) return
     waiter.callers ??= new Set()
     waiter.callers.add(node)
-    if (!waiter.asking) this.gather(id, waiter)
+    if (!waiter.asking) this.collect(id, waiter)
   }
 
-  private gather(id: string, waiter: Waiter): void {
+  private collect(id: string, waiter: Waiter): void {
     if (waiter.callers !== null && waiter.callers.size >= waiter.needed) {
       this.look(id, waiter)
       return
     }
-    const spreadMs = Math.min(GATHER_MS * 2 ** waiter.splits, LONGEST_GATHER_MS)
+    const spreadMs = Math.min(COLLECT_MS * 2 ** waiter.splits, LONGEST_COLLECT_MS)
     const delayMs = spreadMs * (0.5 + this.runtime.random() / 2)
     waiter.timer ??= this.runtime.setTimer(() => this.look(id, waiter), delayMs, true)
   }
@@ -133,7 +133,7 @@ export class Waiting {
   }
 
   /** How many nodes told this so far; a node that tells it again begins a new count. */
-  private count(node: number, { kind, id }: Call): number {
+  private count(node: number, { kind, id }: NodeNotification): number {
     const name = `${kind} ${id}`
     let nodes = this.told.get(name)
     if (nodes === undefined || nodes.has(node)) {

@@ -4,10 +4,10 @@ import type { Question } from './protocol.ts'
 type Release = Question & { kind: 'release' }
 
 /** Beyond this the oldest are left to their ttl. */
-const MOST_DEBTS = 10_000
+const MOST_RELEASES = 10_000
 
 /** Releases that a node did not get, kept for as long as what they would end can live. */
-export class Debts {
+export class PendingReleases {
   private readonly runtime: Runtime
   private readonly owed = new Map<string, Release>()
   private readonly untilMs = new WeakMap<Release, number>()
@@ -25,7 +25,7 @@ export class Debts {
     if (!this.untilMs.has(question)) this.untilMs.set(question, this.runtime.nowMs() + ttlMs)
     const owed = this.owed.get(id)
     if (owed === undefined || owed.ballot <= question.ballot) this.owed.set(id, question)
-    if (this.owed.size <= MOST_DEBTS) return
+    if (this.owed.size <= MOST_RELEASES) return
     const [oldest] = this.owed.keys()
     if (oldest !== undefined) this.owed.delete(oldest)
   }
