@@ -334,7 +334,7 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a key that an expiry closed is opened when its lock delay is over',
   },
-  'src/stores/quorum/assembly.ts': {
+  'src/stores/quorum/nodes.ts': {
     uses: 'setTimer',
     why: 'a node is not waited for longer than its own deadline, which is shorter than that of the call',
   },
@@ -342,7 +342,7 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a split vote, which only several nodes can have, is repeated after a random delay',
   },
-  'src/stores/quorum/waiting.ts': {
+  'src/stores/quorum/waiting-claims.ts': {
     uses: 'setTimer',
     why: 'the calls of several nodes about one release are gathered before the waiter is told',
   },
@@ -354,11 +354,11 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a connection that is silent for too long is replaced: TCP gives up only after many minutes',
   },
-  'src/stores/redis/clients/listening.ts': {
+  'src/stores/redis/clients/resilient-subscription.ts': {
     uses: 'setTimer',
     why: 'a subscription that hangs is opened anew, and tells nobody that it does',
   },
-  'src/stores/redis/cluster/roaming.ts': {
+  'src/stores/redis/cluster/roaming-subscription.ts': {
     uses: 'setTimer',
     why: 'a subscription that broke is made again at another server, after a pause',
   },

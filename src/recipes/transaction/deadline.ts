@@ -4,7 +4,7 @@ import type { Runtime, Timer } from '../../core/runtime.ts'
 export class DeadlinePassed extends Error {}
 
 /** How long a transaction may go on: until its own deadline, or until its caller has had enough. */
-export class Limit {
+export class TransactionDeadline {
   readonly timeoutMs: number
   /** Fires with the end of the transaction's time, for what the caller's function does meanwhile. */
   readonly signal: AbortSignal

@@ -12,16 +12,16 @@ import {
   viewOf,
 } from '../../model/index.ts'
 import type { RedisClient } from './clients/client.ts'
-import { type Present, presentServers } from './cluster/present.ts'
+import { type Reachable, reachableServers } from './cluster/reachable.ts'
 import { unknownFormat } from './codec.ts'
 import { Inspection } from './inspection.ts'
 import { keyOfLock, lockName, lockPattern } from './names.ts'
-import { lookAt } from './reading.ts'
+import { readLocks } from './reading.ts'
 import { Reaper } from './reaper.ts'
 import { RULES } from './rules.ts'
 import { scan } from './scan.ts'
 import type { Scripting } from './scripting.ts'
-import { stateOf } from './state.ts'
+import { lockStateOf } from './state.ts'
 
 const KEYS_PER_READ = 100
 
@@ -51,7 +51,7 @@ export class RedisAdmin implements Admin {
   async *list(prefix: string, onPage?: () => void): AsyncIterable<KeyView> {
     const { client } = this.scripting
     const shown = new Set<string>()
-    const { servers, silent } = await presentServers(client, this.runtime)
+    const { servers, silent } = await reachableServers(client, this.runtime)
     for (const server of servers) {
       for await (const found of keysOf(server, prefix, onPage)) {
         const keys = found.filter((key) => !shown.has(key))
@@ -101,18 +101,18 @@ export class RedisAdmin implements Admin {
   }
 
   private async readSome(keys: readonly string[]): Promise<(KeyView | null)[]> {
-    const { stampUs, states } = await lookAt(this.scripting, keys.map(lockName))
+    const { stampUs, states } = await readLocks(this.scripting, keys.map(lockName))
     const clock = { nowMs: Math.floor(stampUs / 1000), stampUs }
     return states.map((raw, index) => {
       if (raw === null) return null
       const key = keys[index] as string
-      const { state } = step(stateOf(key, raw), { kind: 'tick' }, clock, RULES)
+      const { state } = step(lockStateOf(key, raw), { kind: 'tick' }, clock, RULES)
       return viewOf(key, state, clock.nowMs)
     })
   }
 }
 
-function unseen(silent: Present['silent'], servers: number): StoreError {
+function unseen(silent: Reachable['silent'], servers: number): StoreError {
   const names = silent.map(({ name, why }) => `${name}: ${why}`).join('; ')
   return new StoreError(
     `the keys of ${silent.length} of ${servers} servers of the Redis cluster could not be seen: ${names}`,

@@ -10,7 +10,7 @@ import { ReplicatedStore } from './replicas/store.ts'
 import { RedisStore } from './store.ts'
 
 /** The store that the settings ask for, over any client. */
-export function storeOf(client: RedisClient, settings: RedisSettings): Store {
+export function createRedisStore(client: RedisClient, settings: RedisSettings): Store {
   const { format, replicas, check, runtime } = settings
   if (client.cluster !== null && format === 'plain')
     throw new UnsupportedError("format 'plain' is not supported on a cluster")

@@ -2,9 +2,9 @@ import type { Runtime } from '../../core/runtime.ts'
 import type { ClaimReply, StoreNotice } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
 import type { RedisClient } from './clients/client.ts'
-import { Listening } from './clients/listening.ts'
-import { type KeyOf, noticeOf } from './letters.ts'
+import { ResilientSubscription } from './clients/resilient-subscription.ts'
 import { inboxChannel, keyOfLock } from './names.ts'
+import { type KeyOf, parseNotification } from './notifications.ts'
 
 /** Where the scripts send what this process must know. One subscription, on a connection of its own. */
 export class Inbox {
@@ -16,7 +16,7 @@ export class Inbox {
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
   /** Claims that wait in the line: what was pushed to them while nobody listened is lost. */
   private readonly waiting = new Map<string, string>()
-  private subscription: Listening | null = null
+  private subscription: ResilientSubscription | null = null
   private begun = false
 
   constructor(client: RedisClient, runtime: Runtime, deadlineMs: number, keyOf: KeyOf = keyOfLock) {
@@ -29,7 +29,7 @@ export class Inbox {
 
   listen(listener: (notice: StoreNotice) => void): () => void {
     this.listeners.add(listener)
-    this.subscription ??= new Listening(this.client, this.runtime, this.deadlineMs, {
+    this.subscription ??= new ResilientSubscription(this.client, this.runtime, this.deadlineMs, {
       channel: inboxChannel(this.address),
       receive: (message) => this.receive(message),
       up: () => this.up(),
@@ -66,7 +66,7 @@ export class Inbox {
   }
 
   private receive(message: string): void {
-    const notice = noticeOf(message, this.keyOf)
+    const notice = parseNotification(message, this.keyOf)
     if (notice === null) return
     if (notice.kind === 'granted') this.forget(notice.id)
     this.tell(notice)

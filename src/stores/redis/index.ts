@@ -1,7 +1,7 @@
 import type { Store } from '../../core/store.ts'
-import { type AnyRedisClient, adapterOf } from './clients/detect.ts'
-import { storeOf } from './make.ts'
-import { type RedisOptions, settingsOf } from './options.ts'
+import { type AnyRedisClient, redisAdapterOf } from './clients/detect.ts'
+import { createRedisStore } from './create.ts'
+import { type RedisOptions, redisSettingsOf } from './options.ts'
 
 export {
   type Argument,
@@ -24,6 +24,6 @@ export type { AnyRedisClient, RedisOptions }
  * Throws an `InvalidArgumentError` for anything else, and an `UnsupportedError` for plain locks on a cluster.
  */
 export function redis(client: AnyRedisClient, options: RedisOptions = {}): Store {
-  const settings = settingsOf(options)
-  return storeOf(adapterOf(client, settings), settings)
+  const settings = redisSettingsOf(options)
+  return createRedisStore(redisAdapterOf(client, settings), settings)
 }

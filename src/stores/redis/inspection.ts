@@ -4,7 +4,7 @@ import { type KeyState, lastLifeMs } from '../../model/index.ts'
 import { factsOf } from './check/facts.ts'
 import { findingsOf } from './check/findings.ts'
 import type { RedisClient } from './clients/client.ts'
-import { presentServers } from './cluster/present.ts'
+import { reachableServers } from './cluster/reachable.ts'
 import {
   foreignPattern,
   inboxChannel,
@@ -15,10 +15,10 @@ import {
   stockOfPart,
 } from './names.ts'
 import { pairsOf } from './pairs.ts'
-import { lookAt } from './reading.ts'
+import { readLocks } from './reading.ts'
 import { parts, scan } from './scan.ts'
 import type { Scripting } from './scripting.ts'
-import { stateOf } from './state.ts'
+import { lockStateOf } from './state.ts'
 
 const KEYS_PER_CALL = 100
 const INBOXES_PER_CALL = 100
@@ -37,7 +37,7 @@ export class Inspection {
 
   async *facts(options: InspectOptions, onPage?: () => void): AsyncIterable<Fact> {
     const { client } = this.scripting
-    const { servers, silent } = await presentServers(client, this.runtime)
+    const { servers, silent } = await reachableServers(client, this.runtime)
     for (const { name, why } of silent) yield { kind: 'unseen', what: `the Redis server ${name}`, why }
     for (const server of servers) {
       yield* this.server(server)
@@ -74,12 +74,12 @@ export class Inspection {
     for await (const names of scan(server, lockPattern('', server.keyPrefix), onPage)) {
       const own = names.map((name) => name.slice(server.keyPrefix.length))
       for (const some of this.calls(own)) {
-        const { stampUs, states } = await lookAt(this.scripting, some)
+        const { stampUs, states } = await readLocks(this.scripting, some)
         const lives = (await this.scripting.run('foreignLook', some, [''])) as unknown[][]
         for (const [index, raw] of states.entries()) {
           const name = some[index] as string
           if (raw === null) continue
-          const state = stateOf(keyOfLock(name), raw)
+          const state = lockStateOf(keyOfLock(name), raw)
           const endedMs = lastLifeMs(state)
           const deadMs = endedMs === null ? 0 : Math.floor(stampUs / 1000) - endedMs
           if (Number(lives[index]?.[0]) === 1) yield orphan(name, 'a lock that the server never forgets')

@@ -6,7 +6,7 @@ import { keyOfLock } from './names.ts'
 export type KeyOf = (name: string) => string
 
 /** What a script published to an inbox. Null for anything else: notices are hints, and a strange one is as good as lost. */
-export function noticeOf(message: string, keyOf: KeyOf = keyOfLock): StoreNotice | null {
+export function parseNotification(message: string, keyOf: KeyOf = keyOfLock): StoreNotice | null {
   // By place and not by pattern: a waiter's turn begins here, mostly with code that has not run often.
   const fields = message.split('\0')
   const kind = fields[0]

@@ -3,13 +3,13 @@ import { clientMissing, optionalPeer } from '../../core/optional-peer.ts'
 import type { Store } from '../../core/store.ts'
 import { unreachable } from '../../errors.ts'
 import { IOREDIS_OPTIONS, type Ioredis } from './clients/ioredis.ts'
-import { openNode as openIoredisNode } from './clients/ioredis-cluster.ts'
+import { openIoredisNode } from './clients/ioredis-cluster.ts'
 import type { NodeRedis } from './clients/node-redis.ts'
-import { openNode as openNodeRedisNode } from './clients/node-redis-cluster.ts'
+import { openNodeRedisNode } from './clients/node-redis-cluster.ts'
 import { ClusterClient } from './cluster/client.ts'
 import type { Dialer } from './cluster/map.ts'
-import { storeOf } from './make.ts'
-import { settingsOf } from './options.ts'
+import { createRedisStore } from './create.ts'
+import { redisSettingsOf } from './options.ts'
 import { redisParametersOf } from './parameters.ts'
 import { clusterUrl, hostsOf } from './url.ts'
 
@@ -19,7 +19,7 @@ type Servers = ReturnType<typeof clusterUrl>
 export async function openCluster(given: string, callTimeoutMs: number): Promise<Store> {
   const { url, options } = redisParametersOf(given, {})
   const servers = clusterUrl(url)
-  const settings = settingsOf(options, callTimeoutMs)
+  const settings = redisSettingsOf(options, callTimeoutMs)
   const open = (await ioredisNodes(servers)) ?? (await nodeRedisNodes(servers))
   if (open === null) throw clientMissing('redis+cluster', ['ioredis', 'redis'], 'redis() of holdfast/redis')
   const seeds = async () => servers.addresses
@@ -30,7 +30,7 @@ export async function openCluster(given: string, callTimeoutMs: number): Promise
     await client.close()
     throw unreachable(`the Redis cluster at ${hostsOf(servers)}`, cause)
   }
-  return storeOf(client, settings)
+  return createRedisStore(client, settings)
 }
 
 /** The model is never connected itself: it says how the servers are reached. */

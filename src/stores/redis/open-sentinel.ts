@@ -5,17 +5,17 @@ import { StoreError, unreachable } from '../../errors.ts'
 import { ignore, type RedisClient, withoutCommand } from './clients/client.ts'
 import {
   connectFirst,
-  end,
+  disconnect,
   IOREDIS_OPTIONS,
   type Ioredis,
   IoredisClient,
+  ignoreErrors,
   reconnectAfterMs,
   SENTINEL_OPTIONS,
-  silence,
 } from './clients/ioredis.ts'
 import { type NodeRedisSentinel, NodeRedisSentinelClient } from './clients/node-redis-sentinel.ts'
-import { storeOf } from './make.ts'
-import { type RedisSettings, settingsOf } from './options.ts'
+import { createRedisStore } from './create.ts'
+import { type RedisSettings, redisSettingsOf } from './options.ts'
 import { redisParametersOf } from './parameters.ts'
 import { hostsOf, type SentinelUrl, sentinelUrl } from './url.ts'
 
@@ -26,11 +26,11 @@ type Sentinels = SentinelUrl & Partial<Record<keyof typeof CREDENTIALS, string>>
 export async function openSentinel(given: string, callTimeoutMs: number): Promise<Store> {
   const { url, options, others } = redisParametersOf(given, CREDENTIALS)
   const parts = { ...sentinelUrl(url), ...others }
-  const settings = settingsOf(options, callTimeoutMs)
+  const settings = redisSettingsOf(options, callTimeoutMs)
   const client = (await openIoredis(parts, settings)) ?? (await openNodeRedis(parts, settings))
   if (client === null)
     throw clientMissing('redis+sentinel', ['ioredis', 'redis'], 'redis() of holdfast/redis')
-  return storeOf(client, settings)
+  return createRedisStore(client, settings)
 }
 
 async function openIoredis(parts: Sentinels, settings: RedisSettings): Promise<RedisClient | null> {
@@ -54,13 +54,13 @@ async function openIoredis(parts: Sentinels, settings: RedisSettings): Promise<R
     ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
   }) as unknown as Ioredis
   let sentinelFailure: unknown = null
-  silence(client, (error) => {
+  ignoreErrors(client, (error) => {
     sentinelFailure = withoutCommand(error)
   })
   try {
     await answeredWithin(connectFirst(client), settings.callTimeoutMs, settings.runtime)
   } catch (error) {
-    end(client)
+    disconnect(client)
     throw unreachable(masterOf(parts), timed(sentinelFailure ?? error, sentinelMsOf(parts, settings)))
   }
   connected = true

@@ -42,7 +42,7 @@ const REPLICAS: Known<NonNullable<RedisOptions['replicas']>> = { wait: true, tim
 const MOST_REPLICAS = 100
 const LONGEST_TIMEOUT_MS = 60_000
 
-export function settingsOf(options: RedisOptions, callTimeoutMs = CALL_TIMEOUT_MS): RedisSettings {
+export function redisSettingsOf(options: RedisOptions, callTimeoutMs = CALL_TIMEOUT_MS): RedisSettings {
   const { format = 'holdfast', replicas, check, runtime } = checkOptions('options', options, OPTIONS)
   if (format !== 'holdfast' && format !== 'plain')
     throw new InvalidArgumentError('format', `must be 'holdfast' or 'plain', not ${show(format)}`)

@@ -1,5 +1,5 @@
 import type { Scripting } from './scripting.ts'
-import { isPartial, joined, type RawState } from './state.ts'
+import { isPartial, joinedPages, type RawLock } from './state.ts'
 
 /** How many holders and waiters one call shows, so that the server is never held up; of one key among many, so many at least. */
 const SHOWN_PER_CALL = 200
@@ -8,11 +8,11 @@ const SHOWN_PER_KEY = 4
 /** What a look at some locks shows; null for a format that is not known. */
 export interface Look {
   readonly stampUs: number
-  readonly states: readonly (RawState | null)[]
+  readonly states: readonly (RawLock | null)[]
 }
 
 /** Looks at locks without counting the time that passed. A crowd is read in parts, so that the server is never held up. */
-export async function lookAt(scripting: Scripting, names: readonly string[]): Promise<Look> {
+export async function readLocks(scripting: Scripting, names: readonly string[]): Promise<Look> {
   const most = Math.max(SHOWN_PER_KEY, Math.floor(SHOWN_PER_CALL / names.length))
   const { stampUs, states } = await readOnce(scripting, names, most, 0)
   const whole = states.map(async (state, place) =>
@@ -21,13 +21,13 @@ export async function lookAt(scripting: Scripting, names: readonly string[]): Pr
   return { stampUs, states: await Promise.all(whole) }
 }
 
-async function readOn(scripting: Scripting, name: string, first: RawState, shown: number): Promise<RawState> {
+async function readOn(scripting: Scripting, name: string, first: RawLock, shown: number): Promise<RawLock> {
   let whole = first
   let isMore = isPartial(first, shown)
   for (let from = shown; isMore; from += SHOWN_PER_CALL) {
     const [next] = (await readOnce(scripting, [name], SHOWN_PER_CALL, from)).states
     if (next === undefined || next === null) break
-    whole = joined(whole, next)
+    whole = joinedPages(whole, next)
     isMore = isPartial(next, SHOWN_PER_CALL)
   }
   return whole
@@ -43,6 +43,6 @@ async function readOnce(
   const [stamp, ...states] = (await scripting.run('read', names, args)) as [unknown, ...unknown[]]
   return {
     stampUs: Number(stamp),
-    states: states.map((raw) => (Array.isArray(raw) ? (raw as unknown as RawState) : null)),
+    states: states.map((raw) => (Array.isArray(raw) ? (raw as unknown as RawLock) : null)),
   }
 }

@@ -357,13 +357,13 @@ write(lock, 'HDEL', 'state', 'mode', unpack(SOLE))
 end
 end
 `
-const notifications = `local letters = {}
+const notifications = `local notifications = {}
 local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
+notifications[#notifications + 1] = { inbox, text }
 end
 local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
+for _, notification in ipairs(notifications) do call('PUBLISH', 'holdfast:inbox:' .. notification[1], notification[2]) end
+notifications = {}
 end
 `
 const plain = `local function holderOf(key)
@@ -747,7 +747,7 @@ local function attempted(step, ...)
 local sound, answer = pcall(step, ...)
 if sound then return answer end
 local problem = type(answer) == 'table' and answer.err or answer
-letters, locks = {}, {}
+notifications, locks = {}, {}
 if string.find(problem, 'TRYAGAIN', 1, true) or string.find(problem, 'non local key', 1, true) then return nil end
 error(answer, 0)
 end
@@ -837,7 +837,7 @@ local time = call('TIME')
 
 export const SCRIPTS = {
   attempt: {
-    sha: 'bd7d0274b3c89ba4431f17b53334e09ae498b2c3',
+    sha: '1abfa5a3cf6c4c6738780df7dd727b60a744e992',
     source: `#!lua
 ${time}${stamp}${clock}${lock}local answers, steps = {}, nil
 local function makeSteps()
@@ -855,7 +855,7 @@ for index = first, last do
 local lock = lockOf(KEYS[index])
 local answer = lock and applyClaim(lock, claims[index]) or { 'format' }
 if type(answer) == 'table' and answer[1] ~= 'granted' then
-letters = {}
+notifications = {}
 for other = first, last do
 locks[KEYS[other]] = nil
 answers[other] = { 'blocked', 0, -1, now }
@@ -910,7 +910,7 @@ return answers
 `,
   },
   evict: {
-    sha: '6f5897d3dcba007fac27000f9681ddbade2d5d85',
+    sha: '4d452059a3100a40f3bce5b33c6ba127626beddf',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}${notifications}${step}local PORTION = 50
 local lock = lockOf(KEYS[1])
@@ -974,7 +974,7 @@ return call('UNLINK', key)
 `,
   },
   plainAttempt: {
-    sha: '3c008d54bcedbfde45467a9b8a8605a3e0f4ecf3',
+    sha: '1a10ca447f6b058e551a4b9af10d221623ec50ae',
     source: `${time}${stamp}${clock}${notifications}${plain}local LOOK = 100
 local function grant(key, side, state, claim)
 leave(state, claim.id)
@@ -1036,7 +1036,7 @@ return answers
 `,
   },
   plainEvict: {
-    sha: '58f2d4bbe05bafd4aa88547c6722a1b18aab903b',
+    sha: 'de6e8e4540a42c3746076224d4890f619606544c',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${notifications}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
 local holder, state = holderOf(key), loadSide(side)
@@ -1059,7 +1059,7 @@ return { label }
 `,
   },
   plainRead: {
-    sha: '0d5964a3ca3bf5fd449e8a6cd60d74e33563e92f',
+    sha: 'b68b07767fadc78c8f324b54b4fd8b124a69deec',
     source: `${time}${stamp}${clock}${notifications}${plain}local answers = {}
 for index = 1, #KEYS / 2 do
 local key, side = KEYS[2 * index - 1], KEYS[2 * index]
@@ -1078,7 +1078,7 @@ return answers
 `,
   },
   plainRelease: {
-    sha: 'c61607ec75b6882ecfb917e6b16f4cc1a8ad9fb5',
+    sha: '4a87520d46fe4c74818ba7dcaf731f7d37a64871',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${notifications}${plain}local function release(key, side, id)
 local holder, state = holderOf(key), loadSide(side)
@@ -1102,7 +1102,7 @@ return answers
 `,
   },
   plainRenew: {
-    sha: 'd0cdb03dd00930e678cd9daec9c5071808c64c18',
+    sha: '8d4ad59d3a778ba454dc699f3958d288b309044d',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${notifications}${plain}local function renewWaiter(key, side, state, ttl, id)
 for _, waiter in ipairs(state.waiters) do
@@ -1269,7 +1269,7 @@ return version
 `,
   },
   release: {
-    sha: 'a3b016e074faae38682f88e4f103a93ed4f750b9',
+    sha: '675a646b8edb157900381191376bffaeb014e27f',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}local steps = nil
 local function makeSteps()
@@ -1309,7 +1309,7 @@ return all and 1 or answers
 `,
   },
   renew: {
-    sha: 'c35a3fe53ac2ddd5a499e8a725831b809be2abe7',
+    sha: '86db51e1f4c4fc5d40e8e99ceb6900c23fc1d30c',
     source: `#!lua flags=allow-oom
 ${time}${stamp}${clock}${lock}local steps = nil
 local function makeSteps()
@@ -1556,7 +1556,7 @@ return call('UNLINK', KEYS[2], KEYS[3])
 `,
   },
   tidy: {
-    sha: '5f6aef133e9a3850e9de042fd47926671c3c1dc4',
+    sha: '44e6ed5e57ba72431bf999e4c0b000fc60f96a3f',
     source: `${time}${stamp}${clock}${lock}${notifications}${step}local key = KEYS[1]
 local before = call('HGETALL', key)
 local lock = lockOf(key)

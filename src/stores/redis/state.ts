@@ -3,7 +3,7 @@ import type { ClaimText } from './codec.ts'
 import { pairsOf } from './pairs.ts'
 
 /** A key as read.lua shows it. */
-export type RawState = readonly [
+export type RawLock = readonly [
   fields: readonly string[],
   holders: readonly string[],
   holdersEnds: readonly string[],
@@ -23,12 +23,12 @@ interface OwnerText {
 }
 
 /** Whether there may be more holders or waiters than a call showed that shows `most` of each. */
-export function isPartial([, holders, , waiters]: RawState, most: number): boolean {
+export function isPartial([, holders, , waiters]: RawLock, most: number): boolean {
   return holders.length === most || waiters.length === most
 }
 
 /** What several calls showed, one after the other. A claim may come and go meanwhile; it is shown once. */
-export function joined(first: RawState, next: RawState): RawState {
+export function joinedPages(first: RawLock, next: RawLock): RawLock {
   const [, holders, holdersEnds, waiters, waitersEnds, owners] = first
   const [fields, moreHolders, moreHoldersEnds, moreWaiters, moreWaitersEnds, moreOwners] = next
   return [
@@ -42,7 +42,7 @@ export function joined(first: RawState, next: RawState): RawState {
 }
 
 /** The state of a key in the words of the model. Redis itself forgets the sequence number, so its end is not known. */
-export function stateOf(key: string, raw: RawState): KeyState {
+export function lockStateOf(key: string, raw: RawLock): KeyState {
   const fields = new Map([...pairsOf(raw[0])].map(([name, value]) => [name, String(value)]))
   return {
     seq: Number(fields.get('seq') ?? 0),
@@ -67,7 +67,7 @@ function soleOf(fields: ReadonlyMap<string, string>): Hold {
   return { owner: null, mode: { kind: 'exclusive' }, seq: Number(fields.get('seq')), members: [member] }
 }
 
-function holdsOf(fields: ReadonlyMap<string, string>, [, texts, ends, , , owners]: RawState): Hold[] {
+function holdsOf(fields: ReadonlyMap<string, string>, [, texts, ends, , , owners]: RawLock): Hold[] {
   const kind = fields.get('mode') as Mode['kind']
   const limit = Number(fields.get('limit'))
   const shared = new Map([...pairsOf(owners)].map(([owner, text]) => [owner, JSON.parse(String(text))]))
@@ -102,7 +102,7 @@ function memberOf({ id, inbox, label, actor, meta, delay, since }: HolderText, e
   }
 }
 
-function waitersOf(key: string, [, , , texts, ends]: RawState): Waiter[] {
+function waitersOf(key: string, [, , , texts, ends]: RawLock): Waiter[] {
   return [...byId<ClaimText & { joined: number }>(texts, ends).values()].map(({ text, end }) => ({
     claim: claimOf(key, text),
     inbox: text.inbox,

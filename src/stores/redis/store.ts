@@ -22,7 +22,7 @@ import type { RedisSettings } from './options.ts'
 import { RedisRecords } from './records.ts'
 import { CLAIMS_PER_CALL, CLAIMS_PER_TURN } from './rules.ts'
 import { Scripting, type ScriptName } from './scripting.ts'
-import { TRAITS } from './traits.ts'
+import { REDIS_TRAITS } from './traits.ts'
 
 /** The model as scripts: one call for all claims of a tick, one for all renewals, one for all releases. */
 export class RedisStore implements Store {
@@ -39,7 +39,7 @@ export class RedisStore implements Store {
 
   constructor(client: RedisClient, { runtime, callTimeoutMs, replicas }: RedisSettings) {
     this.client = client
-    this.traits = TRAITS[client.topology]
+    this.traits = REDIS_TRAITS[client.topology]
     this.scripting = new Scripting(client)
     this.inbox = new Inbox(client, runtime, callTimeoutMs)
     this.admin = new RedisAdmin(this.scripting, runtime, replicas?.wait ?? 0)

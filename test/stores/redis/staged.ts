@@ -15,16 +15,16 @@ export interface Call {
   readonly clock: Clock
 }
 
-/** What a call did: its reply, the letters that it wrote, and what stands in the server afterwards. */
+/** What a call did: its reply, the notifications that it wrote, and what stands in the server afterwards. */
 export interface Outcome<State> {
   readonly reply: unknown
-  readonly letters: readonly { readonly inbox: string; readonly text: string }[]
+  readonly notifications: readonly { readonly inbox: string; readonly text: string }[]
   readonly states: readonly State[]
 }
 
 /**
  * A script of users with another clock and another post office: it takes the time as its last two arguments and puts its
- * letters into a list. Everything else is what users run.
+ * notifications into a list. Everything else is what users run.
  */
 export function staged(name: string, { source }: { readonly source: string }, offerMs?: number): Script {
   let text = source
@@ -36,8 +36,11 @@ export function staged(name: string, { source }: { readonly source: string }, of
   replace("stampText = time[1] .. sub('00000' .. time[2], -6)", "stampText = format('%016.0f', ARGV[#ARGV])")
   replace('nowText = sub(stampText, 1, 13)', "nowText = format('%013.0f', ARGV[#ARGV - 1])")
   if (offerMs !== undefined) replace('local OFFER = 1000\n', `local OFFER = ${offerMs}\n`)
-  const publish = "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])"
-  text = text.replaceAll(publish, () => "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])")
+  const publish = "call('PUBLISH', 'holdfast:inbox:' .. notification[1], notification[2])"
+  text = text.replaceAll(
+    publish,
+    () => "call('RPUSH', 'notifications', notification[1] .. '\\0' .. notification[2])",
+  )
   assert.ok(
     text.includes('RPUSH') && !text.includes('PUBLISH'),
     `${name}.lua must publish only by: ${publish}`,
@@ -61,20 +64,20 @@ export async function perform<State>(
   for (const { script, names: touched, args, clock } of calls) {
     const time = [String(clock.nowMs), String(clock.stampUs)]
     pipeline.call('EVALSHA', [script.sha, String(touched.length), ...touched, ...args, ...time])
-    pipeline.call('LRANGE', ['letters', '0', '-1'])
-    pipeline.call('DEL', ['letters'])
+    pipeline.call('LRANGE', ['notifications', '0', '-1'])
+    pipeline.call('DEL', ['notifications'])
     pipeline.call('EVALSHA', [read.sha, String(names.length), ...names, ...readArgs])
   }
   const replies = (await pipeline.exec()) ?? []
   for (const [error] of replies) if (error !== null) throw error
   return calls.map((_, place) => {
-    const [reply, letters, , seen] = replies.slice(place * 4, place * 4 + 4).map(([, value]) => value)
+    const [reply, notifications, , seen] = replies.slice(place * 4, place * 4 + 4).map(([, value]) => value)
     const [, ...states] = seen as [number, ...State[]]
-    return { reply, letters: (letters as string[]).map(addressedOf), states }
+    return { reply, notifications: (notifications as string[]).map(addressedOf), states }
   })
 }
 
-function addressedOf(letter: string): { inbox: string; text: string } {
-  const end = letter.indexOf('\0')
-  return { inbox: letter.slice(0, end), text: letter.slice(end + 1) }
+function addressedOf(notification: string): { inbox: string; text: string } {
+  const end = notification.indexOf('\0')
+  return { inbox: notification.slice(0, end), text: notification.slice(end + 1) }
 }

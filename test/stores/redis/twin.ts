@@ -11,11 +11,11 @@ import {
   renewAnswers,
   renewText,
 } from '../../../src/stores/redis/codec.ts'
-import { noticeOf } from '../../../src/stores/redis/letters.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
+import { parseNotification } from '../../../src/stores/redis/notifications.ts'
 import { RULES as REAL_RULES } from '../../../src/stores/redis/rules.ts'
 import { SCRIPTS } from '../../../src/stores/redis/scripts.generated.ts'
-import { type RawState, stateOf } from '../../../src/stores/redis/state.ts'
+import { lockStateOf, type RawLock } from '../../../src/stores/redis/state.ts'
 import { type Call, load, perform, staged } from './staged.ts'
 
 /** Short offers, so that plans see them end. Redis itself forgets a sequence number, so here none is forgotten. */
@@ -59,14 +59,14 @@ export class Twin {
     keys: readonly string[],
   ): Promise<Effect[]> {
     const calls = moments.map(({ happening, clock }) => ({ ...commandOf(happening), clock }))
-    const outcomes = await perform<RawState>(this.redis, calls, SCRIPTS.read, keys.map(lockName), [
+    const outcomes = await perform<RawLock>(this.redis, calls, SCRIPTS.read, keys.map(lockName), [
       '1000',
       '0',
     ])
-    return outcomes.map(({ reply, letters, states }, place) => ({
+    return outcomes.map(({ reply, notifications, states }, place) => ({
       answers: answersOf((moments[place] as { happening: Happening }).happening, reply),
-      letters: letters.map(letterOf),
-      states: states.map((raw, index) => stateOf(keys[index] as string, raw)),
+      letters: notifications.map(letterOf),
+      states: states.map((raw, index) => lockStateOf(keys[index] as string, raw)),
     }))
   }
 }
@@ -144,7 +144,7 @@ function answersOf(happening: Happening, reply: unknown): readonly unknown[] {
 }
 
 function letterOf({ inbox, text }: { inbox: string; text: string }): StoreNotice & { inbox: string } {
-  const notice = noticeOf(text)
+  const notice = parseNotification(text)
   assert.ok(notice !== null, `a letter that nobody can read: ${JSON.stringify(text)}`)
   return { ...notice, inbox }
 }

@@ -1,7 +1,7 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { Store, StoreNotice, StoreWarning } from '../../../core/store.ts'
 import type { RedisClient } from '../clients/client.ts'
-import { presentServers } from '../cluster/present.ts'
+import { reachableServers } from '../cluster/reachable.ts'
 import { factsOf } from './facts.ts'
 import { findingsOf } from './findings.ts'
 
@@ -57,7 +57,7 @@ export class ServerCheck {
 
   /** What cannot be found out is not told: the locking path will say so if the server is gone. */
   private async look(): Promise<void> {
-    const { servers } = await presentServers(this.client, this.runtime)
+    const { servers } = await reachableServers(this.client, this.runtime)
     const facts = await Promise.all(servers.map((server) => factsOf(server, this.runtime)))
     if (this.closed) return
     this.found = facts.flatMap((each) => findingsOf(each, this.wait))

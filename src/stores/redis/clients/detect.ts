@@ -25,7 +25,7 @@ export type AnyRedisClient =
   | { readonly customCommand: Method; readonly close: Method }
 
 /** The adapter for a client, which stays the caller's. */
-export function adapterOf(client: AnyRedisClient, settings: ConnectionSettings): RedisClient {
+export function redisAdapterOf(client: AnyRedisClient, settings: ConnectionSettings): RedisClient {
   const shape = client as unknown as Shape | null
   if (typeof shape !== 'object' || shape === null) throw strange(client)
   if (shape.isCluster === true && has(shape, 'nodes', 'connect'))

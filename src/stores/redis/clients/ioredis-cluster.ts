@@ -40,7 +40,7 @@ export class IoredisDialer implements Dialer {
 
   open(address: Address): RedisClient {
     if (this.model === null) throw disconnected(this.cluster.status)
-    return openNode(this.model, address, this.keyPrefix)
+    return openIoredisNode(this.model, address, this.keyPrefix)
   }
 
   reach(address: Address): Address {
@@ -51,7 +51,7 @@ export class IoredisDialer implements Dialer {
 }
 
 /** A connection to one server, like the one that is the model for it. */
-export function openNode(model: Ioredis, address: Address, keyPrefix: string): RedisClient {
+export function openIoredisNode(model: Ioredis, address: Address, keyPrefix: string): RedisClient {
   const client = model.duplicate({
     ...IOREDIS_OPTIONS,
     ...address,

@@ -152,7 +152,7 @@ export class IoredisClient implements RedisClient {
       maxRetriesPerRequest: null,
       retryStrategy: reconnectAfterMs,
     })
-    silence(subscriber)
+    ignoreErrors(subscriber)
     subscriber.on('close', down)
     subscriber.on('message', (_channel: string, message: string) => listener(message))
     const begun = new Promise<void>((resolve) => {
@@ -170,7 +170,7 @@ export class IoredisClient implements RedisClient {
     const { client, topology } = this
     const db = client.condition?.select ?? client.options.db ?? 0
     const own = client.duplicate({ ...IOREDIS_OPTIONS, ...(topology === 'sentinel' && SENTINEL_OPTIONS), db })
-    silence(own)
+    ignoreErrors(own)
     return new IoredisClient(own, true)
   }
 
@@ -214,7 +214,7 @@ export async function connectFirst(client: Ioredis): Promise<void> {
 }
 
 /** A server that is silent does not answer the end of the connection, either. */
-export function end(client: Ioredis): void {
+export function disconnect(client: Ioredis): void {
   client.disconnect()
   client.stream?.destroy()
 }
@@ -230,7 +230,7 @@ function lasting(client: Ioredis): () => void {
   })
   return () => {
     ended = true
-    end(client)
+    disconnect(client)
   }
 }
 
@@ -240,7 +240,7 @@ function lasting(client: Ioredis): () => void {
  */
 export function sentinelClientOf(client: Ioredis): RedisClient {
   const own = client.duplicate({ ...IOREDIS_OPTIONS, ...SENTINEL_OPTIONS })
-  silence(own)
+  ignoreErrors(own)
   return new IoredisClient(own, true)
 }
 
@@ -248,7 +248,7 @@ export function sentinelClientOf(client: Ioredis): RedisClient {
  * Nothing that a connection of ours meets is printed: what matters comes back with the call that it befell. Those that a
  * client has with the sentinels, to hear of failovers, are made out of our sight and have nobody who hears their errors.
  */
-export function silence(client: Ioredis, sentinelFailed: (error: unknown) => void = ignore): void {
+export function ignoreErrors(client: Ioredis, sentinelFailed: (error: unknown) => void = ignore): void {
   client.on('error', ignore)
   const { connector } = client as Ioredis & { readonly connector?: SentinelConnector }
   const connect = connector?.connectToSentinel

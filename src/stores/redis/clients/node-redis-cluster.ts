@@ -38,7 +38,7 @@ export class NodeRedisDialer implements Dialer {
 
   open(address: Address): RedisClient {
     if (this.model === null) throw disconnected('it knows of no server yet')
-    return openNode(this.model, address)
+    return openNodeRedisNode(this.model, address)
   }
 
   reach(address: Address): Address {
@@ -49,6 +49,6 @@ export class NodeRedisDialer implements Dialer {
 }
 
 /** A connection to one server, like the one that is the model for it. */
-export function openNode(model: NodeRedis, { host, port }: Address): RedisClient {
+export function openNodeRedisNode(model: NodeRedis, { host, port }: Address): RedisClient {
   return new NodeRedisClient(ownLike(model, { host, port }), true)
 }

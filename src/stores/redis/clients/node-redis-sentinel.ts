@@ -9,7 +9,7 @@ import {
   type Subscription,
 } from './client.ts'
 import type { NodeRedis } from './node-redis.ts'
-import { openNode } from './node-redis-cluster.ts'
+import { openNodeRedisNode } from './node-redis-cluster.ts'
 import { ReplacingClient } from './replacing.ts'
 
 /** The sentinel class of node-redis 5 and 6, as far as it is used. */
@@ -128,7 +128,7 @@ export class NodeRedisSentinelClient implements RedisClient {
     if (before !== null && before.address.host === address.host && before.address.port === address.port)
       return before
     if (this.model === null || this.closed) throw disconnected('it was closed')
-    const opened = openNode(this.model, address)
+    const opened = openNodeRedisNode(this.model, address)
     const client = new ReplacingClient(opened, this.settings.runtime, silentMsOf(this.settings))
     this.master = { address, client }
     for (const inbox of this.inboxes) attach(inbox, client)

@@ -6,7 +6,7 @@ const PROBE = 'probe'
 /** The first claims wait so long until what is told to them is heard; without it they go on, and look by themselves. */
 const BEGIN_MS = 1000
 
-export interface Listener {
+export interface ChannelListener {
   readonly channel: string
   receive(message: string): void
   /** Messages flow from now on, at first and after a gap. */
@@ -19,13 +19,13 @@ export interface Listener {
  * A subscription that hangs nobody. When it is not there within the deadline it is opened anew, in the background; and
  * so when a message that we send to ourselves does not come back.
  */
-export class Listening implements Subscription {
+export class ResilientSubscription implements Subscription {
   /** Settles when messages flow for the first time, and well before the deadline of the claims that wait for it. */
   readonly begun: Promise<void>
   private readonly client: RedisClient
   private readonly runtime: Runtime
   private readonly deadlineMs: number
-  private readonly listener: Listener
+  private readonly listener: ChannelListener
   private subscription: Subscription
   private flows = false
   /** How many messages came. */
@@ -35,7 +35,7 @@ export class Listening implements Subscription {
   private timer: Timer
   private settle: () => void = () => {}
 
-  constructor(client: RedisClient, runtime: Runtime, deadlineMs: number, listener: Listener) {
+  constructor(client: RedisClient, runtime: Runtime, deadlineMs: number, listener: ChannelListener) {
     this.client = client
     this.runtime = runtime
     this.deadlineMs = deadlineMs

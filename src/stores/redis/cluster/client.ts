@@ -11,9 +11,9 @@ import { ReplacingClient } from '../clients/replacing.ts'
 import { type ConnectionSettings, silentMsOf } from '../options.ts'
 import { ConfirmingClient } from '../replicas/confirming.ts'
 import { ClusterMap, type Dialer } from './map.ts'
-import { type Address, type Node, nameOf } from './node.ts'
+import { type Address, addressText, type Node } from './node.ts'
 import { isAboutScript, redirectionOf } from './replies.ts'
-import { RoamingInbox } from './roaming.ts'
+import { RoamingSubscription } from './roaming-subscription.ts'
 import { slotOf } from './slots.ts'
 
 /** Of EVALSHA and EVAL. */
@@ -30,7 +30,7 @@ export class ClusterClient implements RedisClient {
   readonly keyPrefix: string
   private readonly runtime: Runtime
   private readonly map: ClusterMap
-  private readonly inboxes = new Set<RoamingInbox>()
+  private readonly inboxes = new Set<RoamingSubscription>()
   private closed = false
 
   constructor(dialer: Dialer, settings: ConnectionSettings) {
@@ -48,7 +48,7 @@ export class ClusterClient implements RedisClient {
 
   async masters(): Promise<readonly Master[]> {
     await this.map.look()
-    return this.map.masters().map(({ address, client }) => ({ name: nameOf(address), client }))
+    return this.map.masters().map(({ address, client }) => ({ name: addressText(address), client }))
   }
 
   /** Finds the cluster; rejects when no server of it answers. */
@@ -68,7 +68,7 @@ export class ClusterClient implements RedisClient {
   }
 
   subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
-    const inbox = new RoamingInbox(this.runtime, () => this.masterNodes(), channel, listener, up)
+    const inbox = new RoamingSubscription(this.runtime, () => this.masterNodes(), channel, listener, up)
     this.inboxes.add(inbox)
     const close = () => {
       this.inboxes.delete(inbox)

@@ -2,7 +2,7 @@ import { answeredWithin } from '../../../core/calls/answered-within.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import type { RedisClient } from '../clients/client.ts'
-import { type Address, Node, nameOf } from './node.ts'
+import { type Address, addressText, Node } from './node.ts'
 import { SLOTS } from './slots.ts'
 
 /** How the servers of a cluster are reached. */
@@ -74,7 +74,7 @@ export class ClusterMap {
   }
 
   private nodeAt(address: Address): Node {
-    const name = nameOf(address)
+    const name = addressText(address)
     const known = this.nodes.get(name)
     if (known !== undefined) return known
     if (this.closed) throw new StoreError('the Redis store is closed; nothing was sent')

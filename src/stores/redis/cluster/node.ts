@@ -6,7 +6,7 @@ export interface Address {
   readonly port: number
 }
 
-export function nameOf({ host, port }: Address): string {
+export function addressText({ host, port }: Address): string {
   return `${host}:${port}`
 }
 

@@ -7,13 +7,13 @@ import type { Master, RedisClient } from '../clients/client.ts'
 const ANSWER_MS = 1000
 
 /** The servers that an operator's look goes to, and those that do not answer, each with its name and the reason. */
-export interface Present {
+export interface Reachable {
   readonly servers: readonly RedisClient[]
   readonly silent: readonly { readonly name: string; readonly why: string }[]
 }
 
 /** One server alone has the deadline of the call. A silent server of a cluster must not hide what the others have. */
-export async function presentServers(client: RedisClient, runtime: Runtime): Promise<Present> {
+export async function reachableServers(client: RedisClient, runtime: Runtime): Promise<Reachable> {
   if (client.cluster === null) return { servers: [client], silent: [] }
   const masters = await client.cluster.masters()
   const outcomes = await Promise.all(masters.map((master) => whySilent(master, runtime)))

@@ -6,7 +6,7 @@ const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 500
 
 /** One subscription at any master, since a message goes to all of them; at another one when that is gone. */
-export class RoamingInbox implements Subscription {
+export class RoamingSubscription implements Subscription {
   readonly begun: Promise<void>
   private readonly runtime: Runtime
   private readonly masters: () => Promise<readonly Node[]>

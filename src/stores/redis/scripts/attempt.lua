@@ -29,7 +29,7 @@ local function makeSteps()
       local answer = lock and applyClaim(lock, claims[index]) or { 'format' }
       if type(answer) == 'table' and answer[1] ~= 'granted' then
         -- Nothing was written yet, so forgetting the locks is the roll-back.
-        letters = {}
+        notifications = {}
         for other = first, last do
           locks[KEYS[other]] = nil
           answers[other] = { 'blocked', 0, -1, now }

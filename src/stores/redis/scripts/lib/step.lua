@@ -368,7 +368,7 @@ local function attempted(step, ...)
   local sound, answer = pcall(step, ...)
   if sound then return answer end
   local problem = type(answer) == 'table' and answer.err or answer
-  letters, locks = {}, {}
+  notifications, locks = {}, {}
   if string.find(problem, 'TRYAGAIN', 1, true) or string.find(problem, 'non local key', 1, true) then return nil end
   error(answer, 0)
 end
