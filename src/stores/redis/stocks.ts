@@ -76,7 +76,7 @@ export class Stocks {
     const args = [order, buyer, String(count)]
     if (perBuyer !== null) args.push(String(perBuyer))
     this.scripting
-      .call('stockSell', stockNames(key).slice(0, kind === 'named' ? 2 : 1), args, (answer) => {
+      .run('stockSell', stockNames(key).slice(0, kind === 'named' ? 2 : 1), args, (answer) => {
         if (answer === null) this.sendTogether(key, [waiting])
         else waiting.resolve(taken(answer as TakeReply))
       })

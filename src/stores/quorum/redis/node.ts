@@ -2,9 +2,9 @@ import type { Runtime } from '../../../core/runtime.ts'
 import type { RedisClient, Subscription } from '../../redis/clients/client.ts'
 import { ReplacingClient } from '../../redis/clients/replacing.ts'
 import { ResilientSubscription } from '../../redis/clients/resilient-subscription.ts'
-import { isFull, runCommand, runScript, type Script } from '../../redis/scripting.ts'
+import { isFull, runScript, type Script } from '../../redis/scripting.ts'
 import { counted } from '../node-model/answer.ts'
-import { nodeView } from '../node-model/view.ts'
+import { nodeView } from '../node-model/state.ts'
 import type { QuorumSettings } from '../options.ts'
 import type { Ballots, NodeNotification, NodeView, Question, QuorumNode } from '../protocol.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
@@ -16,22 +16,6 @@ import { nodeStateOf } from './state.ts'
 const KEYS_PER_SCAN = '500'
 const KEYS_PER_PAGE = 50
 const EVICTED_PER_CALL = 50
-
-/** The same questions go to every node: the last ones are written down once. */
-let written: { readonly questions: readonly Question[]; readonly command: readonly string[] } | null = null
-
-function commandOf(questions: readonly Question[]): readonly string[] {
-  if (
-    written?.questions.length === questions.length &&
-    questions.every((each, at) => written?.questions[at] === each)
-  )
-    return written.command
-  const names = questions.map(({ claim }) => quorumName(claim.key))
-  const { sha } = scriptFor(questions)
-  const command = [sha, String(questions.length), ...names, ...questions.flatMap(argumentsOf)]
-  written = { questions, command }
-  return command
-}
 
 /** A server whose memory is full takes everything but new claims. */
 function scriptFor(questions: readonly Question[]): Script {
@@ -62,7 +46,8 @@ export class RedisNode implements QuorumNode {
     answered: (ballots: Ballots) => void,
     failed: (error: Error) => void,
   ): void {
-    const command = commandOf(questions)
+    const names = questions.map(({ claim }) => quorumName(claim.key))
+    const args = questions.flatMap(argumentsOf)
     const heard = (raw: unknown): void => {
       let ballots: Ballots
       try {
@@ -77,7 +62,7 @@ export class RedisNode implements QuorumNode {
       if (isFull(error) && questions.length > 1) this.sendOthers(questions, error, answered, failed)
       else failed(error)
     }
-    void runCommand(this.client, scriptFor(questions), command, heard, refused)
+    void runScript(this.client, scriptFor(questions), names, args, heard, refused)
   }
 
   /** The memory of the server is full, and nothing was done: what makes no new claim goes again without those that do. */

@@ -28,8 +28,6 @@ export interface RedisClient {
    * as numbers and strings as texts, in whatever form the owner of the client wants its own replies.
    */
   send(command: string, args: readonly string[]): Promise<unknown>
-  /** The same for what is sent again and again; left out where nothing is gained by keeping its form. */
-  sendKept?(command: string, kept: Kept): Promise<unknown>
   /**
    * Listens on a connection of its own. `up` is called whenever messages flow from now on, at first and after a gap;
    * `down` when they do not.
@@ -44,12 +42,6 @@ export interface RedisClient {
   fresh?(): RedisClient
   /** Closes what the store opened; a client that was brought stays open. */
   close(): Promise<void>
-}
-
-/** The arguments of a command that is sent again and again, with room for the form in which a client sends it. */
-export interface Kept {
-  readonly args: readonly string[]
-  form: unknown
 }
 
 export interface Subscription {

@@ -1,10 +1,8 @@
-import { wireText } from '../wire.ts'
 import {
   disconnected,
   type Emitter,
   firstConnection,
   ignore,
-  type Kept,
   type NotSentError,
   type RedisClient,
   type Subscription,
@@ -33,28 +31,15 @@ export interface Ioredis extends Emitter {
 }
 
 interface Command {
-  readonly name: string
-  args: readonly string[]
   pipelineIndex?: number
-  /** What is written to the connection. */
-  toWritable(): string | Buffer
   transformReply(reply: unknown): unknown
 }
 
-type CommandClass<C extends Command = Command> = new (
+type CommandClass = new (
   name: string,
   args: readonly string[],
   options: { readonly replyEncoding: 'utf8'; readonly keyPrefix: string },
-) => C
-
-interface LongCommand extends Command {
-  /** What it is written as, if it was written before. */
-  wire: Buffer | null
-}
-
-const NONE: readonly string[] = []
-/** A command of a few arguments is written as well by its own class. */
-const SHORT = 8
+) => Command
 
 /** For connections of our own: what cannot be sent fails, and what was under way when a connection broke is not sent again. */
 export const IOREDIS_OPTIONS = {
@@ -83,7 +68,6 @@ export class IoredisClient implements RedisClient {
   readonly keyPrefix: string
   private readonly client: Ioredis
   private readonly Command: CommandClass
-  private readonly LongCommand: CommandClass<LongCommand>
   private readonly end: () => void
   private first: Promise<unknown> | null = null
   private wasReady = false
@@ -92,7 +76,6 @@ export class IoredisClient implements RedisClient {
     this.client = client
     const Base = commandClassOf(client)
     this.Command = client.options.stringNumbers === true ? numberedClass(Base) : Base
-    this.LongCommand = longCommandClass(this.Command)
     this.end = owned ? lasting(client) : ignore
     this.topology = client.options.sentinels ? 'sentinel' : 'single'
     this.keyPrefix = client.options.keyPrefix ?? ''
@@ -101,21 +84,14 @@ export class IoredisClient implements RedisClient {
   send(command: string, args: readonly string[]): Promise<unknown> {
     if (this.client.status === 'ready') {
       this.wasReady = true
-      return this.sendOnce(command, args, null)
+      return this.sendOnce(command, args)
     }
     const first = this.wasReady ? null : this.connecting()
     if (first === null) return Promise.reject(this.notConnected(this.client.status))
     return first.then(() => {
       this.wasReady = true
-      return this.sendOnce(command, args, null)
+      return this.sendOnce(command, args)
     })
-  }
-
-  sendKept(command: string, kept: Kept): Promise<unknown> {
-    const short = kept.args.length <= SHORT
-    if (short || this.client.status !== 'ready' || this.keyPrefix !== '') return this.send(command, kept.args)
-    kept.form ??= Buffer.from(wireText(command, kept.args))
-    return this.sendOnce(command, kept.args, kept.form as Buffer)
   }
 
   /**
@@ -123,16 +99,12 @@ export class IoredisClient implements RedisClient {
    * what takes from a stock would take twice. It gives up what belongs to a pipeline that is not whole: every command of
    * ours looks like one.
    */
-  private sendOnce(name: string, args: readonly string[], wire: Buffer | null): Promise<unknown> {
+  private sendOnce(name: string, args: readonly string[]): Promise<unknown> {
     const { client, keyPrefix } = this
     // Between the end of a connection and its closing, a command would be kept for the next one.
     if (client.stream?.writable !== true)
       return Promise.reject(this.notConnected('its connection is at an end'))
-    const Kind = args.length > SHORT ? this.LongCommand : this.Command
-    const command = new Kind(name, keyPrefix === '' ? NONE : args, { replyEncoding: 'utf8', keyPrefix })
-    // The class would look through a thousand arguments for lists among them.
-    if (keyPrefix === '') command.args = args
-    if (wire !== null) (command as LongCommand).wire = wire
+    const command = new this.Command(name, args, { replyEncoding: 'utf8', keyPrefix })
     command.pipelineIndex = -1
     return client.sendCommand(command)
   }
@@ -291,15 +263,4 @@ function numberedClass(Base: CommandClass): CommandClass {
 function withNumbers(reply: unknown): unknown {
   if (typeof reply === 'string') return Number(reply)
   return Array.isArray(reply) ? reply.map(withNumbers) : reply
-}
-
-/** Theirs with a way of writing that costs less: most of what a call of many claims costs in this process is its text. */
-function longCommandClass(Base: CommandClass): CommandClass<LongCommand> {
-  return class extends Base {
-    wire: Buffer | null = null
-
-    override toWritable(): string | Buffer {
-      return this.wire ?? wireText(this.name, this.args)
-    }
-  }
 }

@@ -1,13 +1,6 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
-import {
-  type Kept,
-  NotSentError,
-  type RedisClient,
-  SilentError,
-  type Subscription,
-  type Topology,
-} from './client.ts'
+import { NotSentError, type RedisClient, SilentError, type Subscription, type Topology } from './client.ts'
 
 /**
  * A client whose connection is replaced once it has answered nothing for `silentMs` although it was asked: TCP itself
@@ -18,7 +11,6 @@ export class ReplacingClient implements RedisClient {
   readonly topology: Topology
   readonly cluster = null
   readonly keyPrefix: string
-  readonly sendKept?: (command: string, kept: Kept) => Promise<unknown>
   private readonly runtime: Runtime
   private readonly silentMs: number
   private current: Watched
@@ -31,12 +23,12 @@ export class ReplacingClient implements RedisClient {
     this.runtime = runtime
     this.silentMs = silentMs
     this.current = new Watched(client, runtime)
-    if (client.sendKept !== undefined)
-      this.sendKept = (command, kept) => this.watch(this.current.client.sendKept!(command, kept))
   }
 
   send(command: string, args: readonly string[]): Promise<unknown> {
-    return this.watch(this.current.client.send(command, args))
+    const answer = this.current.client.send(command, args)
+    this.timer ??= this.runtime.setTimer(this.look, this.silentMs, true)
+    return this.current.asked(answer)
   }
 
   subscribe(
@@ -52,11 +44,6 @@ export class ReplacingClient implements RedisClient {
     this.closed = true
     this.timer?.clear()
     await this.current.client.close()
-  }
-
-  private watch(answer: Promise<unknown>): Promise<unknown> {
-    this.timer ??= this.runtime.setTimer(this.look, this.silentMs, true)
-    return this.current.asked(answer)
   }
 
   private readonly look = (): void => {
