@@ -3,10 +3,11 @@ import { isInUse } from '../../../src/model/index.ts'
 import { answer, counted } from '../../../src/stores/quorum/node-model/answer.ts'
 import {
   type AddressedNotification,
+  keyStateOf,
   type NodeState,
+  nodeView,
   UNKNOWN_KEY,
 } from '../../../src/stores/quorum/node-model/state.ts'
-import { nodeView } from '../../../src/stores/quorum/node-model/view.ts'
 import type { Ballots, Question, Vote } from '../../../src/stores/quorum/protocol.ts'
 import { SkewedClock } from '../clock.ts'
 import { WALL_START_MS } from '../host.ts'
@@ -85,7 +86,7 @@ export class NodeServer {
     const { key, id } = question.claim
     const before = this.states.get(key) ?? UNKNOWN_KEY
     const { state, vote, notifications } = answer(before, question, clock)
-    this.ledger.changed(key, question.kind, before, state)
+    this.ledger.changed(key, question.kind, keyStateOf(before), keyStateOf(state))
     this.states.set(key, state)
     if (this.world.trace !== null) {
       const ballot =

@@ -8,11 +8,9 @@ import {
   SPARE_TOKENS,
   tokenOf,
 } from '../../model/index.ts'
-import { blockedOf } from './blocked.ts'
-import { outage } from './failures.ts'
 import type { Nodes } from './nodes.ts'
 import type { Question, Vote, VoteGranted } from './protocol.ts'
-import type { Round } from './round.ts'
+import { blockedOf, type Round } from './round.ts'
 import { majorityOf, votesNeeded } from './tally.ts'
 import type { NodeTimes } from './times.ts'
 import type { WaitingClaims } from './waiting-claims.ts'
@@ -131,7 +129,7 @@ export class Elections {
       if (refusal !== null) this.waiting.forget(claim.id)
       else this.waiting.waits(claim.id, split)
     }
-    if (round.outage) throw outage(round, nodes.connections)
+    if (round.outage) throw nodes.outage(round)
     return refusal ?? blockedOf(round, split ? pauseMs : null)
   }
 
@@ -181,7 +179,7 @@ export class Elections {
     if ((await round.decided) === 'met')
       return this.granted(claim, round, Math.max(...grantsOf(round).map(({ seq }) => seq)))
     if (round.denied) return refused('absent', 'the lease is no longer held')
-    throw outage(round, nodes.connections)
+    throw nodes.outage(round)
   }
 
   /** False when a later election of the claim has begun, or the claim was released. */

@@ -1,17 +1,15 @@
-import type { Alarm, Alarms } from '../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../core/runtime.ts'
-import { PendingReleases } from './pending-releases.ts'
 import type { Ballots, Question, QuorumNode } from './protocol.ts'
 import type { Round } from './round.ts'
 
-/** Calls under way to one node; what is asked meanwhile is collected and travels with the next. */
+/** Calls under way to one node; later questions are collected and travel with the next call. */
 const MOST_CALLS = 8
 /** So few that one call keeps the server busy for about a millisecond. */
 const MOST_QUESTIONS_PER_CALL = 50
 const FIRST_PROBE_MS = 250
 const LONGEST_PROBE_MS = 2000
-/** How long what can wait is kept for a call that it can travel with. */
-const LATER_MS = 2
+/** Beyond this the oldest are left to their ttl. */
+const MOST_RELEASES = 10_000
 
 /** A question on its way to one node. */
 export interface Pending {
@@ -22,87 +20,60 @@ export interface Pending {
 }
 
 /**
- * The way to one node. Questions go in their order, those of one tick together. A node that answers nothing is not asked
- * any more, so that a stopped server does not collect commands: only probes are sent, and releases of what it may
- * have. Whatever it answers brings it back.
+ * Sends questions to one node in their order, those of one tick together. A silent node gets no more questions, so that a stopped
+ * server does not collect commands: it gets only probes, and releases of what it may have. Any answer brings it back.
  */
-export class NodeConnection implements Alarm {
+export class NodeConnection {
   readonly node: QuorumNode
   readonly number: number
-  dueMs = 0
-  place = -1
   private readonly runtime: Runtime
-  private readonly later: Alarms
   private readonly heard: (number: number, stampUs: number) => void
   private outbox: Pending[] = []
   private sent = 0
-  /** The latest call that was answered; answers come in the order of the calls, so what is before it is over. */
+  /** The latest call that was answered; answers come in the order of the calls, so all calls before it are over. */
   private over = 0
   private scheduled = false
   private lastHeardMs = Number.NEGATIVE_INFINITY
   private silentSinceMs: number | null = null
   private probeAtMs = 0
   private probeMs = FIRST_PROBE_MS
-  /** Everything that waits to be sent can wait. */
-  private unhurried = false
-  /** Claims that were sent and not released since, of which the node may keep something; true for those that others wait for. */
-  private readonly kept = new Map<string, boolean>()
-  private readonly owedReleases: PendingReleases
+  /** Ids of claims that were sent and not released since: the node may keep something of them. */
+  private readonly kept = new Set<string>()
+  private readonly releases: PendingReleases
   private whenIdle: (() => void) | null = null
 
   constructor(
     node: QuorumNode,
     number: number,
     runtime: Runtime,
-    later: Alarms,
     heard: (number: number, stampUs: number) => void,
   ) {
     this.node = node
     this.number = number
     this.runtime = runtime
-    this.later = later
     this.heard = heard
-    this.owedReleases = new PendingReleases(runtime)
+    this.releases = new PendingReleases(runtime)
   }
 
-  /** What can wait is sent a moment later, with whatever else is asked meanwhile: that spares a call. */
-  ask(question: Question, round: Round | null, canWait = false): Pending {
+  ask(question: Question, round: Round | null): Pending {
     const pending: Pending = { question, round, state: 'waiting' }
     if (this.silentSinceMs !== null && !this.passes(question, this.silentSinceMs)) {
       pending.state = 'withdrawn'
       round?.fail(this.number, silent(this.runtime.nowMs() - this.silentSinceMs))
       return pending
     }
-    if (canWait && this.outbox.length === 0) {
-      this.unhurried = true
-      this.later.set(this, this.runtime.nowMs() + LATER_MS)
-    }
     this.outbox.push(pending)
-    if (!canWait) this.schedule()
+    this.schedule()
     return pending
-  }
-
-  /** As far as is known. */
-  get answers(): boolean {
-    return this.silentSinceMs === null
   }
 
   hasAnsweredSince(timeMs: number): boolean {
     return this.lastHeardMs > timeMs
   }
 
-  /** Others wait for what that claim holds. */
-  noteContended(id: string): void {
-    if (this.mayKeep(id)) this.kept.set(id, true)
-  }
-
-  isContended(id: string): boolean {
-    return this.kept.get(id) === true
-  }
-
-  /** Whether the node may have something of that claim: it was sent there, and no release since. */
+  /** The node may have something of that claim: the claim was sent there, and no release since. */
   mayKeep(id: string): boolean {
-    return this.kept.get(id) !== undefined
+    return this.kept.has(id)
   }
 
   /** The node was asked at `askedAtMs` and did not answer in time. */
@@ -122,34 +93,37 @@ export class NodeConnection implements Alarm {
     this.flush()
   }
 
-  /** The node can be reached, for the first time or again: its clock is read, and it gets what it is owed. */
+  /** The node can be reached, for the first time or again: reads its clock and delivers the releases it missed. */
   async greet(): Promise<void> {
     try {
       this.answered(await this.node.timeUs())
     } catch {
-      // It will be asked again when there is something to ask.
+      // The next question finds out.
     }
-  }
-
-  private deliverReleases(): void {
-    if (this.owedReleases.size === 0) return
-    for (const question of this.owedReleases.take())
-      this.outbox.push({ question, round: null, state: 'waiting' })
-    this.schedule()
-  }
-
-  ring(): void {
-    this.flush()
   }
 
   /** Settles when nothing is under way; a silent node is not waited for. */
   idle(): Promise<void> {
-    if (this.unhurried) this.flush()
     if (this.silentSinceMs !== null || (this.calls === 0 && this.outbox.length === 0))
       return Promise.resolve()
     return new Promise((resolve) => {
       this.whenIdle = resolve
     })
+  }
+
+  /** Keeps questions from now on until `flush`. */
+  collect(): void {
+    this.scheduled = true
+  }
+
+  readonly flush = (): void => {
+    this.scheduled = false
+    while (this.outbox.length > 0 && (this.calls < MOST_CALLS || this.silentSinceMs !== null)) {
+      const next = this.outbox.splice(0, MOST_QUESTIONS_PER_CALL)
+      const batch = next.filter(({ state }) => state === 'waiting')
+      if (batch.length > 0) this.send(batch)
+    }
+    if (this.calls === 0 && this.outbox.length === 0) this.whenIdle?.()
   }
 
   private get calls(): number {
@@ -166,34 +140,9 @@ export class NodeConnection implements Alarm {
   }
 
   private schedule(): void {
-    this.unhurried = false
     if (this.scheduled) return
     this.scheduled = true
     this.runtime.defer(this.flush)
-  }
-
-  /** What is asked from now on is kept together until `letGo`. */
-  collect(): void {
-    this.scheduled = true
-  }
-
-  letGo(): void {
-    if (this.unhurried) this.scheduled = false
-    else this.flush()
-  }
-
-  private readonly flush = (): void => {
-    this.scheduled = false
-    this.unhurried = false
-    this.later.remove(this)
-    while (this.outbox.length > 0 && (this.calls < MOST_CALLS || this.silentSinceMs !== null)) {
-      const whole = this.outbox.length <= MOST_QUESTIONS_PER_CALL
-      const next = whole ? this.outbox : this.outbox.slice(0, MOST_QUESTIONS_PER_CALL)
-      this.outbox = whole ? [] : this.outbox.slice(MOST_QUESTIONS_PER_CALL)
-      const batch = next.every(isWaiting) ? next : next.filter(isWaiting)
-      if (batch.length > 0) this.send(batch)
-    }
-    if (this.calls === 0 && this.outbox.length === 0) this.whenIdle?.()
   }
 
   private send(batch: readonly Pending[]): void {
@@ -201,11 +150,11 @@ export class NodeConnection implements Alarm {
     for (const pending of batch) {
       pending.state = 'sent'
       const { kind, claim } = pending.question
-      if (kind === 'claim') this.kept.set(claim.id, this.isContended(claim.id))
+      if (kind === 'claim') this.kept.add(claim.id)
       else if (kind === 'release') this.kept.delete(claim.id)
     }
     this.node.send(
-      batch.map(questionOf),
+      batch.map(({ question }) => question),
       (ballots) => this.voted(call, batch, ballots),
       (error) => this.failed(call, batch, error),
     )
@@ -214,18 +163,12 @@ export class NodeConnection implements Alarm {
   private voted(call: number, batch: readonly Pending[], { stampUs, votes }: Ballots): void {
     this.over = Math.max(this.over, call)
     this.answered(stampUs)
-    for (let index = 0; index < batch.length; index++) {
+    for (const [index, { round }] of batch.entries()) {
       const vote = votes[index]
-      const pending = batch[index]
-      if (vote === undefined || pending === undefined) continue
-      if (vote instanceof Error) {
-        pending.round?.fail(this.number, vote)
-        continue
-      }
-      if ('contended' in vote && vote.contended) this.noteContended(pending.question.claim.id)
-      pending.round?.vote(this.number, vote)
+      if (vote instanceof Error) round?.fail(this.number, vote)
+      else if (vote !== undefined) round?.vote(this.number, vote)
     }
-    if (!this.unhurried) this.flush()
+    this.flush()
   }
 
   private failed(call: number, batch: readonly Pending[], error: Error): void {
@@ -238,22 +181,51 @@ export class NodeConnection implements Alarm {
     this.lastHeardMs = this.runtime.nowMs()
     this.silentSinceMs = null
     if (stampUs !== null) this.heard(this.number, stampUs)
-    this.deliverReleases()
+    if (this.releases.size === 0) return
+    for (const question of this.releases.take()) this.outbox.push({ question, round: null, state: 'waiting' })
+    this.schedule()
   }
 
-  /** A release that could not be delivered is owed until the claim would be dead anyway. */
+  /** A release that could not be delivered stays pending until the claim would be dead anyway. */
   private drop({ question, round }: Pending, error: Error): void {
-    if (question.kind === 'release') this.owedReleases.add(question)
+    if (question.kind === 'release') this.releases.add(question)
     round?.fail(this.number, error)
   }
 }
 
-function questionOf({ question }: Pending): Question {
-  return question
-}
+type Release = Question & { kind: 'release' }
 
-function isWaiting({ state }: Pending): boolean {
-  return state === 'waiting'
+/** Releases that a node did not get, kept for as long as the claims can live. */
+class PendingReleases {
+  private readonly runtime: Runtime
+  private readonly byClaim = new Map<string, Release>()
+  private readonly untilMs = new WeakMap<Release, number>()
+
+  constructor(runtime: Runtime) {
+    this.runtime = runtime
+  }
+
+  get size(): number {
+    return this.byClaim.size
+  }
+
+  add(question: Release): void {
+    const { id, ttlMs } = question.claim
+    if (!this.untilMs.has(question)) this.untilMs.set(question, this.runtime.nowMs() + ttlMs)
+    const before = this.byClaim.get(id)
+    if (before === undefined || before.ballot <= question.ballot) this.byClaim.set(id, question)
+    if (this.byClaim.size <= MOST_RELEASES) return
+    const [oldest] = this.byClaim.keys()
+    if (oldest !== undefined) this.byClaim.delete(oldest)
+  }
+
+  /** Removes all releases, and returns those that are still worth delivering. */
+  take(): Release[] {
+    const nowMs = this.runtime.nowMs()
+    const due = [...this.byClaim.values()].filter((question) => (this.untilMs.get(question) ?? 0) > nowMs)
+    this.byClaim.clear()
+    return due
+  }
 }
 
 function silent(forMs: number): Error {

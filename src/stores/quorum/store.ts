@@ -11,7 +11,6 @@ import type {
 import type { Claim, ReleaseAnswer } from '../../model/index.ts'
 import { QuorumAdmin } from './admin.ts'
 import { Elections } from './election.ts'
-import { outage } from './failures.ts'
 import { Identities } from './identities.ts'
 import { Nodes } from './nodes.ts'
 import { EVERY_BALLOT, type Question, type QuorumNode } from './protocol.ts'
@@ -21,7 +20,10 @@ import { NodeTimes } from './times.ts'
 import { QUORUM_TRAITS } from './traits.ts'
 import { WaitingClaims } from './waiting-claims.ts'
 
-/** A majority of independent nodes decides; a minority of them may fail. */
+/** How long closing waits for calls to the slower nodes. */
+const CLOSE_MS = 250
+
+/** A majority of independent nodes decides; a minority may fail. */
 export class QuorumStore implements Store {
   readonly traits: Traits = QUORUM_TRAITS
   readonly records = null
@@ -48,7 +50,7 @@ export class QuorumStore implements Store {
     this.admin = new QuorumAdmin(nodes, runtime)
   }
 
-  /** Settles when the nodes were looked at; throws when two of them are the same server. */
+  /** Settles once the nodes are identified; throws when two of them are the same server. */
   async ready(): Promise<void> {
     this.listen()
     const { beginning } = this.identities
@@ -100,18 +102,18 @@ export class QuorumStore implements Store {
     const [first] = claims
     return this.nodes.together(() =>
       claims.length === 1 && first !== undefined
-        ? ask(first).then(alone)
+        ? ask(first).then((answer) => [answer])
         : Promise.all(claims.map((claim) => ask(claim).catch(unknown))),
     )
   }
 
-  /** Absent only when so many nodes say so that the rest is no majority. */
+  /** Absent only when so many nodes say so that the others are no majority. */
   private async releaseOne(claim: Claim): Promise<ReleaseAnswer> {
     this.waiting.forget(claim.id)
     this.renewals.end(claim.id)
     this.elections.end(claim.id)
     const question: Question = { kind: 'release', claim, ballot: EVERY_BALLOT }
-    const round = this.nodes.release(
+    const round = this.nodes.ask(
       question,
       votesNeeded(claim.mode, this.nodes.size),
       this.timeoutMs(claim.ttlMs),
@@ -119,7 +121,7 @@ export class QuorumStore implements Store {
     if ((await round.decided) === 'met') return { kind: 'released' }
     await round.untilHeard(majorityOf(this.nodes.size))
     const minority = this.nodes.size - majorityOf(this.nodes.size)
-    if (round.failed > minority) throw outage(round, this.nodes.connections)
+    if (round.failed > minority) throw this.nodes.outage(round)
     return { kind: round.no > minority ? 'absent' : 'released' }
   }
 
@@ -130,7 +132,6 @@ export class QuorumStore implements Store {
       const listening = connection.node.listen(
         this.inbox,
         (notification) => {
-          if (notification.kind === 'contended') connection.noteContended(notification.id)
           if (notification.kind === 'free') this.elections.called(place, notification.id)
           this.waiting.hear(place, notification)
         },
@@ -154,10 +155,3 @@ export class QuorumStore implements Store {
 function unknown(error: unknown): Unknown {
   return { kind: 'unknown', error: error as Error }
 }
-
-function alone<A>(answer: A): readonly A[] {
-  return [answer]
-}
-
-/** How long closing waits for what is on its way to the slower nodes. */
-const CLOSE_MS = 250

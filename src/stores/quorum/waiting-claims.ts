@@ -4,19 +4,19 @@ import type { Claim } from '../../model/index.ts'
 import type { NodeNotification } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
-/** A release reaches the nodes one after the other: a waiter that comes at the first call would find the others busy. */
+/** A release reaches the nodes one after the other: a waiter that came at the first call would find the others busy. */
 const COLLECT_MS = 20
-/** After split votes a waiter that too few nodes call comes less and less often. */
+/** After split votes a waiter that too few nodes call backs off. */
 const LONGEST_COLLECT_MS = 500
 
-/** Far more than an operator asks for at a time; beyond it nothing more is counted. */
+/** Far more evictions than an operator starts at a time; beyond that the counts begin anew. */
 const MOST_TOLD = 10_000
 
 interface Waiter {
   readonly key: string
   readonly needed: number
   ticket: number
-  /** Nodes that called since the claim last asked; null when none did. */
+  /** Nodes that called since the claim last asked; null if none did. */
   callers: Set<number> | null
   asking: boolean
   /** Split votes in a row. */
@@ -24,13 +24,13 @@ interface Waiter {
   timer: Timer | null
 }
 
-/** Claims that wait to be called, and what the nodes tell about claims that hold. */
+/** Claims that wait for a call of the nodes, and the notifications of the nodes to holders. */
 export class WaitingClaims {
   private readonly nodes: number
   private readonly runtime: Runtime
   private readonly tell: (notice: StoreNotice) => void
   private readonly waiters = new Map<string, Waiter>()
-  /** Which nodes told the same about a holder. */
+  /** Nodes that sent the same notification about a holder. */
   private readonly told = new Map<string, Set<number>>()
 
   constructor(nodes: number, runtime: Runtime, tell: (notice: StoreNotice) => void) {
@@ -43,7 +43,7 @@ export class WaitingClaims {
     return this.waiters.size
   }
 
-  /** A claim asks, for the first time or again; it keeps its first ticket, unless the clocks of the nodes went back. */
+  /** A claim asks, for the first time or again; it keeps its first ticket unless the clocks of the nodes went back. */
   asks({ id, key, queue }: Claim, ticket: number, needed: number): number {
     if (!queue) return ticket
     let waiter = this.waiters.get(id)
@@ -64,12 +64,12 @@ export class WaitingClaims {
     return this.waiters.get(id)?.ticket ?? null
   }
 
-  /** How many votes of a claim were split in a row before this one. */
+  /** Split votes of the claim in a row. */
   splits(id: string): number {
     return this.waiters.get(id)?.splits ?? 0
   }
 
-  /** It was not granted, and waits. It may have been called while the votes were counted. */
+  /** The claim was not granted and waits. It may have been called while the votes were counted. */
   waits(id: string, split: boolean): void {
     const waiter = this.waiters.get(id)
     if (waiter === undefined) return
@@ -91,12 +91,12 @@ export class WaitingClaims {
     else if (kind === 'contended') this.tell({ kind, id, key })
     else if (kind === 'revoked') {
       if (this.count(node, notification) === 1) this.tell({ kind, id, key })
-      // One node's word ends no lease: as many must say so as keep the others from being a majority.
+      // One node alone ends no lease: so many must say so that the others are no majority.
     } else if (this.count(node, notification) === this.nodes - majorityOf(this.nodes) + 1)
       this.tell({ kind: 'lost', id, key, cause: 'evicted' })
   }
 
-  /** Calls may have been missed: every waiter looks again. */
+  /** Calls may have been missed: every waiter retries. */
   lookAll(): void {
     for (const [id, waiter] of this.waiters) if (!waiter.asking) this.look(id, waiter)
   }
@@ -132,7 +132,7 @@ export class WaitingClaims {
     this.tell({ kind: 'retry', id, key: waiter.key })
   }
 
-  /** How many nodes told this so far; a node that tells it again begins a new count. */
+  /** How many nodes sent this so far; a node that sends it again begins a new count. */
   private count(node: number, { kind, id }: NodeNotification): number {
     const name = `${kind} ${id}`
     let nodes = this.told.get(name)

@@ -123,7 +123,7 @@ it.each(CROWD_KINDS)(
       } else {
         const some = action.places.map((place) => claims[place] as Claim)
         ask(some, action.kind, action.who)
-        const called = states.get(key)?.line.filter((waiter) => waiter.called) ?? []
+        const called = states.get(key)?.queue.filter((waiter) => waiter.called) ?? []
         const coming = called.map(({ claim }) => claim)
         if (action.kind === 'release' && coming.length > 0) ask(coming, 'attempt', action.who)
       }
@@ -135,7 +135,7 @@ it.each(CROWD_KINDS)(
       if (isDeepStrictEqual(found, expected)) continue
       expect(found, `seed ${seed}, moment ${place}: ${JSON.stringify(happening)}`).toEqual(expected)
     }
-    expect(Math.max(...effects.map(({ states }) => states[0]?.line.length ?? 0))).toBeGreaterThanOrEqual(195)
+    expect(Math.max(...effects.map(({ states }) => states[0]?.queue.length ?? 0))).toBeGreaterThanOrEqual(195)
   },
   120_000,
 )

@@ -89,7 +89,7 @@ function votesOf(happening: Happening, answered: unknown): Vote[] {
 }
 
 /** What the hash counts is what the sorted sets hold. */
-function checkCounts([, hash]: RawNode, { holds, line }: NodeState): void {
+function checkCounts([, hash]: RawNode, { holds, queue }: NodeState): void {
   const count = (name: string): number => {
     const at = hash.findIndex((text, place) => place % 2 === 0 && text === name)
     return at < 0 ? 0 : Number(hash[at + 1])
@@ -98,12 +98,12 @@ function checkCounts([, hash]: RawNode, { holds, line }: NodeState): void {
   assert.equal(count('used'), sum(holds.map(({ mode }) => mode)), 'used')
   assert.equal(
     count('reserved'),
-    sum(line.filter(({ called }) => called).map(({ claim }) => claim.mode)),
+    sum(queue.filter(({ called }) => called).map(({ claim }) => claim.mode)),
     'reserved',
   )
-  assert.equal(count('waiting'), line.length, 'waiting')
+  assert.equal(count('waiting'), queue.length, 'waiting')
   const claims = hash.filter((text, place) => place % 2 === 0 && /^(holder|waiter):/.test(text)).length
-  assert.equal(claims, line.length + holds.flatMap(({ members }) => members).length, 'claims')
+  assert.equal(claims, queue.length + holds.flatMap(({ members }) => members).length, 'claims')
 }
 
 function notificationOf({ inbox, text }: { inbox: string; text: string }): AddressedNotification {

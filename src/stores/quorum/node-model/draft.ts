@@ -14,10 +14,10 @@ import {
   type Voter,
 } from './state.ts'
 
-/** The state of one key at a node while a question changes it. Its arrays are replaced, never mutated. */
+/** The state of one key at a node while a question changes it. Arrays are replaced, never mutated. */
 export class NodeDraft {
   holds: readonly NodeHold[]
-  line: readonly NodeWaiter[]
+  queue: readonly NodeWaiter[]
   seq: number
   seqKeptUntilMs: number
   closedUntilMs: number
@@ -31,7 +31,7 @@ export class NodeDraft {
     this.key = key
     this.calledBefore = calledBefore
     this.holds = state.holds
-    this.line = state.line
+    this.queue = state.queue
     this.seq = state.seq
     this.seqKeptUntilMs = state.seqKeptUntilMs
     this.closedUntilMs = state.closedUntilMs
@@ -40,8 +40,8 @@ export class NodeDraft {
   }
 
   finish(): NodeState {
-    const { holds, line, seq, seqKeptUntilMs, closedUntilMs } = this
-    return { holds, line, seq, seqKeptUntilMs, closedUntilMs }
+    const { holds, queue, seq, seqKeptUntilMs, closedUntilMs } = this
+    return { holds, queue, seq, seqKeptUntilMs, closedUntilMs }
   }
 
   get closed(): boolean {
@@ -52,9 +52,9 @@ export class NodeDraft {
     return this.holds.reduce((sum, { mode }) => sum + capacityTaken(mode), 0)
   }
 
-  /** Room that is kept for those that were called. */
+  /** Room that is kept for called waiters. */
   get reserved(): number {
-    return this.line.reduce((sum, { called, claim }) => sum + (called ? capacityTaken(claim.mode) : 0), 0)
+    return this.queue.reduce((sum, { called, claim }) => sum + (called ? capacityTaken(claim.mode) : 0), 0)
   }
 
   find(id: string): { hold: NodeHold; voter: Voter } | undefined {
@@ -65,27 +65,27 @@ export class NodeDraft {
   }
 
   waiterOf(id: string): NodeWaiter | undefined {
-    return this.line.find(({ claim }) => claim.id === id)
+    return this.queue.find(({ claim }) => claim.id === id)
   }
 
-  /** Those called come first in the count: they are about to leave the queue. */
+  /** Called waiters count first: they are about to leave the queue. */
   positionOf(id: string): number {
-    const called = this.line.filter((waiter) => waiter.called)
+    const called = this.queue.filter((waiter) => waiter.called)
     const among = called.findIndex(({ claim }) => claim.id === id)
     if (among >= 0) return among + 1
-    const rest = this.line.filter((waiter) => !waiter.called)
+    const rest = this.queue.filter((waiter) => !waiter.called)
     const place = rest.findIndex(({ claim }) => claim.id === id)
     return place < 0 ? 0 : called.length + place + 1
   }
 
-  /** All holders, the one whose vote ends first in front. */
+  /** All holders, by the end of their votes. */
   voters(): readonly Voter[] {
     return this.holds
       .flatMap(({ members }) => members)
       .sort((a, b) => a.expiresAtMs - b.expiresAtMs || (a.id < b.id ? -1 : 1))
   }
 
-  /** Replaces a voter of a hold, or takes it out; a hold without voters is over. */
+  /** Replaces or removes a voter of a hold; a hold without voters is over. */
   change(hold: NodeHold, old: Voter, voter: Voter | null, mode = hold.mode, seq = hold.seq): void {
     const members = hold.members.flatMap((each) => (each !== old ? [each] : voter === null ? [] : [voter]))
     this.holds =
@@ -104,34 +104,34 @@ export class NodeDraft {
     )
   }
 
-  /** Remembers a sequence number; a lower one changes nothing. */
+  /** Remembers the highest sequence number. */
   remember(seq: number): void {
     this.seq = Math.max(this.seq, seq)
     this.seqKeptUntilMs = this.nowMs + KEEP_SEQ_MS
   }
 
   leave(id: string): boolean {
-    const line = this.line.filter((waiter) => waiter.claim.id !== id)
-    if (line.length === this.line.length) return false
-    this.line = line
+    const queue = this.queue.filter((waiter) => waiter.claim.id !== id)
+    if (queue.length === this.queue.length) return false
+    this.queue = queue
     return true
   }
 
-  /** Takes a position by ticket, or keeps it with what is new. */
-  queue(waiter: NodeWaiter): void {
-    const others = this.line.filter((each) => each.claim.id !== waiter.claim.id)
+  /** Inserts or replaces a waiter, by its ticket. */
+  enqueue(waiter: NodeWaiter): void {
+    const others = this.queue.filter((each) => each.claim.id !== waiter.claim.id)
     const behind = others.findIndex((each) => isBefore(rankOf(waiter), rankOf(each)))
     const place = behind < 0 ? others.length : behind
-    this.line = [...others.slice(0, place), waiter, ...others.slice(place)]
+    this.queue = [...others.slice(0, place), waiter, ...others.slice(place)]
   }
 
   /**
-   * Calls those at the head of the queue that fit beside the holders and beside those called before. When the request has
-   * called enough, a key calls one still: the next are called when that one comes, or when its call is over.
+   * Calls waiters from the head of the queue while they fit beside the holders and the waiters called before. Beyond the limit of
+   * the request a key still calls one; the next are called when that one comes or its call ends.
    */
   call(): void {
     while (!this.closed && (this.calls === 0 || this.calledBefore + this.calls < MOST_PER_STEP)) {
-      const head = this.line.find((waiter) => !waiter.called)
+      const head = this.queue.find((waiter) => !waiter.called)
       if (head === undefined) return
       const { mode } = head.claim
       const own = ownHold(this.holds, head.claim)
@@ -144,10 +144,10 @@ export class NodeDraft {
     }
   }
 
-  /** Calls those that would join a new hold of their own owner, wherever they stand. */
+  /** Calls waiters that would join a new hold of their own owner, at any position. */
   callJoiners(hold: NodeHold): void {
     if (hold.owner === null || this.closed) return
-    const joiners = this.line
+    const joiners = this.queue
       .filter(({ called, claim }) => !called && claim.owner === hold.owner && covers(hold.mode, claim.mode))
       .sort((a, b) => (a.claim.id < b.claim.id ? -1 : 1))
     for (const waiter of joiners.slice(0, MOST_PER_STEP)) this.callOne(waiter)
@@ -159,15 +159,15 @@ export class NodeDraft {
 
   private callOne(waiter: NodeWaiter): void {
     const expiresAtMs = Math.min(waiter.expiresAtMs, this.nowMs + CALL_MS)
-    this.queue({ ...waiter, called: true, expiresAtMs })
+    this.enqueue({ ...waiter, called: true, expiresAtMs })
     this.calls++
     this.tell(waiter.inbox, 'free', waiter.claim.id)
   }
 
-  /** Drops what has expired and those that were called and did not come, then calls the next. */
+  /** Drops expired claims and called waiters that did not come, then calls the next. */
   private sweep(): void {
     const { nowMs } = this
-    const gone = this.line
+    const gone = this.queue
       .filter(({ expiresAtMs }) => expiresAtMs <= nowMs)
       .sort((a, b) => a.expiresAtMs - b.expiresAtMs || (a.claim.id < b.claim.id ? -1 : 1))
     for (const { claim } of gone.slice(0, MOST_PER_STEP)) this.leave(claim.id)
@@ -176,7 +176,7 @@ export class NodeDraft {
     this.call()
   }
 
-  /** A vote that has run out; with a lock delay the key stays closed for a while. */
+  /** Ends a vote that ran out; a lock delay keeps the key closed. */
   expire(voter: Voter): void {
     const found = this.find(voter.id)
     if (found === undefined) return

@@ -59,7 +59,7 @@ export function nodeStateOf(key: string, [, hash, holders, queue, called, deadli
     seqKeptUntilMs: 0,
     closedUntilMs: Number(fields.get('closed') ?? 0),
     holds: holdsOf(key, fields, mapOf(holders)),
-    line: [...waiters.values()]
+    queue: [...waiters.values()]
       .sort((a, b) => a.score - b.score || (a.member < b.member ? -1 : 1))
       .map(({ member, mark }) => waiterOf(key, member, fields, Number(ends.get(member)), mark)),
   }
