@@ -3,7 +3,7 @@ import type { Host } from '../host.ts'
 import type { Network } from '../network.ts'
 import type { Parcel } from '../plan.ts'
 import type { NodeServer } from './server.ts'
-import type { StrayVotes } from './stray.ts'
+import type { LeakedVotes } from './leaked-votes.ts'
 
 /** A client's side of one node: every call is a request over the network, every answer a reply. */
 export class RemoteNode implements QuorumNode {
@@ -13,7 +13,7 @@ export class RemoteNode implements QuorumNode {
   private readonly network: Network
   private readonly server: NodeServer
   private readonly place: number
-  private readonly stray: StrayVotes
+  private readonly leaked: LeakedVotes
   private listener: ((notification: NodeNotification) => void) | null = null
   private open = true
 
@@ -23,7 +23,7 @@ export class RemoteNode implements QuorumNode {
     network: Network,
     server: NodeServer,
     place: number,
-    stray: StrayVotes,
+    leaked: LeakedVotes,
   ) {
     this.name = server.name
     this.link = link
@@ -31,7 +31,7 @@ export class RemoteNode implements QuorumNode {
     this.network = network
     this.server = server
     this.place = place
-    this.stray = stray
+    this.leaked = leaked
   }
 
   get isClosed(): boolean {
@@ -48,12 +48,12 @@ export class RemoteNode implements QuorumNode {
 
   private ask(questions: readonly Question[]): Promise<Ballots> {
     if (!this.open) return Promise.reject(new Error('the connection is closed'))
-    const sentAtMs = this.stray.sent(this.place, questions)
+    const sentAtMs = this.leaked.sent(this.place, questions)
     return new Promise((resolve, reject) => {
       const settle = (ballots: Ballots | null): void => {
         if (ballots === null) reject(new Error('connection refused'))
         else {
-          this.stray.answered(this.place, questions, ballots, sentAtMs)
+          this.leaked.answered(this.place, questions, ballots, sentAtMs)
           resolve(ballots)
         }
       }

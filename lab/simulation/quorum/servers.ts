@@ -12,7 +12,7 @@ import type { Simulation } from '../simulation.ts'
 import { observed } from './observed.ts'
 import { RemoteNode } from './remote.ts'
 import { NodeServer } from './server.ts'
-import { StrayVotes } from './stray.ts'
+import { LeakedVotes } from './leaked-votes.ts'
 
 /** Independent servers that vote, and the real quorum store over them, once for each session of a client. */
 export class QuorumServers implements Backend {
@@ -34,9 +34,9 @@ export class QuorumServers implements Backend {
 
   open(client: string, _inbox: string, host: Host, runtime: Runtime, manners: Manners): ClientStore {
     const { network, world, plan, fail } = this.simulation
-    const stray = new StrayVotes(this.servers.length, fail, () => host.clock.nowMs())
+    const leaked = new LeakedVotes(this.servers.length, fail, () => host.clock.nowMs())
     const nodes = this.servers.map(
-      (server, node) => new RemoteNode(linkOf(client, node), host, network, server, node, stray),
+      (server, node) => new RemoteNode(linkOf(client, node), host, network, server, node, leaked),
     )
     const store = new QuorumStore(nodes, runtime, timeoutMs)
     this.inboxes.set(store.inbox, nodes)

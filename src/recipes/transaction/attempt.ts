@@ -1,11 +1,11 @@
 import { InvalidArgumentError } from '../../errors.ts'
 import type { Argument, TransactionConnection } from './connection.ts'
 
-/** What the function of a transaction works with. */
+/** The argument of the function of a transaction. */
 export interface Transaction {
   /**
    * Sends a command at once, on the connection that watches the keys: for reading. Rejects with the server's own error.
-   * What is read this way counts only if the transaction goes through.
+   * The reply is valid only if the transaction goes through.
    */
   read(command: string, ...args: Argument[]): Promise<unknown>
   /** Adds a command to those that are run together, in this order, when the function has returned. */

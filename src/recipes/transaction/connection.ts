@@ -1,7 +1,7 @@
 import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
 import { disconnected, type Emitter, ignore } from '../../stores/redis/clients/client.ts'
 
-/** What a command may be given besides its name. */
+/** An argument of a command. */
 export type Argument = string | number | bigint | Uint8Array
 
 /** One connection for one transaction at a time. Once it broke it stays broken: a new one would watch nothing. */

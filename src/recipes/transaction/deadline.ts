@@ -28,7 +28,7 @@ export class TransactionDeadline {
     this.cancelled = new Promise((_, reject) => {
       this.endCancelled = reject
     })
-    // Whoever waits for one of them hears of it; when nobody does, nobody is missed.
+    // A rejection that nobody waits for must not count as unhandled.
     this.deadline.catch(() => {})
     this.cancelled.catch(() => {})
     this.timer = runtime.setTimer(this.pass, timeoutMs, false)

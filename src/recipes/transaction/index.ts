@@ -22,9 +22,9 @@ export interface TransactionOptions {
 }
 
 export interface TransactionResult<T> {
-  /** What the function returned. */
+  /** The result of the function. */
   readonly value: T
-  /** What the server answered to each of the queued commands. */
+  /** The reply to each queued command. */
   readonly replies: readonly unknown[]
   readonly tries: number
 }

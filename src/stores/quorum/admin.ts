@@ -8,10 +8,10 @@ import { idsOf, mergedView } from './merge.ts'
 import type { NodeView, QuorumNode } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
-/** Operators can wait longer for a slow node than a claim can. */
+/** An operator can wait longer for a slow node than a claim can. */
 const ADMIN_MS = 1000
 
-/** What a majority of the nodes shows together. */
+/** The joint view of a majority of the nodes. */
 export class QuorumAdmin implements Admin {
   private readonly nodes: readonly QuorumNode[]
   private readonly runtime: Runtime
@@ -26,8 +26,8 @@ export class QuorumAdmin implements Admin {
   }
 
   /**
-   * What is held is at a majority, so as many nodes as make every majority show a member are enough to look through. Nodes that do not answer at
-   * first are left out, and so are those that fall silent on the way.
+   * Every hold is at a majority, so it suffices to scan so many nodes that each majority has one of them. Nodes that do not answer at first
+   * are left out, and so are nodes that fall silent on the way.
    */
   async *list(prefix: string, onPage?: () => void): AsyncIterable<KeyView> {
     const total = this.nodes.length
@@ -72,7 +72,7 @@ export class QuorumAdmin implements Admin {
     return { kind: 'evicted', labels: found.map(({ holder }) => holder.label) }
   }
 
-  /** Which nodes are silent; what is held is seen without them. */
+  /** The silent nodes; holds are visible without them. */
   async *inspect(): AsyncIterable<Fact> {
     const { failures } = await this.ask(this.nodes, (node) => node.timeUs())
     for (const { message } of failures) yield { kind: 'unseen', what: 'a node of the quorum', why: message }
@@ -90,7 +90,7 @@ export class QuorumAdmin implements Admin {
     return views
   }
 
-  /** What the nodes have of one of the keys they were asked about; why it cannot be told, when too few of them know its format. */
+  /** The views of one of the requested keys, or an error if too few nodes know its format. */
   private known(answers: readonly (readonly (NodeView | Error)[])[], index: number): NodeView[] | Error {
     const views: NodeView[] = []
     let refusal: Error | null = null
@@ -102,7 +102,7 @@ export class QuorumAdmin implements Admin {
     return refusal !== null && views.length < majorityOf(this.nodes.length) ? refusal : views
   }
 
-  /** The answers of the nodes that answer in time, which those are, and why the others did not; an error without a majority of all. */
+  /** The answers in time, their nodes, and the failures of the others; throws without a majority of all. */
   private async ask<A>(
     nodes: readonly QuorumNode[],
     call: (node: QuorumNode) => Promise<A>,
@@ -139,5 +139,5 @@ export class QuorumAdmin implements Admin {
   }
 }
 
-/** One node could not be looked through; others can. */
+/** The scan of one node failed; others may succeed. */
 class ScanError extends Error {}

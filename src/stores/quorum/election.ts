@@ -15,11 +15,11 @@ import { majorityOf, votesNeeded } from './tally.ts'
 import type { NodeTimes } from './times.ts'
 import type { WaitingClaims } from './waiting-claims.ts'
 
-/** How often a claim that does not wait asks again after a split vote, in which nobody may have won. */
+/** How often a claim that does not wait repeats a split vote, in which nobody may have won. */
 const MOST_REPEATS = 6
-/** An exclusive claim needs to raise its number once; readers that come together may have to do it again. */
+/** An exclusive claim raises its number once; readers that come together may have to repeat it. */
 const MOST_RAISES = 6
-/** Beyond this the oldest get their missing votes with the next renewal. */
+/** Beyond this the oldest claims get their missing votes with the next renewal. */
 const MOST_MISSED = 10_000
 const SHORTEST_PAUSE_MS = 2
 const LONGEST_PAUSE_MS = 500
@@ -27,11 +27,11 @@ const LONGEST_PAUSE_MS = 500
 interface Missed {
   readonly claim: Claim
   readonly seq: number
-  /** The hold cannot have been lost before; later its renewals see to the node. */
+  /** Until then the hold cannot have been lost; later its renewals give the node its claim. */
   readonly untilMs: number
 }
 
-/** How claims get their votes: rounds, roll-back of what was not enough, write-back of the token. */
+/** Collects the votes of claims: rounds, roll-back of too few votes, write-back of the token. */
 export class Elections {
   private readonly nodes: Nodes
   private readonly runtime: Runtime
@@ -39,9 +39,9 @@ export class Elections {
   private readonly waiting: WaitingClaims
   private readonly inbox: string
   private readonly timeoutMs: (ttlMs: number) => number
-  /** The election of each claim that was begun last. Whatever an earlier one of the same claim left undone is up to it. */
+  /** The latest election of each claim; an earlier one must not roll back. */
   private readonly latest = new Map<string, number>()
-  /** Holds that a node may have blocked: it calls them when it has room. */
+  /** Holds that a node may have blocked: the node calls them when it has room. */
   private readonly missed = new Map<string, Missed>()
   private begun = 0
   /** Claims that pause before they are voted on again. */
@@ -71,13 +71,12 @@ export class Elections {
     return this.elect(claim, election, 0)
   }
 
-  /** The claim is released: what is under way for it neither goes on nor takes anything back. */
+  /** The claim is released: an open election neither goes on nor takes anything back. */
   end(id: string): void {
     this.latest.delete(id)
     this.missed.delete(id)
   }
 
-  /** Whether the claim is being voted on. */
   isOpen(id: string): boolean {
     return this.latest.has(id)
   }
@@ -86,7 +85,7 @@ export class Elections {
     return this.times.lastBallot
   }
 
-  /** A node that blocked a claim which the others granted has room for it now, and keeps that room for a moment. */
+  /** A node that blocked a claim which the others granted now has room for it, and keeps that room for a moment. */
   called(node: number, id: string): void {
     const missed = this.missed.get(id)
     if (missed === undefined || this.runtime.nowMs() >= missed.untilMs) return
@@ -114,12 +113,12 @@ export class Elections {
         return this.granted(claim, round, seq)
       }
     }
-    // Who asked for this claim once more may have it by now: to take back what this one got would end that hold.
+    // A later attempt of the same claim may hold by now, and a roll-back would end that hold.
     const alone = this.latest.get(claim.id) === election
     if (alone) this.takeBack(round, ballot)
     const pauseMs = this.pauseMs(runtime.nowMs() - askedAtMs, repeats + this.waiting.splits(claim.id))
     const refusal = await refusalOf(round)
-    // Some said yes, or not all say the same: the vote may end otherwise when it is repeated.
+    // Some nodes said yes, or they disagree: a repeated vote may end differently.
     const split = round.yes > 0 || (refusal === null && round.votes.some((vote) => vote?.kind === 'refused'))
     if (alone && !round.outage && refusal === null && split && !claim.queue && repeats < MOST_REPEATS) {
       await this.pause(pauseMs)
@@ -143,8 +142,8 @@ export class Elections {
   }
 
   /**
-   * When no node has said yes there is nothing to take back yet: a waiter that only looks costs one call to each node. A vote
-   * that comes late, or may have been given by a node that does not answer, is taken back then.
+   * While no node has said yes there is nothing to take back: a waiter that only polls costs one call to each node. A late vote, or
+   * one that a silent node may have given, is taken back later.
    */
   private takeBack(round: Round, ballot: number): void {
     const { nodes } = this
@@ -167,8 +166,7 @@ export class Elections {
   }
 
   /**
-   * A writer becomes a reader. It holds the key all the while, so nothing is taken back when votes are missing: that would
-   * end the very hold that it is about.
+   * A writer becomes a reader. It holds the key throughout, so missing votes take nothing back: that would end the hold itself.
    */
   private async downgrade(claim: Claim): Promise<ClaimAnswer> {
     if (this.closed) throw new ClosedError()
@@ -196,8 +194,8 @@ export class Elections {
   }
 
   /**
-   * The sequence number that enough nodes keep for the claim after a round, if there is one. Any later majority shares a node
-   * with them, so its number will be higher.
+   * The sequence number that enough nodes agree on after a round, or null. Any later majority shares a node with them, so its
+   * number will be higher.
    */
   private agreed(claim: Claim, round: Round, asked: Round): number | null {
     const common = commonOf(asked, round.needed)
@@ -205,11 +203,11 @@ export class Elections {
     return common
   }
 
-  /** Brings the nodes to one number; null when they could not be brought to one. */
+  /** Asks the nodes to agree on one number; null if they could not. */
   private async agreeOnToken(claim: Claim, round: Round): Promise<number | null> {
     let asked = round
     for (let raised = 0; raised < MOST_RAISES; raised++) {
-      // Of several readers that raise their numbers at the same time, each tries another one next.
+      // Readers that raise their numbers at the same time must try different ones.
       const apart = raised === 0 ? 0 : Math.ceil(this.runtime.random() * 1000)
       const question: Question = { kind: 'raise', claim, seq: Math.max(...seqsOf(asked)) + apart }
       asked = this.nodes.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
@@ -220,7 +218,7 @@ export class Elections {
     return null
   }
 
-  /** A node that has another number for the claim, now or later, takes over that of the lease. */
+  /** A node with another number for the claim, now or later, takes over the one of the lease. */
   private settle(claim: Claim, round: Round, seq: number): void {
     const correct = (node: number, vote: Vote | undefined): void => {
       if (vote !== undefined && 'seq' in vote && vote.seq !== seq)
@@ -236,7 +234,7 @@ export class Elections {
     return { kind: 'granted', token: tokenOf(seq), spare: owner === null ? SPARE_TOKENS : 0, contended }
   }
 
-  /** By chance, so that those who split the vote do not meet again; several rounds long, and longer each time. */
+  /** Random, so that claims that split the vote do not meet again; several rounds long, and longer each time. */
   private pauseMs(roundMs: number, splits: number): number {
     const spreadMs = Math.min((4 * roundMs + SHORTEST_PAUSE_MS) * 2 ** Math.min(splits, 10), LONGEST_PAUSE_MS)
     return SHORTEST_PAUSE_MS + this.runtime.random() * spreadMs
@@ -261,7 +259,7 @@ function seqsOf({ votes }: Round): number[] {
   return seqs
 }
 
-/** The number that enough nodes have, if there is one. */
+/** The number that enough nodes have, or null. */
 function commonOf(round: Round, needed: number): number | null {
   const seqs = seqsOf(round)
   for (const seq of seqs) {
@@ -276,7 +274,7 @@ function grantsOf({ votes }: Round): VoteGranted[] {
   return votes.filter((vote): vote is VoteGranted => vote?.kind === 'granted')
 }
 
-/** One node may not know yet that a key is free, so a refusal counts when a majority says it. */
+/** One node may not know yet that a key is free, so a refusal counts only from a majority. */
 async function refusalOf(round: Round): Promise<Refused | null> {
   const refusals = () => round.votes.filter((vote): vote is Refused => vote?.kind === 'refused')
   const majority = majorityOf(round.nodes)

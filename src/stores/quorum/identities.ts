@@ -4,17 +4,17 @@ import { gatherAnswers } from './gather.ts'
 import type { QuorumNode } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
-/** How long the first claim waits for nodes that do not answer yet. */
+/** How long the first claims wait for the nodes. */
 const BEGIN_MS = 1000
 
-/** Who the nodes are: one server that counted twice would be a majority that is none. */
+/** The identities of the nodes: a server that counts twice would make a false majority. */
 export class Identities {
   private readonly nodes: readonly QuorumNode[]
   private readonly runtime: Runtime
   private readonly known: (string | null)[]
   private conflict: InvalidArgumentError | null = null
   private end: () => void = () => {}
-  /** Null once the nodes were asked, or had their time. */
+  /** Null once the nodes were asked, or timed out. */
   beginning: Promise<void> | null
 
   constructor(nodes: readonly QuorumNode[], runtime: Runtime) {
@@ -24,7 +24,7 @@ export class Identities {
     this.beginning = null
   }
 
-  /** The first claims wait until most nodes were asked and their calls are heard, but not for long. */
+  /** The first claims wait until most nodes are identified and subscribed, for a bounded time. */
   begin(listening: readonly Promise<unknown>[]): void {
     const closed = new Promise<void>((resolve) => {
       this.end = resolve

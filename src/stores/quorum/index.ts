@@ -9,8 +9,8 @@ export type { AnyRedisClient, QuorumOptions }
 
 /**
  * A store over several independent Redis or Valkey servers, through clients that you already have: a majority of them
- * decides, a minority may fail. Three, five or seven servers are usual. The clients stay yours; the store opens one
- * more connection to each server.
+ * decides, a minority may fail. Three, five or seven servers are usual. The clients stay yours; the store opens one more
+ * connection to each server.
  *
  * Throws an `InvalidArgumentError` for anything but clients of servers, and so do the first claims if two of the
  * clients turn out to be connected to the same server.

@@ -10,10 +10,10 @@ import { RedisNode } from './redis/node.ts'
 import { majorityOf } from './tally.ts'
 import { addressesOf, type NodeAddress } from './url.ts'
 
-/** How long servers are waited for as long as too few of them are there. */
+/** How long to wait for servers while too few are connected. */
 const CONNECT_MS = 2000
 
-/** A connection that goes on trying by itself, and how its first attempt ended. */
+/** A connection that reconnects by itself, and the result of its first attempt. */
 interface Opening {
   readonly client: RedisClient
   readonly first: Promise<unknown>

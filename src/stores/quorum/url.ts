@@ -10,8 +10,7 @@ export interface NodeAddress {
 const SHAPE = /^redlock:\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/(\d*))?(?:\?([^#]*))?$/i
 
 /**
- * The servers of `redlock://user:password@h1:6379,h2:6379,h3:6379/0?tls=true`. What stands before the hosts counts for
- * all of them.
+ * The servers of `redlock://user:password@h1:6379,h2:6379,h3:6379/0?tls=true`. The credentials are for all of them.
  */
 export function addressesOf(url: string): NodeAddress[] {
   const parts = SHAPE.exec(url)

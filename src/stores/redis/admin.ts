@@ -45,8 +45,8 @@ export class RedisAdmin implements Admin {
   }
 
   /**
-   * By cursor, so that the server is never held up; a key that comes or goes meanwhile may be shown or not. When a server of a cluster is
-   * silent, what the others have comes first, and then an error that names it.
+   * By cursor, so that each call is short; a key that comes or goes meanwhile may be shown or not. If a server of a cluster is silent,
+   * the keys of the others come first, and then an error that names it.
    */
   async *list(prefix: string, onPage?: () => void): AsyncIterable<KeyView> {
     const { client } = this.scripting
@@ -73,7 +73,7 @@ export class RedisAdmin implements Admin {
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
     const seq = token === null ? '' : String(seqOf(token))
     const labels: string[] = []
-    // A crowd in parts, so that the server is never held up.
+    // A crowd in parts, so that each call is short.
     for (let from = 0; from >= 0; ) {
       const args = [ask ? 'ask' : 'evict', seq, String(from)]
       const answer = await this.scripting.run('evict', [lockName(key)], args)
@@ -93,7 +93,7 @@ export class RedisAdmin implements Admin {
     return this.reaper.reap(remains, olderMs)
   }
 
-  /** The keys as they are when their time has been counted; null for a format that is not known. */
+  /** The keys without expired claims; null for an unknown format. */
   private async readAll(keys: readonly string[]): Promise<(KeyView | null)[]> {
     const { cluster } = this.scripting.client
     if (cluster === null) return this.readSome(keys)

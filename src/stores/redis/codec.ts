@@ -12,7 +12,7 @@ import {
   tokenOf,
 } from '../../model/index.ts'
 
-/** A claim as it is sent and kept: JSON without what it does not ask for. */
+/** A claim as it is sent and stored: JSON without the fields that it does not use. */
 export interface ClaimText {
   readonly id: string
   readonly inbox: string
@@ -30,7 +30,7 @@ export interface ClaimText {
   readonly replaces?: string
 }
 
-/** JSON escapes half a character, and Lua does not read it. */
+/** JSON escapes half of a surrogate pair, and Lua's decoder refuses it. */
 const HALF_CHARACTER = /\\ud[89a-f]/
 
 export function claimText(claim: Claim, inbox: string): string {
@@ -113,7 +113,7 @@ const LOST: RenewAnswer = { kind: 'lost' }
 const RENEWED: RenewAnswer = { kind: 'renewed', contended: false }
 const RENEWED_CONTENDED: RenewAnswer = { kind: 'renewed', contended: true }
 
-/** What other versions of holdfast have written is not lost: the lease lives on until its deadline. */
+/** A key in the format of another version is not lost: the lease lives on until its deadline. */
 export function renewAnswer(answer: unknown): RenewReply {
   if (Array.isArray(answer)) {
     const [position, storeTimeMs] = answer as readonly unknown[]

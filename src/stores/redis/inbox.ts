@@ -6,7 +6,7 @@ import { ResilientSubscription } from './clients/resilient-subscription.ts'
 import { inboxChannel, keyOfLock } from './names.ts'
 import { type KeyOf, parseNotification } from './notifications.ts'
 
-/** Where the scripts send what this process must know. One subscription, on a connection of its own. */
+/** The channel to which scripts publish notifications for this process: one subscription, on a connection of its own. */
 export class Inbox {
   readonly address: string
   private readonly client: RedisClient
@@ -14,7 +14,7 @@ export class Inbox {
   private readonly deadlineMs: number
   private readonly keyOf: KeyOf
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
-  /** Claims that wait in the line: what was pushed to them while nobody listened is lost. */
+  /** Claims in the queue, by id: after a gap of the subscription they must retry. */
   private readonly waiting = new Map<string, string>()
   private subscription: ResilientSubscription | null = null
   private begun = false
@@ -54,7 +54,7 @@ export class Inbox {
     if (this.waiting.size > 0) for (const { id } of claims) this.waiting.delete(id)
   }
 
-  /** Null once we listen, or have tried to; whoever holds or waits before that would miss what is pushed to it. */
+  /** Null once the subscription has begun or failed; a holder or waiter before that would miss notifications. */
   get beginning(): Promise<void> | null {
     return this.begun ? null : (this.subscription?.begun ?? null)
   }
@@ -72,7 +72,7 @@ export class Inbox {
     this.tell(notice)
   }
 
-  /** Messages flow again, and some may have been missed: waiters are told to attempt again. */
+  /** Messages flow again, and some may have been missed: waiters retry. */
   private up(): void {
     for (const [id, key] of this.waiting) this.tell({ kind: 'retry', id, key })
   }

@@ -15,8 +15,8 @@ export type { AnyRedisClient, RedisOptions }
 
 /**
  * A store in a Redis or Valkey server, through the client you already have: ioredis 5 or 6, redis (node-redis) 5 or 6,
- * or @valkey/valkey-glide 2. The client stays yours; the store opens one more connection like it, for what the server
- * tells by itself, and closes that one.
+ * or @valkey/valkey-glide 2. The client stays yours; the store opens one more connection like it, for notifications, and closes
+ * that one.
  *
  * Of a cluster or sentinel client it takes the addresses, the credentials and the TLS settings, and opens its own
  * connections: one to each master and one more.

@@ -23,7 +23,7 @@ import { lockStateOf } from './state.ts'
 const KEYS_PER_CALL = 100
 const INBOXES_PER_CALL = 100
 
-/** What an operator should know about the servers, and what lies in them that nobody needs. */
+/** Facts about the servers for an operator, and leftover keys. */
 export class Inspection {
   private readonly scripting: Scripting
   private readonly runtime: Runtime
@@ -61,7 +61,7 @@ export class Inspection {
         whose: `the Redis server on port ${facts.port}`,
         aheadMs: facts.clockAheadMs,
       }
-    // A clock that is off is told as such.
+    // A wrong clock is a fact of its own.
     yield* findingsOf({ ...facts, clockAheadMs: null }, this.replicasToWaitFor)
   }
 
@@ -92,7 +92,7 @@ export class Inspection {
     if (this.scripting.client.cluster === null) yield* this.deaf(server, listeners)
   }
 
-  /** Whoever has a claim listens for what becomes of it, from before it was told of the claim until after its end. */
+  /** A process listens from before it learns of its first claim until after the end of the last; a claim without a listener is dead. */
   private async *deaf(
     server: RedisClient,
     listeners: ReadonlyMap<string, readonly DeafFact[]>,
@@ -147,7 +147,7 @@ export class Inspection {
     }
   }
 
-  /** Keys of a cluster go one by one: they are in slots of their own. */
+  /** One key per call in a cluster: each has its own slot. */
   private calls(names: readonly string[]): readonly (readonly string[])[] {
     return parts(names, this.scripting.client.cluster === null ? KEYS_PER_CALL : 1)
   }

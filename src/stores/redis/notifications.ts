@@ -2,12 +2,12 @@ import type { StoreNotice } from '../../core/store.ts'
 import { type LossCause, tokenOf } from '../../model/index.ts'
 import { keyOfLock } from './names.ts'
 
-/** The key that the name of a lock in Redis was made from. */
+/** The key of a lock by its name in Redis. */
 export type KeyOf = (name: string) => string
 
-/** What a script published to an inbox. Null for anything else: notices are hints, and a strange one is as good as lost. */
+/** Parses a message of a script. Null for anything else: notifications are hints, and an unknown one is as good as lost. */
 export function parseNotification(message: string, keyOf: KeyOf = keyOfLock): StoreNotice | null {
-  // By place and not by pattern: a waiter's turn begins here, mostly with code that has not run often.
+  // Split and not matched: this code runs rarely before a waiter's turn, and a cold regular expression is slow.
   const fields = message.split('\0')
   const kind = fields[0]
   const id = fields[1] ?? ''

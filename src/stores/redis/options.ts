@@ -5,16 +5,16 @@ import { InvalidArgumentError } from '../../errors.ts'
 
 export interface RedisOptions {
   /**
-   * How locks are written. `'plain'` is `SET key id NX PX` on the key itself, as other libraries and scripts do it, so that
-   * both exclude each other: exclusive locks only, without a line. By default `'holdfast'`.
+   * The format of locks, `'holdfast'` by default. `'plain'` is `SET key id NX PX` on the key itself, as other libraries and scripts
+   * do it, so that both exclude each other: exclusive locks only, without a queue.
    */
   format?: 'holdfast' | 'plain'
   /**
-   * A lease is handed out, and a renewal counts, only when that many replicas have it; else it is taken back and is an
-   * outage. WAIT holds up everything else on the connection, for `timeout` at most: 1 s by default.
+   * A grant or a renewal counts only when that many replicas have it; else it is taken back and is an outage. WAIT holds up the
+   * connection for at most `timeout`: 1 s by default.
    */
   replicas?: { wait: number; timeout?: Duration }
-  /** Whether the server is looked at once, for settings that endanger locks: default true. */
+  /** Checks the server once for settings that endanger locks: default true. */
   check?: boolean
   runtime?: Runtime
 }
@@ -25,11 +25,11 @@ export interface RedisSettings {
   readonly replicas: ReplicaSettings | null
   readonly check: boolean
   readonly runtime: Runtime
-  /** How long a connection may be silent before it is replaced, and how long a subscription is waited for. */
+  /** The time without an answer after which a connection is replaced, and the deadline of a subscription. */
   readonly callTimeoutMs: number
 }
 
-/** What connections are made with. */
+/** The settings of a connection. */
 export type ConnectionSettings = Pick<RedisSettings, 'replicas' | 'runtime' | 'callTimeoutMs'>
 
 export interface ReplicaSettings {
@@ -63,7 +63,7 @@ function replicasOf(replicas: NonNullable<RedisOptions['replicas']>): ReplicaSet
   return { wait, timeoutMs }
 }
 
-/** WAIT holds up everything on its connection, which is not silent for that. */
+/** A connection that WAIT holds up is not silent. */
 export function silentMsOf({ callTimeoutMs, replicas }: ConnectionSettings): number {
   return callTimeoutMs + (replicas?.timeoutMs ?? 0)
 }

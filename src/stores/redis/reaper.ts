@@ -2,7 +2,7 @@ import type { Remains } from '../../core/facts.ts'
 import { isOurs, STOCK_PARTS, stockOfPart } from './names.ts'
 import type { Scripting } from './scripting.ts'
 
-/** Removes what an inspection told of. Each is compared and removed by one script, so that nothing alive is touched. */
+/** Removes leftovers that an inspection found. One script compares and removes each, so that nothing alive is touched. */
 export class Reaper {
   private readonly scripting: Scripting
 

@@ -22,12 +22,12 @@ interface OwnerText {
   readonly weight: number
 }
 
-/** Whether there may be more holders or waiters than a call showed that shows `most` of each. */
+/** True if there may be more holders or waiters than the `most` of each that a call shows. */
 export function isPartial([, holders, , waiters]: RawLock, most: number): boolean {
   return holders.length === most || waiters.length === most
 }
 
-/** What several calls showed, one after the other. A claim may come and go meanwhile; it is shown once. */
+/** Joins the answers of several calls. A claim that comes and goes meanwhile is shown once. */
 export function joinedPages(first: RawLock, next: RawLock): RawLock {
   const [, holders, holdersEnds, waiters, waitersEnds, owners] = first
   const [fields, moreHolders, moreHoldersEnds, moreWaiters, moreWaitersEnds, moreOwners] = next
@@ -41,7 +41,7 @@ export function joinedPages(first: RawLock, next: RawLock): RawLock {
   ]
 }
 
-/** The state of a key in the words of the model. Redis itself forgets the sequence number, so its end is not known. */
+/** The state of a key for the model. Redis itself expires the sequence number, so its end is unknown. */
 export function lockStateOf(key: string, raw: RawLock): KeyState {
   const fields = new Map([...pairsOf(raw[0])].map(([name, value]) => [name, String(value)]))
   return {

@@ -8,7 +8,7 @@ import {
 import type { Vote } from '../../../src/stores/quorum/protocol.ts'
 import type { Happening } from './twin.ts'
 
-/** What a node has to do: `states` are changed. */
+/** The effect of a happening according to the model; changes `states`. */
 export function meant(states: Map<string, NodeState>, happening: Happening, clock: Clock) {
   const votes: Vote[] = []
   const notifications: AddressedNotification[] = []
@@ -29,7 +29,7 @@ export function meant(states: Map<string, NodeState>, happening: Happening, cloc
   return { votes, notifications }
 }
 
-/** What stands in the server: neither what is over nor when it will be forgotten; holds in the order of their ids. */
+/** The part of a model state that the server stores: nothing expired, no expiry of the sequence number, holds by id. */
 export function kept(state: NodeState = UNKNOWN_KEY, { nowMs }: Clock): NodeState {
   const holds = state.holds
     .map((hold) => ({ ...hold, members: [...hold.members].sort(byId) }))

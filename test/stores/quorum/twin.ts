@@ -13,7 +13,7 @@ import { nodeStateOf, type RawNode } from '../../../src/stores/quorum/redis/stat
 import { SCRIPTS } from '../../../src/stores/quorum/scripts.generated.ts'
 import { type Call, load, perform, scriptOf, staged } from './staged.ts'
 
-/** What happens to a node at one moment: questions that come together, or an operator. */
+/** An event at a node: questions that come together, or an operator. */
 export type Happening =
   | { readonly kind: 'ask'; readonly questions: readonly Question[] }
   | { readonly kind: 'evict'; readonly key: string; readonly ids: readonly string[]; readonly ask: boolean }
@@ -29,7 +29,7 @@ const TEST_SCRIPTS = {
   evict: staged('evict', SCRIPTS.evict),
 }
 
-/** Everything that lies in a server under some keys: also what read.lua would not find. */
+/** Everything that a server stores for some keys, also parts that read.lua would not find. */
 const WHOLE = scriptOf(`local answers = { 0 }
 for index, name in ipairs(KEYS) do
   local function part(what) return (string.gsub(name, '^holdfast:quorum', '%0-' .. what, 1)) end
@@ -88,7 +88,7 @@ function votesOf(happening: Happening, answered: unknown): Vote[] {
   })
 }
 
-/** What the hash counts is what the sorted sets hold. */
+/** The counts of the hash match the sorted sets. */
 function checkCounts([, hash]: RawNode, { holds, queue }: NodeState): void {
   const count = (name: string): number => {
     const at = hash.findIndex((text, place) => place % 2 === 0 && text === name)

@@ -8,7 +8,7 @@ interface Found {
 }
 
 /**
- * What Redis did, in the words of the model wherever the contract leaves a choice: which holder a blocked claim hears of,
+ * The effect of Redis, adapted to the model wherever the contract leaves a choice: which holder a blocked claim hears of,
  * in which order several processes are told, and a `retryAfterMs` that comes before its time because a position further
  * back ends then. Anything else stays as it is, and so differs.
  */

@@ -84,7 +84,7 @@ it('goes on after a master was killed, with higher tokens', async () => {
   await cluster.crash(owner)
   const { highest } = overlaps
   await workers.recover(RECOVERY_MS)
-  // What was granted last may not have been copied, so that two leases may have met; tokens rise all the same.
+  // The last grants may not have been replicated, so that two leases may have met; tokens still rise.
   await workers.end({ overlapsAllowed: true })
   const lease = await (opened[0] as Locks).acquire(SHARED)
   expect(lease.token).toBeGreaterThan(highest)

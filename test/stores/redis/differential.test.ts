@@ -122,7 +122,7 @@ it.each(CROWD_KINDS)(
       }
     }
     const story = moments.length
-    // What is left dies together: the model drops it in one step, and Redis a portion in each.
+    // The remaining claims die together: the model drops them in one step, Redis a portion in each.
     for (let look = 0; look < 6; look++) happen({ kind: 'tick', key }, look === 0 ? 2400 : 0)
     const effects = await twin.play(moments, [key])
     for (const [place, { happening, clock, expected }] of moments.entries()) {
@@ -170,7 +170,7 @@ const mixed: fc.Arbitrary<Body> = fc.record({
   meta: fc.constantFrom(null, '{"größe":"1 \u2028"}'),
 })
 
-/** What the short form of a line is for, and little else. */
+/** Mostly exclusive claims without owners, for the fast paths. */
 const plain: fc.Arbitrary<Body> = fc.record({
   mode: fc.constant(exclusive),
   ttlMs: fc.constantFrom(5, 20, 100),

@@ -110,7 +110,7 @@ it('keeps nothing for later when the client is not connected', async () => {
     const { locks } = await open(client)
     await locks.using('warm', () => {})
     await server.kill()
-    // What was sent to the dying connection has an unknown outcome; what comes after it must not be kept.
+    // Commands on the dying connection have an unknown outcome; later ones must not be queued.
     await expect.poll(() => locks.tryAcquire('dying').catch((error) => error.code)).toBe('STORE_UNAVAILABLE')
     await expect(locks.tryAcquire('ghost')).rejects.toThrow(/not connected/)
     await server.start()

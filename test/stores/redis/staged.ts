@@ -15,7 +15,7 @@ export interface Call {
   readonly clock: Clock
 }
 
-/** What a call did: its reply, the notifications that it wrote, and what stands in the server afterwards. */
+/** The effect of a call: its reply, its notifications, and the states in the server afterwards. */
 export interface Outcome<State> {
   readonly reply: unknown
   readonly notifications: readonly { readonly inbox: string; readonly text: string }[]

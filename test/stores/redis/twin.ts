@@ -28,7 +28,7 @@ export type Happening =
   | { readonly kind: 'evict' | 'revoke'; readonly key: string; readonly token: bigint | null }
   | { readonly kind: 'tick'; readonly key: string }
 
-/** What the server did with a happening. */
+/** The effect of a happening on the server. */
 export interface Effect {
   readonly answers: readonly unknown[]
   readonly letters: readonly (StoreNotice & { readonly inbox: string })[]
@@ -71,7 +71,7 @@ export class Twin {
   }
 }
 
-/** What stands in the server of a state of the model: neither what is over nor when it will be forgotten. */
+/** The part of a model state that the server stores: nothing expired, and no expiry of the sequence number. */
 export function keptOf(state: KeyState = EMPTY, nowMs: number): KeyState {
   const closedUntilMs = state.closedUntilMs > nowMs ? state.closedUntilMs : 0
   return { ...state, closedUntilMs, seqKeptUntilMs: 0 }

@@ -6,7 +6,7 @@ import { keyOf } from './names.ts'
 const RELEASED: Vote = { kind: 'released' }
 const ABSENT: Vote = { kind: 'absent' }
 
-/** The arguments of a question, as ask.lua reads them. */
+/** The arguments of a question for ask.lua. */
 export function argumentsOf(question: Question): readonly string[] {
   const { kind, claim } = question
   switch (kind) {
@@ -28,7 +28,7 @@ function claimArguments(question: Question & { kind: 'claim' | 'join' }): readon
   const ballot = String(question.kind === 'claim' ? question.ballot : 0)
   const { limit, weight } = mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
   const delay = lockDelayMs === 0 ? undefined : lockDelayMs
-  // Named so that an operator can read them; what is undefined is left out.
+  // Named so that an operator can read them; undefined fields are left out.
   const kept = JSON.stringify({
     label,
     actor: claim.actor ?? undefined,
@@ -51,7 +51,7 @@ function flag(value: boolean): string {
   return value ? '1' : '0'
 }
 
-/** What ask.lua answers. */
+/** Parses the answer of ask.lua. */
 export function ballotsOf(questions: readonly Question[], raw: unknown): Ballots {
   const [stampUs, ...votes] = raw as readonly unknown[]
   return {
@@ -60,7 +60,7 @@ export function ballotsOf(questions: readonly Question[], raw: unknown): Ballots
   }
 }
 
-/** The same from the answer to TIME. */
+/** Parses the answer to TIME. */
 export function timeUs([seconds, microseconds]: readonly unknown[]): number {
   return Number(seconds) * 1_000_000 + Number(microseconds)
 }
@@ -99,7 +99,7 @@ function wordyVote({ kind }: Question, raw: readonly unknown[]): Vote | Unsuppor
   }
 }
 
-/** What a script published to an inbox. Null for anything else: a strange message is as good as lost. */
+/** Parses a message of a script. Null for anything else: an unknown message is as good as lost. */
 export function parseNodeNotification(message: string): NodeNotification | null {
   const [kind, id = '', name = ''] = message.split('\0')
   if (kind !== 'free' && kind !== 'contended' && kind !== 'evicted' && kind !== 'revoked') return null

@@ -17,7 +17,7 @@ const KEYS_PER_SCAN = '500'
 const KEYS_PER_PAGE = 50
 const EVICTED_PER_CALL = 50
 
-/** A server whose memory is full takes everything but new claims. */
+/** A server whose memory is full refuses only new claims. */
 function scriptFor(questions: readonly Question[]): Script {
   return questions.some(isClaim) ? SCRIPTS.ask : SCRIPTS.askAlways
 }
@@ -26,7 +26,7 @@ function isClaim({ kind }: Question): boolean {
   return kind === 'claim' || kind === 'join'
 }
 
-/** A Redis or Valkey server that votes. The scripts are the port of `meaning`. */
+/** A Redis or Valkey server that votes. The scripts are a port of `node-model`. */
 export class RedisNode implements QuorumNode {
   readonly name: string
   private readonly client: RedisClient
@@ -65,7 +65,7 @@ export class RedisNode implements QuorumNode {
     void runScript(this.client, scriptFor(questions), names, args, heard, refused)
   }
 
-  /** The memory of the server is full, and nothing was done: what makes no new claim goes again without those that do. */
+  /** The memory of the server is full, and nothing was done: the questions go again without new claims. */
   private sendOthers(
     questions: readonly Question[],
     error: Error,
@@ -127,7 +127,7 @@ export class RedisNode implements QuorumNode {
     })
   }
 
-  /** By cursor, so that the server is never held up. */
+  /** By cursor, so that each call is short. */
   async *scan(prefix: string): AsyncIterable<readonly string[]> {
     const pattern = quorumPattern(prefix, this.client.keyPrefix)
     let cursor = '0'
@@ -135,14 +135,14 @@ export class RedisNode implements QuorumNode {
       const page = await this.client.send('SCAN', [cursor, 'MATCH', pattern, 'COUNT', KEYS_PER_SCAN])
       const [next, names] = page as [unknown, string[]]
       cursor = String(next)
-      // A part of the scan that found nothing is a page, too: each has a deadline for itself.
+      // An empty part of the scan is a page, too: each page has its own deadline.
       const pages = Math.max(1, Math.ceil(names.length / KEYS_PER_PAGE))
       for (let page = 0; page < pages; page++)
         yield names.slice(page * KEYS_PER_PAGE, (page + 1) * KEYS_PER_PAGE).map(keyOf)
     } while (cursor !== '0')
   }
 
-  /** A crowd in parts, so that the server is never held up. */
+  /** A crowd in parts, so that each call is short. */
   async evict(key: string, ids: readonly string[], ask: boolean): Promise<void> {
     for (let first = 0; first < ids.length; first += EVICTED_PER_CALL) {
       const args = [ask ? 'ask' : 'evict', ...ids.slice(first, first + EVICTED_PER_CALL)]

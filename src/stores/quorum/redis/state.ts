@@ -1,7 +1,7 @@
 import type { Claim, Mode } from '../../../model/index.ts'
 import type { NodeHold, NodeState, NodeWaiter, Voter } from '../node-model/state.ts'
 
-/** A key as read.lua shows it: where the next part begins, fields and values of the hash, members and scores of the sorted sets. */
+/** The answer of read.lua for a key: the cursor of the next part, fields and values of the hash, members and scores of the sorted sets. */
 export type RawNode = readonly [
   cursor: string,
   hash: readonly string[],
@@ -11,7 +11,7 @@ export type RawNode = readonly [
   deadlines: readonly string[],
 ]
 
-/** What is kept of a claim, as the codec wrote it and the scripts completed it. */
+/** A stored claim: fields of the codec, and those that the scripts add. */
 interface Kept {
   readonly label: string
   readonly actor?: string
@@ -34,7 +34,7 @@ interface KeptOwner {
   readonly weight: number
 }
 
-/** The answers of several calls, one after the other. A claim that is shown twice is as it was shown last. */
+/** Joins the answers of two calls. Of a claim that both show, the later one counts. */
 export function joinedParts(first: RawNode, [cursor, ...next]: RawNode): RawNode {
   const [, hash, holders, queue, called, deadlines] = first
   return [
@@ -47,7 +47,7 @@ export function joinedParts(first: RawNode, [cursor, ...next]: RawNode): RawNode
   ]
 }
 
-/** The state of a key. The server itself forgets the sequence number, so the end of that is not known. */
+/** The state of a key. The server itself expires the sequence number, so its end is unknown. */
 export function nodeStateOf(key: string, [, hash, holders, queue, called, deadlines]: RawNode): NodeState {
   const fields = mapOf(hash)
   const ends = mapOf(deadlines)

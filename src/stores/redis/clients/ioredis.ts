@@ -20,7 +20,7 @@ export interface Ioredis extends Emitter {
     readonly stringNumbers?: boolean
   }
   readonly stream?: { readonly writable: boolean; readonly errored?: Error | null; destroy(): unknown }
-  /** Which database was selected last. */
+  /** The database that was selected last. */
   readonly condition?: { readonly select?: number } | null
   call(command: string, args: readonly string[]): Promise<unknown>
   sendCommand(command: object): Promise<unknown>
@@ -41,7 +41,7 @@ type CommandClass = new (
   options: { readonly replyEncoding: 'utf8'; readonly keyPrefix: string },
 ) => Command
 
-/** For connections of our own: what cannot be sent fails, and what was under way when a connection broke is not sent again. */
+/** For our own connections: a command that cannot be sent fails, and nothing is resent when a connection breaks. */
 export const IOREDIS_OPTIONS = {
   lazyConnect: true,
   enableOfflineQueue: false,
@@ -50,10 +50,10 @@ export const IOREDIS_OPTIONS = {
   retryStrategy: reconnectAfterMs,
 } as const
 
-/** Tells of a failover while the old master is silent, or still believes that it is one. */
+/** Detects a failover while the old master is silent, or still believes that it is one. */
 export const SENTINEL_OPTIONS = {
   failoverDetector: true,
-  /** A sentinel that is silent for so long is passed over. */
+  /** A sentinel that is silent for longer is skipped. */
   sentinelCommandTimeout: 1000,
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const
@@ -95,13 +95,12 @@ export class IoredisClient implements RedisClient {
   }
 
   /**
-   * A client as most people make it sends again what was under way when its connection broke, however late that is, and
-   * what takes from a stock would take twice. It gives up what belongs to a pipeline that is not whole: every command of
-   * ours looks like one.
+   * By default ioredis resends commands that were under way when its connection broke, however late that is, and a take from a stock
+   * would run twice. It gives up commands of a pipeline that is not whole: every command of ours looks like one.
    */
   private sendOnce(name: string, args: readonly string[]): Promise<unknown> {
     const { client, keyPrefix } = this
-    // Between the end of a connection and its closing, a command would be kept for the next one.
+    // Between the end of a connection and its closing, ioredis would keep a command for the next one.
     if (client.stream?.writable !== true)
       return Promise.reject(this.notConnected('its connection is at an end'))
     const command = new this.Command(name, args, { replyEncoding: 'utf8', keyPrefix })
@@ -150,7 +149,7 @@ export class IoredisClient implements RedisClient {
     this.end()
   }
 
-  /** With what the last connection ended of, which the client tells those who listen and nobody else. */
+  /** With the error that ended the last connection, which ioredis only emits. */
   private notConnected(state: string): NotSentError {
     return disconnected(state, this.client.stream?.errored ?? null)
   }
@@ -169,7 +168,7 @@ function notConnected(cause: unknown): never {
   throw disconnected('the first connection failed', cause)
 }
 
-/** Connects, or rejects with what is in the way: the library itself only says that the connection is closed. */
+/** Connects, or rejects with the reason: the library itself only says that the connection is closed. */
 export async function connectFirst(client: Ioredis): Promise<void> {
   let failure: unknown = null
   const note = (error: unknown) => {
@@ -185,15 +184,15 @@ export async function connectFirst(client: Ioredis): Promise<void> {
   }
 }
 
-/** A server that is silent does not answer the end of the connection, either. */
+/** A silent server does not answer the end of the connection, either. */
 export function disconnect(client: Ioredis): void {
   client.disconnect()
   client.stream?.destroy()
 }
 
 /**
- * Keeps a connection of our own from ending by itself, and returns the way to end it. A failover that is told while the
- * client asks its sentinels stops that search, and the client takes it for the end of all.
+ * Reconnects when ioredis gives up, and returns a function that ends the connection. A failover during the search for a master
+ * stops that search, and ioredis takes this for the end.
  */
 function lasting(client: Ioredis): () => void {
   let ended = false
@@ -207,8 +206,8 @@ function lasting(client: Ioredis): () => void {
 }
 
 /**
- * Of a client that asks sentinels, the store takes the settings and opens a connection of its own: one that does not listen
- * to the sentinels goes on writing to a master that was replaced, for as long as that runs.
+ * Opens our own connection with the settings of a sentinel client: a client that does not listen to the sentinels keeps writing to
+ * a master that was replaced, as long as that runs.
  */
 export function sentinelClientOf(client: Ioredis): RedisClient {
   const own = client.duplicate({ ...IOREDIS_OPTIONS, ...SENTINEL_OPTIONS })
@@ -217,8 +216,8 @@ export function sentinelClientOf(client: Ioredis): RedisClient {
 }
 
 /**
- * Nothing that a connection of ours meets is printed: what matters comes back with the call that it befell. Those that a
- * client has with the sentinels, to hear of failovers, are made out of our sight and have nobody who hears their errors.
+ * ioredis prints errors without a listener; ours come back with the calls that failed. The connections to the sentinels, which
+ * report failovers, are made inside of ioredis and have no listener, either.
  */
 export function ignoreErrors(client: Ioredis, sentinelFailed: (error: unknown) => void = ignore): void {
   client.on('error', ignore)
@@ -236,7 +235,7 @@ interface SentinelConnector {
   connectToSentinel?(...args: unknown[]): Emitter
 }
 
-/** The class of the commands that a client makes: it is asked for one, which is not sent. */
+/** The command class of a client, from a command that is made and not sent. */
 function commandClassOf(client: Ioredis): CommandClass {
   let made: object | null = null
   const sendCommand = async (command: object) => {
@@ -249,8 +248,8 @@ function commandClassOf(client: Ioredis): CommandClass {
 }
 
 /**
- * Theirs for a client that shows integers as texts. Strings are still bytes when a reply arrives here, so a text can only
- * be an integer.
+ * For a client that returns integers as texts. Strings are still bytes when a reply arrives here, so a text can only be an
+ * integer.
  */
 function numberedClass(Base: CommandClass): CommandClass {
   return class extends Base {

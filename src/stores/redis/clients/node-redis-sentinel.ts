@@ -19,7 +19,7 @@ export interface NodeRedisSentinel extends Emitter {
   destroy(): Promise<void> | void
 }
 
-/** What the class keeps for itself; a second connection to the same master cannot be made without it. */
+/** A private part of the class; a second connection to the same master needs it. */
 interface Inside {
   _execute<T>(isReadonly: boolean, task: (client: NodeRedis) => Promise<T> | T): Promise<T>
 }
@@ -43,8 +43,8 @@ interface Inbox {
 }
 
 /**
- * Connections of our own to the master that a sentinel client names. The client itself would send again what may have
- * been done, and keep commands while it looks for a master.
+ * Our own connections to the master that a sentinel client names. The client itself would resend commands that may have run, and
+ * queue commands while it looks for a master.
  */
 export class NodeRedisSentinelClient implements RedisClient {
   readonly topology = 'sentinel'
@@ -122,7 +122,7 @@ export class NodeRedisSentinelClient implements RedisClient {
     if (type === 'MASTER_CHANGE' && node !== undefined && this.model !== null) this.follow(node)
   }
 
-  /** From now on everything goes to that server. What was asked of the one before, and not answered, is unknown. */
+  /** Sends everything to that server from now on. Unanswered commands of the previous one have an unknown outcome. */
   private follow(address: Address): Master {
     const before = this.master
     if (before !== null && before.address.host === address.host && before.address.port === address.port)

@@ -3,9 +3,8 @@ import { StoreError } from '../../../errors.ts'
 import { NotSentError, type RedisClient, SilentError, type Subscription, type Topology } from './client.ts'
 
 /**
- * A client whose connection is replaced once it has answered nothing for `silentMs` although it was asked: TCP itself
- * gives up on a silent peer only after many minutes. A client that was brought stays open, for its owner may wait for
- * something on it.
+ * Replaces its connection when commands got no answer for `silentMs`: TCP itself gives up on a silent peer only after many minutes.
+ * The user's client stays open, for its owner may wait for something on it.
  */
 export class ReplacingClient implements RedisClient {
   readonly topology: Topology
@@ -60,7 +59,7 @@ export class ReplacingClient implements RedisClient {
   }
 }
 
-/** A connection, and since when it is silent. */
+/** A connection and the time since it is silent. */
 class Watched {
   readonly client: RedisClient
   private readonly runtime: Runtime
@@ -73,7 +72,7 @@ class Watched {
     this.runtime = runtime
   }
 
-  /** For how long something was asked and nothing was answered. */
+  /** How long commands have been without any answer. */
   get quietMs(): number {
     return this.askedAtMs === null ? 0 : this.runtime.nowMs() - this.askedAtMs
   }
@@ -89,12 +88,12 @@ class Watched {
     return reply
   }
 
-  /** A connection that hangs before its first answer refuses what it is given, and some clients have time-outs: that is no answer. */
+  /** A refusal of the client, or its own timeout, is no answer of the server. */
   private readonly failed = (error: unknown): never => {
     if (error instanceof NotSentError || error instanceof SilentError) this.unanswered--
     else this.heard()
     if (this.replacedAfterMs === null || error instanceof NotSentError) throw error
-    // The library only knows that its connection was closed, and not why.
+    // The library knows only that its connection was closed, not why.
     const message = `no answer within ${this.replacedAfterMs} ms; the connection to Redis is replaced`
     throw new StoreError(message, { cause: error })
   }

@@ -1,23 +1,23 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { RedisClient, Subscription } from './client.ts'
 
-/** What we send to ourselves; no notification begins so. */
+/** The message that we send to ourselves; no notification begins like this. */
 const PROBE = 'probe'
-/** The first claims wait so long until what is told to them is heard; without it they go on, and look by themselves. */
+/** The first claims wait so long for the subscription; without it they go on and poll. */
 const BEGIN_MS = 1000
 
 export interface ChannelListener {
   readonly channel: string
   receive(message: string): void
-  /** Messages flow from now on, at first and after a gap. */
+  /** Messages flow, at first or after a gap. */
   up(): void
-  /** Whether somebody relies on what is told: only then it is worth to find out if the connection is silent. */
+  /** True while somebody relies on messages: only then are probes sent. */
   needed(): boolean
 }
 
 /**
- * A subscription that hangs nobody. When it is not there within the deadline it is opened anew, in the background; and
- * so when a message that we send to ourselves does not come back.
+ * A subscription that never hangs. It is opened again in the background when it is not there within the deadline, or when a
+ * message that we send to ourselves does not come back.
  */
 export class ResilientSubscription implements Subscription {
   /** Settles when messages flow for the first time, and well before the deadline of the claims that wait for it. */
@@ -28,7 +28,6 @@ export class ResilientSubscription implements Subscription {
   private readonly listener: ChannelListener
   private subscription: Subscription
   private flows = false
-  /** How many messages came. */
   private heard = 0
   /** A probe did not come back. */
   private unheard = false
@@ -85,7 +84,7 @@ export class ResilientSubscription implements Subscription {
     }
   }
 
-  /** Only a probe that the server has answered says something about the subscription. */
+  /** Only a probe that the server has answered proves anything about the subscription. */
   private async probe(subscription: Subscription): Promise<void> {
     const before = this.heard
     try {

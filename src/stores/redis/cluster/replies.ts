@@ -1,11 +1,11 @@
-/** Where the server says that a slot is. `once` is for this command alone: the slot is on the move. */
+/** The server that has a slot. `once`: for this command alone, because the slot is moving. */
 export interface Redirection {
   readonly once: boolean
   readonly host: string
   readonly port: number
 }
 
-/** What `MOVED 3999 127.0.0.1:6381` and `ASK 3999 127.0.0.1:6381` say; null for any other error. Nothing was done. */
+/** Parses `MOVED 3999 127.0.0.1:6381` and `ASK 3999 127.0.0.1:6381`, after which nothing was done; null for any other error. */
 export function redirectionOf(error: unknown): Redirection | null {
   if (!(error instanceof Error)) return null
   const [kind, , address = ''] = error.message.split(' ')
@@ -14,7 +14,7 @@ export function redirectionOf(error: unknown): Redirection | null {
   return { once: kind === 'ASK', host: address.slice(0, at), port: Number(address.slice(at + 1)) }
 }
 
-/** Of the keys of one command some have moved already and some have not. Nothing was done. */
+/** Some keys of the command have moved and others have not. Nothing was done. */
 export function isTorn(error: unknown): boolean {
   return error instanceof Error && error.message.startsWith('TRYAGAIN')
 }

@@ -5,7 +5,7 @@ import type { Node } from './node.ts'
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 500
 
-/** One subscription at any master, since a message goes to all of them; at another one when that is gone. */
+/** One subscription at any master, since every message goes to all of them; it moves when that master is gone. */
 export class RoamingSubscription implements Subscription {
   readonly begun: Promise<void>
   private readonly runtime: Runtime
@@ -40,7 +40,7 @@ export class RoamingSubscription implements Subscription {
     void this.settle()
   }
 
-  /** A server that is no master any more may have been cut off. */
+  /** Leaves a server that is no longer a master: it may have been cut off. */
   review(masters: readonly Node[]): void {
     if (this.place !== null && !masters.includes(this.place.node)) this.leave()
   }
@@ -83,7 +83,7 @@ export class RoamingSubscription implements Subscription {
   }
 
   private later(): void {
-    // Whoever waits for the first try has seen it fail.
+    // The first try has failed, and `begun` settles with it.
     this.begin()
     this.timer = this.runtime.setTimer(() => void this.settle(), this.pauseMs, true)
     this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS)

@@ -3,15 +3,15 @@ import type { RedisClient, Subscription, Topology } from '../clients/client.ts'
 import type { ReplicaSettings } from '../options.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
 
-/** What was written has not reached enough replicas in time. */
+/** The write has not reached enough replicas in time. */
 export class UnmetError extends StoreError {}
 
 const WRITING = [SCRIPTS.attempt, SCRIPTS.renew, SCRIPTS.plainAttempt, SCRIPTS.plainRenew]
 const CONFIRMED = new Set<unknown>(WRITING.flatMap(({ sha, source }) => [sha, source]))
 
 /**
- * A client that answers a claim or a renewal only when enough replicas have it. WAIT travels right behind the script, in
- * the same turn and so on the same connection: on another one it would know nothing of what the script has written.
+ * A client that answers a claim or a renewal only when enough replicas have it. WAIT follows the script in the same turn and so on
+ * the same connection: it counts only the writes of its own connection.
  */
 export class ConfirmingClient implements RedisClient {
   readonly topology: Topology

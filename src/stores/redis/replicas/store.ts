@@ -12,7 +12,7 @@ import type {
 import type { Claim } from '../../../model/index.ts'
 import { UnmetError } from './confirming.ts'
 
-/** A store whose grants and renewals count only once replicas have them. */
+/** A store whose grants and renewals count only when replicas have them. */
 export class ReplicatedStore implements Store {
   readonly traits: Traits
   readonly admin: Admin
@@ -21,7 +21,7 @@ export class ReplicatedStore implements Store {
   readonly claimsPerCall?: number
   private readonly store: Store
 
-  /** The store must stand on a `ConfirmingClient`, or on one for each server. */
+  /** `store` must use a `ConfirmingClient`, or one for each server. */
   constructor(store: Store, wait: number) {
     this.store = store
     this.admin = store.admin
@@ -34,7 +34,7 @@ export class ReplicatedStore implements Store {
     this.traits = { ...store.traits, failover }
   }
 
-  /** Nothing of a call that did not reach the replicas is kept, not even a place in the line. */
+  /** A claim that did not reach the replicas is released, with its position in the queue. */
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     try {
       const answers = await this.store.attempt(claims)
@@ -56,7 +56,7 @@ export class ReplicatedStore implements Store {
     return this.store.release(claims)
   }
 
-  /** A grant that was pushed may have reached no replica: without a life its claimant asks for it, and that is confirmed. */
+  /** A pushed grant may have reached no replica: `lifeMs` 0 makes the waiter re-attempt, and WAIT confirms that. */
   notices(listener: (notice: StoreNotice) => void): () => void {
     return this.store.notices((notice) =>
       listener(notice.kind === 'granted' ? { ...notice, lifeMs: 0 } : notice),
@@ -67,7 +67,7 @@ export class ReplicatedStore implements Store {
     return this.store.close()
   }
 
-  /** Should that fail, too, the holds end with their ttl, and the core releases them by their ids. */
+  /** If the release fails, too, the holds end with their ttl, and the core releases them by id. */
   private async takeBack(claims: readonly Claim[]): Promise<void> {
     try {
       await this.store.release(claims)
