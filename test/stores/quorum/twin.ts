@@ -11,7 +11,7 @@ import { argumentsOf, ballotsOf, parseNodeNotification } from '../../../src/stor
 import { quorumName } from '../../../src/stores/quorum/redis/names.ts'
 import { nodeStateOf, type RawNode } from '../../../src/stores/quorum/redis/state.ts'
 import { SCRIPTS } from '../../../src/stores/quorum/scripts.generated.ts'
-import { type Call, load, perform, scriptOf, staged } from './staged.ts'
+import { type Call, load, perform, scriptOf, staged } from '../redis/staged.ts'
 
 /** An event at a node: questions that come together, or an operator. */
 export type Happening =

@@ -23,8 +23,8 @@ export interface Outcome<State> {
 }
 
 /**
- * A script of users with another clock and another post office: it takes the time as its last two arguments and puts its
- * notifications into a list. Everything else is what users run.
+ * A script with another clock and another outbox: it takes the time as its last two arguments and puts its notifications into a list.
+ * Everything else is as users run it.
  */
 export function staged(name: string, { source }: { readonly source: string }, offerMs?: number): Script {
   let text = source
@@ -32,9 +32,10 @@ export function staged(name: string, { source }: { readonly source: string }, of
     assert.equal(text.split(real).length, 2, `${name}.lua must contain once: ${real}`)
     text = text.replace(real, () => test)
   }
-  replace("local time = call('TIME')\n", 'local time = { 0, ARGV[#ARGV - 1] * 1000 }\n')
-  replace("stampText = time[1] .. sub('00000' .. time[2], -6)", "stampText = format('%016.0f', ARGV[#ARGV])")
-  replace('nowText = sub(stampText, 1, 13)', "nowText = format('%013.0f', ARGV[#ARGV - 1])")
+  replace("local time = call('TIME')\n", '')
+  replace('local stamp = time[1] * 1000000 + time[2]\n', 'local stamp = tonumber(ARGV[#ARGV])\n')
+  replace('local now = math.floor(stamp / 1000)\n', 'local now = tonumber(ARGV[#ARGV - 1])\n')
+  if (text.includes('for at = 2, #ARGV do')) replace('for at = 2, #ARGV do', 'for at = 2, #ARGV - 2 do')
   if (offerMs !== undefined) replace('local OFFER = 1000\n', `local OFFER = ${offerMs}\n`)
   const publish = "call('PUBLISH', 'holdfast:inbox:' .. notification[1], notification[2])"
   text = text.replaceAll(
@@ -45,7 +46,11 @@ export function staged(name: string, { source }: { readonly source: string }, of
     text.includes('RPUSH') && !text.includes('PUBLISH'),
     `${name}.lua must publish only by: ${publish}`,
   )
-  return { source: text, sha: createHash('sha1').update(text).digest('hex') }
+  return scriptOf(text)
+}
+
+export function scriptOf(source: string): Script {
+  return { source, sha: createHash('sha1').update(source).digest('hex') }
 }
 
 export async function load(redis: Redis, scripts: readonly Script[]): Promise<void> {

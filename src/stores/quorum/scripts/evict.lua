@@ -5,7 +5,6 @@
 -- Answers: how many of them held the key, or -1 for an unknown format
 -- @flags allow-oom
 -- @include lib/base.lua
--- @include lib/clock.lua
 -- @include lib/step.lua
 local ask, found = ARGV[1] == 'ask', 0
 local state = load(KEYS[1], ARGV[2] or '')

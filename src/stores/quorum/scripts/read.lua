@@ -6,7 +6,6 @@
 --          of the hash with their values, and members of the sorted sets with their scores for the claims among them; or -1 for an
 --          unknown format. A claim that is there all the time is shown once at least
 -- @include lib/base.lua
--- @include lib/clock.lua
 -- @include lib/state.lua
 local function show(name)
   local state = load(name, '')

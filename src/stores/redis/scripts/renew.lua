@@ -49,7 +49,7 @@ local function renewSole(key, ttl, id)
   local expires, prolonged = tonumber(fields[4]), now + ttl
   if expires <= now or prolonged + (fields[6] or 0) + DAY > tonumber(fields[5]) then return nil end
   if prolonged > expires then
-    call('HSET', key, 'expires', timeText(prolonged))
+    call('HSET', key, 'expires', text(prolonged))
     locks[key] = nil
   end
   return 1
