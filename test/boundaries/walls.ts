@@ -58,6 +58,8 @@ export const ROOMS: readonly Room[] = [
       ...CONTRACT,
       'src/core/calls/timer-heap.ts',
       'src/stores/redis/clients/',
+      'src/stores/redis/names.ts',
+      'src/stores/redis/scan.ts',
       'src/stores/redis/scripting.ts',
     ],
   },

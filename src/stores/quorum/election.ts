@@ -38,7 +38,6 @@ export class Elections {
   private readonly times: NodeTimes
   private readonly waiting: WaitingClaims
   private readonly inbox: string
-  private readonly timeoutMs: (ttlMs: number) => number
   /** The latest election of each claim; an earlier one must not roll back. */
   private readonly latest = new Map<string, number>()
   /** Holds that a node may have blocked: the node calls them when it has room. */
@@ -48,20 +47,12 @@ export class Elections {
   private readonly pauses = new Map<Timer, () => void>()
   private closed = false
 
-  constructor(
-    nodes: Nodes,
-    runtime: Runtime,
-    times: NodeTimes,
-    waiting: WaitingClaims,
-    inbox: string,
-    timeoutMs: (ttlMs: number) => number,
-  ) {
+  constructor(nodes: Nodes, runtime: Runtime, times: NodeTimes, waiting: WaitingClaims, inbox: string) {
     this.nodes = nodes
     this.runtime = runtime
     this.times = times
     this.waiting = waiting
     this.inbox = inbox
-    this.timeoutMs = timeoutMs
   }
 
   hold(claim: Claim): Promise<ClaimAnswer> {
@@ -102,7 +93,7 @@ export class Elections {
     const ticket = this.waiting.asks(claim, this.times.ticket(ballot), needed)
     const question: Question = { kind: 'claim', claim, inbox: this.inbox, ballot, ticket }
     const askedAtMs = runtime.nowMs()
-    const round = nodes.ask(question, needed, this.timeoutMs(claim.ttlMs))
+    const round = nodes.ask(question)
     const verdict = await round.decided
     if (verdict === 'met') {
       const seq = this.agreed(claim, round, round) ?? (await this.agreeOnToken(claim, round))
@@ -173,7 +164,7 @@ export class Elections {
     const { nodes, inbox } = this
     const ballot = this.times.propose()
     const question: Question = { kind: 'claim', claim, inbox, ballot, ticket: ballot }
-    const round = nodes.ask(question, votesNeeded(claim.mode, nodes.size), this.timeoutMs(claim.ttlMs))
+    const round = nodes.ask(question)
     if ((await round.decided) === 'met')
       return this.granted(claim, round, Math.max(...grantsOf(round).map(({ seq }) => seq)))
     if (round.denied) return refused('absent', 'the lease is no longer held')
@@ -210,7 +201,7 @@ export class Elections {
       // Readers that raise their numbers at the same time must try different ones.
       const apart = raised === 0 ? 0 : Math.ceil(this.runtime.random() * 1000)
       const question: Question = { kind: 'raise', claim, seq: Math.max(...seqsOf(asked)) + apart }
-      asked = this.nodes.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
+      asked = this.nodes.ask(question)
       if ((await asked.decided) === 'hopeless') return null
       const common = this.agreed(claim, round, asked)
       if (common !== null) return common

@@ -2,7 +2,6 @@ import type { Store } from '../../core/store.ts'
 import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
 import { type AnyRedisClient, redisAdapterOf } from '../redis/clients/detect.ts'
 import { assemble, type QuorumOptions, quorumSettingsOf } from './options.ts'
-import { clientAddress } from './redis/address.ts'
 import { RedisNode } from './redis/node.ts'
 
 export type { AnyRedisClient, QuorumOptions }
@@ -29,4 +28,27 @@ export function quorum(clients: readonly AnyRedisClient[], options: QuorumOption
     return new RedisNode(clientAddress(client) ?? `node ${index + 1}`, adapter, settings)
   })
   return assemble(nodes, settings)
+}
+
+interface ClientShape {
+  readonly options?: {
+    readonly host?: unknown
+    readonly port?: unknown
+    readonly url?: unknown
+    readonly socket?: { readonly host?: unknown; readonly port?: unknown }
+  }
+  readonly config?: { readonly addresses?: readonly { readonly host?: unknown; readonly port?: unknown }[] }
+}
+
+/** The server of a client of ioredis, node-redis or glide, for messages; null if the client does not tell. */
+function clientAddress(client: unknown): string | null {
+  const { options, config } = client as ClientShape
+  const server = options?.socket ?? config?.addresses?.[0] ?? options
+  if (typeof server?.host === 'string') return `${server.host}:${String(server.port ?? 6379)}`
+  if (typeof options?.url !== 'string') return null
+  try {
+    return new URL(options.url).host
+  } catch {
+    return null
+  }
 }

@@ -5,6 +5,7 @@ import { nodeError, outageOf } from './gather.ts'
 import { NodeConnection } from './node-connection.ts'
 import type { Question, QuorumNode } from './protocol.ts'
 import { Round } from './round.ts'
+import { votesNeeded } from './tally.ts'
 
 /** A busy node that still answers is waited for until this part of the ttl is over. */
 const BUSY_PART_OF_TTL = 1 / 6
@@ -13,6 +14,7 @@ const BUSY_PART_OF_TTL = 1 / 6
 export class Nodes {
   readonly connections: readonly NodeConnection[]
   private readonly runtime: Runtime
+  private readonly timeoutMs: (ttlMs: number) => number
   /** One timer for all rounds: most of them are over long before they are due. */
   private readonly deadlines: Alarms
   private stopped = false
@@ -20,9 +22,11 @@ export class Nodes {
   constructor(
     nodes: readonly QuorumNode[],
     runtime: Runtime,
+    timeoutMs: (ttlMs: number) => number,
     heard: (node: number, stampUs: number) => void,
   ) {
     this.runtime = runtime
+    this.timeoutMs = timeoutMs
     this.deadlines = new Alarms(runtime, true)
     this.connections = nodes.map((node, number) => new NodeConnection(node, number, runtime, heard))
   }
@@ -31,16 +35,18 @@ export class Nodes {
     return this.connections.length
   }
 
-  /** Asks every node. A node that does not answer within `timeoutMs` has failed, and is not asked again before it answers. */
-  ask(question: Question, needed: number, timeoutMs: number): Round {
-    const round = new Round(question, this.size, needed)
+  /** Asks every node. A node that does not answer in time has failed, and is not asked again before it answers. */
+  ask(question: Question): Round {
+    const { mode, ttlMs } = question.claim
+    const timeoutMs = this.timeoutMs(ttlMs)
+    const round = new Round(question, this.size, votesNeeded(mode, this.size))
     if (this.stopped) {
       for (let node = 0; node < this.size; node++) round.fail(node, new ClosedError())
       return round
     }
     const askedAtMs = this.runtime.nowMs()
     for (const connection of this.connections) round.pending.push(connection.ask(question, round))
-    const latestMs = askedAtMs + Math.max(timeoutMs, question.claim.ttlMs * BUSY_PART_OF_TTL)
+    const latestMs = askedAtMs + Math.max(timeoutMs, ttlMs * BUSY_PART_OF_TTL)
     let checkedAtMs = askedAtMs
     const expire = (): void => {
       const nowMs = this.runtime.nowMs()

@@ -4,7 +4,7 @@ import type { Elections } from './election.ts'
 import type { Nodes } from './nodes.ts'
 import { EVERY_BALLOT, type Question, type Vote } from './protocol.ts'
 import { medianPosition, type Round } from './round.ts'
-import { majorityOf, votesNeeded } from './tally.ts'
+import { majorityOf } from './tally.ts'
 import type { WaitingClaims } from './waiting-claims.ts'
 
 interface Renewal {
@@ -20,29 +20,20 @@ export class Renewals {
   private readonly elections: Elections
   private readonly waiting: WaitingClaims
   private readonly inbox: string
-  private readonly timeoutMs: (ttlMs: number) => number
   /** Renewals that some node has not answered yet, by claim id. */
   private readonly open = new Map<string, Renewal>()
 
-  constructor(
-    nodes: Nodes,
-    elections: Elections,
-    waiting: WaitingClaims,
-    inbox: string,
-    timeoutMs: (ttlMs: number) => number,
-  ) {
+  constructor(nodes: Nodes, elections: Elections, waiting: WaitingClaims, inbox: string) {
     this.nodes = nodes
     this.elections = elections
     this.waiting = waiting
     this.inbox = inbox
-    this.timeoutMs = timeoutMs
   }
 
   async renew(claim: Claim): Promise<RenewReply> {
     const { nodes } = this
     const waits = this.waiting.ticketOf(claim.id) !== null
-    const needed = votesNeeded(claim.mode, nodes.size)
-    const round = nodes.ask({ kind: 'renew', claim, seq: 0 }, needed, this.timeoutMs(claim.ttlMs))
+    const round = nodes.ask({ kind: 'renew', claim, seq: 0 })
     const renewal = this.follow(claim.id, round)
     if ((await round.decided) === 'met') {
       if (!waits) this.topUp(claim, round, renewal)

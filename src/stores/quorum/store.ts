@@ -13,12 +13,29 @@ import { QuorumAdmin } from './admin.ts'
 import { Elections } from './election.ts'
 import { Identities } from './identities.ts'
 import { Nodes } from './nodes.ts'
-import { EVERY_BALLOT, type Question, type QuorumNode } from './protocol.ts'
+import { EVERY_BALLOT, type QuorumNode } from './protocol.ts'
 import { Renewals } from './renewals.ts'
-import { majorityOf, votesNeeded } from './tally.ts'
+import { majorityOf } from './tally.ts'
 import { NodeTimes } from './times.ts'
-import { QUORUM_TRAITS } from './traits.ts'
 import { WaitingClaims } from './waiting-claims.ts'
+
+const QUORUM_TRAITS: Traits = {
+  name: 'quorum',
+  modes: ['exclusive', 'shared', 'permits'],
+  order: 'race',
+  fencing: 'until data loss',
+  ttlStepMs: 1,
+  adoption: false,
+  owners: true,
+  lockDelay: true,
+  groups: false,
+  records: false,
+  wakeUp: 'push',
+  immediate: true,
+  scope: 'every process that reaches a majority of the same independent Redis or Valkey servers',
+  failover:
+    'a minority of the servers may be stopped, cut off or gone; one that comes back empty before the leases it voted for have ended can let a second holder in, and so can a jump of a server clock; tokens rise all the same, as long as one server of each majority keeps its data or the clocks do not fall behind',
+}
 
 /** How long closing waits for calls to the slower nodes. */
 const CLOSE_MS = 250
@@ -34,18 +51,16 @@ export class QuorumStore implements Store {
   private readonly renewals: Renewals
   private readonly identities: Identities
   readonly inbox: string
-  private readonly timeoutMs: (ttlMs: number) => number
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
   private listening = false
 
   constructor(nodes: readonly QuorumNode[], runtime: Runtime, timeoutMs: (ttlMs: number) => number) {
-    this.timeoutMs = timeoutMs
     this.inbox = runtime.newId()
     const times = new NodeTimes(nodes.length, runtime)
-    this.nodes = new Nodes(nodes, runtime, times.note)
+    this.nodes = new Nodes(nodes, runtime, timeoutMs, times.note)
     this.waiting = new WaitingClaims(nodes.length, runtime, (notice) => this.tell(notice))
-    this.elections = new Elections(this.nodes, runtime, times, this.waiting, this.inbox, timeoutMs)
-    this.renewals = new Renewals(this.nodes, this.elections, this.waiting, this.inbox, timeoutMs)
+    this.elections = new Elections(this.nodes, runtime, times, this.waiting, this.inbox)
+    this.renewals = new Renewals(this.nodes, this.elections, this.waiting, this.inbox)
     this.identities = new Identities(nodes, runtime)
     this.admin = new QuorumAdmin(nodes, runtime)
   }
@@ -112,15 +127,11 @@ export class QuorumStore implements Store {
     this.waiting.forget(claim.id)
     this.renewals.end(claim.id)
     this.elections.end(claim.id)
-    const question: Question = { kind: 'release', claim, ballot: EVERY_BALLOT }
-    const round = this.nodes.ask(
-      question,
-      votesNeeded(claim.mode, this.nodes.size),
-      this.timeoutMs(claim.ttlMs),
-    )
+    const round = this.nodes.ask({ kind: 'release', claim, ballot: EVERY_BALLOT })
     if ((await round.decided) === 'met') return { kind: 'released' }
-    await round.untilHeard(majorityOf(this.nodes.size))
-    const minority = this.nodes.size - majorityOf(this.nodes.size)
+    const majority = majorityOf(round.nodes)
+    await round.untilHeard(majority)
+    const minority = round.nodes - majority
     if (round.failed > minority) throw this.nodes.outage(round)
     return { kind: round.no > minority ? 'absent' : 'released' }
   }

@@ -69,6 +69,7 @@ function marked(key: string): string {
   return `{${key.replace(/[%{}]/g, (letter) => ESCAPES[letter] as string)}}`
 }
 
-function glob(text: string): string {
+/** A part of a SCAN pattern that matches only itself. */
+export function glob(text: string): string {
   return text.replace(/[*?[\]\\^]/g, '\\$&')
 }

@@ -1,13 +1,10 @@
+import { glob } from '../../redis/names.ts'
+
 /** Apart from the locks of the Redis store, because a node may also serve as a store of its own. */
 const QUORUM = 'holdfast:quorum:'
-const INBOX = 'holdfast:inbox:'
 
 export function quorumName(key: string): string {
   return QUORUM + key
-}
-
-export function inboxChannel(inbox: string): string {
-  return INBOX + inbox
 }
 
 /** The key of a name, which may begin with a prefix of the client. */
@@ -17,5 +14,5 @@ export function keyOf(name: string): string {
 
 /** The SCAN pattern for keys that begin with `prefix`. */
 export function quorumPattern(prefix: string, clientPrefix: string): string {
-  return `${(clientPrefix + QUORUM + prefix).replace(/[*?[\]\\^]/g, '\\$&')}*`
+  return `${glob(clientPrefix + QUORUM + prefix)}*`
 }

@@ -2,6 +2,8 @@ import type { Runtime } from '../../../core/runtime.ts'
 import type { RedisClient, Subscription } from '../../redis/clients/client.ts'
 import { ReplacingClient } from '../../redis/clients/replacing.ts'
 import { ResilientSubscription } from '../../redis/clients/resilient-subscription.ts'
+import { inboxChannel } from '../../redis/names.ts'
+import { parts, scan } from '../../redis/scan.ts'
 import { isFull, runScript, type Script } from '../../redis/scripting.ts'
 import { counted } from '../node-model/answer.ts'
 import { nodeView } from '../node-model/state.ts'
@@ -9,11 +11,10 @@ import type { QuorumSettings } from '../options.ts'
 import type { Ballots, NodeNotification, NodeView, Question, QuorumNode } from '../protocol.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
 import { argumentsOf, ballotsOf, parseNodeNotification, timeUs, unknownFormat } from './codec.ts'
-import { inboxChannel, keyOf, quorumName, quorumPattern } from './names.ts'
+import { keyOf, quorumName, quorumPattern } from './names.ts'
 import { readKeys } from './reading.ts'
 import { nodeStateOf } from './state.ts'
 
-const KEYS_PER_SCAN = '500'
 const KEYS_PER_PAGE = 50
 const EVICTED_PER_CALL = 50
 
@@ -129,23 +130,17 @@ export class RedisNode implements QuorumNode {
 
   /** By cursor, so that each call is short. */
   async *scan(prefix: string): AsyncIterable<readonly string[]> {
-    const pattern = quorumPattern(prefix, this.client.keyPrefix)
-    let cursor = '0'
-    do {
-      const page = await this.client.send('SCAN', [cursor, 'MATCH', pattern, 'COUNT', KEYS_PER_SCAN])
-      const [next, names] = page as [unknown, string[]]
-      cursor = String(next)
+    for await (const names of scan(this.client, quorumPattern(prefix, this.client.keyPrefix))) {
       // An empty part of the scan is a page, too: each page has its own deadline.
-      const pages = Math.max(1, Math.ceil(names.length / KEYS_PER_PAGE))
-      for (let page = 0; page < pages; page++)
-        yield names.slice(page * KEYS_PER_PAGE, (page + 1) * KEYS_PER_PAGE).map(keyOf)
-    } while (cursor !== '0')
+      if (names.length === 0) yield []
+      for (const page of parts(names, KEYS_PER_PAGE)) yield page.map(keyOf)
+    }
   }
 
   /** A crowd in parts, so that each call is short. */
   async evict(key: string, ids: readonly string[], ask: boolean): Promise<void> {
-    for (let first = 0; first < ids.length; first += EVICTED_PER_CALL) {
-      const args = [ask ? 'ask' : 'evict', ...ids.slice(first, first + EVICTED_PER_CALL)]
+    for (const some of parts(ids, EVICTED_PER_CALL)) {
+      const args = [ask ? 'ask' : 'evict', ...some]
       const found = await runScript(this.client, SCRIPTS.evict, [quorumName(key)], args, Number)
       if (found < 0) throw unknownFormat()
     }
