@@ -17,7 +17,6 @@ import { unknownFormat } from './codec.ts'
 import { Inspection } from './inspection.ts'
 import { keyOfLock, lockName, lockPattern } from './names.ts'
 import { readLocks } from './reading.ts'
-import { Reaper } from './reaper.ts'
 import { RULES } from './rules.ts'
 import { scan } from './scan.ts'
 import type { Scripting } from './scripting.ts'
@@ -29,13 +28,11 @@ export class RedisAdmin implements Admin {
   private readonly scripting: Scripting
   private readonly runtime: Runtime
   private readonly inspection: Inspection
-  private readonly reaper: Reaper
 
   constructor(scripting: Scripting, runtime: Runtime, replicasToWaitFor: number) {
     this.scripting = scripting
     this.runtime = runtime
     this.inspection = new Inspection(scripting, runtime, replicasToWaitFor)
-    this.reaper = new Reaper(scripting)
   }
 
   async read(key: string): Promise<KeyView> {
@@ -90,7 +87,7 @@ export class RedisAdmin implements Admin {
   }
 
   reap(remains: readonly Remains[], olderMs: number): Promise<readonly boolean[]> {
-    return this.reaper.reap(remains, olderMs)
+    return this.inspection.reap(remains, olderMs)
   }
 
   /** The keys without expired claims; null for an unknown format. */

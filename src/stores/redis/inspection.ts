@@ -3,7 +3,7 @@ import type { Runtime } from '../../core/runtime.ts'
 import { type KeyState, lastLifeMs } from '../../model/index.ts'
 import { factsOf } from './check/facts.ts'
 import { findingsOf } from './check/findings.ts'
-import type { RedisClient } from './clients/client.ts'
+import { pairsOf, type RedisClient } from './clients/client.ts'
 import { reachableServers } from './cluster/reachable.ts'
 import {
   foreignPattern,
@@ -14,7 +14,6 @@ import {
   STOCK_PARTS,
   stockOfPart,
 } from './names.ts'
-import { pairsOf } from './pairs.ts'
 import { readLocks } from './reading.ts'
 import { parts, scan } from './scan.ts'
 import type { Scripting } from './scripting.ts'
@@ -51,6 +50,24 @@ export class Inspection {
         what: 'who listens',
         why: 'every server of a cluster knows its own listeners only',
       }
+  }
+
+  /** Removes leftovers that an inspection found. One script compares and removes each, so that nothing alive is touched. */
+  reap(remains: readonly Remains[], olderMs: number): Promise<readonly boolean[]> {
+    return Promise.all(remains.map((each) => this.remove(each, olderMs)))
+  }
+
+  private async remove({ name, kind, proof }: Remains, olderMs: number): Promise<boolean> {
+    if (kind === 'foreign') {
+      if (isOurs(name)) return false
+      const seconds = String(Math.ceil(olderMs / 1000))
+      return Number(await this.scripting.run('foreignReap', [name], [seconds, proof])) === 1
+    }
+    const isPart = STOCK_PARTS.some((part) => name.startsWith(part))
+    const removed = isPart
+      ? await this.scripting.run('stockTidy', stockOfPart(name), [])
+      : await this.scripting.run('tidy', [name], [])
+    return Number(removed) > 0
   }
 
   private async *server(server: RedisClient): AsyncIterable<Fact> {

@@ -9,8 +9,7 @@ import { openNodeRedisNode } from './clients/node-redis-cluster.ts'
 import { ClusterClient } from './cluster/client.ts'
 import type { Dialer } from './cluster/map.ts'
 import { createRedisStore } from './create.ts'
-import { redisSettingsOf } from './options.ts'
-import { redisParametersOf } from './parameters.ts'
+import { redisParametersOf, redisSettingsOf } from './options.ts'
 import { clusterUrl, hostsOf } from './url.ts'
 
 type Servers = ReturnType<typeof clusterUrl>

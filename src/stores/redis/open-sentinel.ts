@@ -15,8 +15,7 @@ import {
 } from './clients/ioredis.ts'
 import { type NodeRedisSentinel, NodeRedisSentinelClient } from './clients/node-redis-sentinel.ts'
 import { createRedisStore } from './create.ts'
-import { type RedisSettings, redisSettingsOf } from './options.ts'
-import { redisParametersOf } from './parameters.ts'
+import { type RedisSettings, redisParametersOf, redisSettingsOf } from './options.ts'
 import { hostsOf, type SentinelUrl, sentinelUrl } from './url.ts'
 
 const CREDENTIALS = { sentinelUsername: true, sentinelPassword: true } as const

@@ -6,8 +6,7 @@ import { ignore, type RedisClient } from './clients/client.ts'
 import { connectFirst, disconnect, IOREDIS_OPTIONS, type Ioredis, IoredisClient } from './clients/ioredis.ts'
 import { destroy, type NodeRedis, NodeRedisClient } from './clients/node-redis.ts'
 import { createRedisStore } from './create.ts'
-import { type RedisSettings, redisSettingsOf } from './options.ts'
-import { redisParametersOf } from './parameters.ts'
+import { type RedisSettings, redisParametersOf, redisSettingsOf } from './options.ts'
 
 /** Which addresses of a host are taken, 4 or 6; 0 for both: some networks inside have only IPv6. */
 const PASSED = { family: true } as const

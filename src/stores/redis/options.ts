@@ -1,5 +1,6 @@
 import { checkFlag, checkOptions, checkRuntime, checkWholeNumber, type Known } from '../../core/check.ts'
 import { CALL_TIMEOUT_MS, type Duration, durationMs, show } from '../../core/durations.ts'
+import { parametersOf } from '../../core/parameters.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 
@@ -66,4 +67,43 @@ function replicasOf(replicas: NonNullable<RedisOptions['replicas']>): ReplicaSet
 /** A connection that WAIT holds up is not silent. */
 export function silentMsOf({ callTimeoutMs, replicas }: ConnectionSettings): number {
   return callTimeoutMs + (replicas?.timeoutMs ?? 0)
+}
+
+const PARAMETERS = { format: true, replicas: true, replicasTimeout: true, check: true } as const
+
+/** A URL of Redis and its parameters. */
+export interface Parameters<N extends string> {
+  /** Without parameters. */
+  readonly url: string
+  readonly options: RedisOptions
+  readonly others: Partial<Record<N, string>>
+}
+
+/** Reads `?format=plain&replicas=1&replicasTimeout=500ms&check=off`, and the other parameters of this kind of URL. */
+export function redisParametersOf<N extends string>(
+  url: string,
+  besides: Readonly<Record<N, true>>,
+): Parameters<N> {
+  const at = url.indexOf('?')
+  if (at < 0) return { url, options: {}, others: {} }
+  const known: Record<string, true> = { ...PARAMETERS, ...besides }
+  const given: Partial<Record<string, string>> = parametersOf(url.slice(at + 1), known)
+  const { format, replicas, replicasTimeout, check, ...others } = given
+  if (check !== undefined && check !== 'on' && check !== 'off')
+    throw new InvalidArgumentError('check', `must be on or off, not ${show(check)}`)
+  const options: RedisOptions = {
+    ...(format !== undefined && { format: format as 'plain' }),
+    ...((replicas ?? replicasTimeout) !== undefined && {
+      replicas: givenReplicas(replicas, replicasTimeout),
+    }),
+    ...(check !== undefined && { check: check === 'on' }),
+  }
+  return { url: url.slice(0, at), options, others: others as Partial<Record<N, string>> }
+}
+
+function givenReplicas(wait = '', timeout?: string): NonNullable<RedisOptions['replicas']> {
+  return {
+    wait: /^\d+$/.test(wait) ? Number(wait) : Number.NaN,
+    ...(timeout !== undefined && { timeout: /^\d+$/.test(timeout) ? Number(timeout) : timeout }),
+  }
 }

@@ -1,6 +1,6 @@
 import type { Claim, Hold, KeyState, Member, Mode, Waiter } from '../../model/index.ts'
+import { pairsOf } from './clients/client.ts'
 import type { ClaimText } from './codec.ts'
-import { pairsOf } from './pairs.ts'
 
 /** A key as read.lua shows it. */
 export type RawLock = readonly [

@@ -11,8 +11,8 @@ import {
   renewAnswers,
   renewText,
 } from '../../../src/stores/redis/codec.ts'
+import { parseNotification } from '../../../src/stores/redis/inbox.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
-import { parseNotification } from '../../../src/stores/redis/notifications.ts'
 import { RULES as REAL_RULES } from '../../../src/stores/redis/rules.ts'
 import { SCRIPTS } from '../../../src/stores/redis/scripts.generated.ts'
 import { lockStateOf, type RawLock } from '../../../src/stores/redis/state.ts'

@@ -1,6 +1,5 @@
 import type { Runtime } from '../../../core/runtime.ts'
-import type { RedisClient } from '../clients/client.ts'
-import { pairsOf } from '../pairs.ts'
+import { pairsOf, type RedisClient } from '../clients/client.ts'
 
 /** Facts that a server reports; null where it does not, or where the user lacks permission. */
 export interface Facts {

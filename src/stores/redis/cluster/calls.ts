@@ -1,11 +1,10 @@
 import type { Unknown } from '../../../core/store.ts'
 import { someKnown, unknown } from '../../../core/unknown.ts'
 import type { Claim } from '../../../model/index.ts'
-import { batchesOf } from '../batches.ts'
 import type { ClusterRoutes } from '../clients/client.ts'
 import { lockName } from '../names.ts'
-import { CLAIMS_PER_CALL } from '../rules.ts'
-import { isTorn } from './replies.ts'
+import { batchesOf, CLAIMS_PER_CALL } from '../rules.ts'
+import { isTorn } from './node.ts'
 
 /** Sends claims whose keys are in one slot; answers each. */
 type Send<A> = (claims: readonly Claim[]) => Promise<readonly A[]>

@@ -9,10 +9,9 @@ import {
 } from '../clients/client.ts'
 import { ReplacingClient } from '../clients/replacing.ts'
 import { type ConnectionSettings, silentMsOf } from '../options.ts'
-import { ConfirmingClient } from '../replicas/confirming.ts'
+import { ConfirmingClient } from '../replicas.ts'
 import { ClusterMap, type Dialer } from './map.ts'
-import { type Address, addressText, type Node } from './node.ts'
-import { isAboutScript, redirectionOf } from './replies.ts'
+import { type Address, addressText, isAboutScript, type Node, redirectionOf } from './node.ts'
 import { RoamingSubscription } from './roaming-subscription.ts'
 import { slotOf } from './slots.ts'
 
