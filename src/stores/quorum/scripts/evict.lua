@@ -1,4 +1,4 @@
--- An operator ends the holds of claims, or only asks their holders to let go.
+-- An operator ends the holds of claims, or asks their holders to let go.
 -- KEYS[1]: the key
 -- ARGV[1]: 'evict' or 'ask'
 -- ARGV[2…]: the ids of the claims

@@ -1,4 +1,4 @@
--- A step publishes its notifications when all of it is decided. The scripts of the quorum include this file, too.
+-- A step publishes its notifications when all of it is decided. The quorum shares this file.
 local notifications = {}
 
 local function post(inbox, text)
