@@ -2,8 +2,8 @@ import type { Ballots, NodeNotification, Question, QuorumNode } from '../../../s
 import type { Host } from '../host.ts'
 import type { Network } from '../network.ts'
 import type { Parcel } from '../plan.ts'
-import type { NodeServer } from './server.ts'
 import type { LeakedVotes } from './leaked-votes.ts'
+import type { NodeServer } from './server.ts'
 
 /** A client's side of one node: every call is a request over the network, every answer a reply. */
 export class RemoteNode implements QuorumNode {
@@ -12,7 +12,7 @@ export class RemoteNode implements QuorumNode {
   private readonly host: Host
   private readonly network: Network
   private readonly server: NodeServer
-  private readonly place: number
+  private readonly number: number
   private readonly leaked: LeakedVotes
   private listener: ((notification: NodeNotification) => void) | null = null
   private open = true
@@ -22,7 +22,7 @@ export class RemoteNode implements QuorumNode {
     host: Host,
     network: Network,
     server: NodeServer,
-    place: number,
+    number: number,
     leaked: LeakedVotes,
   ) {
     this.name = server.name
@@ -30,7 +30,7 @@ export class RemoteNode implements QuorumNode {
     this.host = host
     this.network = network
     this.server = server
-    this.place = place
+    this.number = number
     this.leaked = leaked
   }
 
@@ -48,12 +48,12 @@ export class RemoteNode implements QuorumNode {
 
   private ask(questions: readonly Question[]): Promise<Ballots> {
     if (!this.open) return Promise.reject(new Error('the connection is closed'))
-    const sentAtMs = this.leaked.sent(this.place, questions)
+    const sentAtMs = this.leaked.sent(this.number, questions)
     return new Promise((resolve, reject) => {
       const settle = (ballots: Ballots | null): void => {
         if (ballots === null) reject(new Error('connection refused'))
         else {
-          this.leaked.answered(this.place, questions, ballots, sentAtMs)
+          this.leaked.answered(this.number, questions, ballots, sentAtMs)
           resolve(ballots)
         }
       }

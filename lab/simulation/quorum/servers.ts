@@ -9,10 +9,10 @@ import { Ledger } from '../ledger.ts'
 import type { Manners } from '../manners.ts'
 import type { NodePlan } from '../plan.ts'
 import type { Simulation } from '../simulation.ts'
+import { LeakedVotes } from './leaked-votes.ts'
 import { observed } from './observed.ts'
 import { RemoteNode } from './remote.ts'
 import { NodeServer } from './server.ts'
-import { LeakedVotes } from './leaked-votes.ts'
 
 /** Independent servers that vote, and the real quorum store over them, once for each session of a client. */
 export class QuorumServers implements Backend {

@@ -112,8 +112,8 @@ export class QuorumAdmin implements Admin {
     const answers: A[] = []
     const present: QuorumNode[] = []
     const failures: StoreError[] = []
-    for (const [place, outcome] of outcomes.entries()) {
-      const node = nodes[place] as QuorumNode
+    for (const [index, outcome] of outcomes.entries()) {
+      const node = nodes[index] as QuorumNode
       if ('error' in outcome) {
         failures.push(nodeError(node.name, outcome.error))
       } else {

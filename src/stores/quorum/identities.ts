@@ -30,23 +30,23 @@ export class Identities {
       this.end = resolve
     })
     // Closing ends the wait with its timer.
-    const asked = this.nodes.map((_, place) =>
-      Promise.race([closed, Promise.all([listening[place], this.look(place)])]),
+    const asked = this.nodes.map((_, number) =>
+      Promise.race([closed, Promise.all([listening[number], this.look(number)])]),
     )
     this.beginning = gatherAnswers(asked, majorityOf(asked.length), BEGIN_MS, this.runtime).then(() => {
       this.beginning = null
     })
   }
 
-  async look(place: number): Promise<void> {
-    const node = this.nodes[place] as QuorumNode
+  async look(number: number): Promise<void> {
+    const node = this.nodes[number] as QuorumNode
     try {
-      this.known[place] = await node.identify()
+      this.known[number] = await node.identify()
     } catch {
       return
     }
-    const name = this.known[place]
-    const twin = this.known.findIndex((other, index) => index !== place && other === name)
+    const name = this.known[number]
+    const twin = this.known.findIndex((other, index) => index !== number && other === name)
     if (name === null || twin < 0) return
     const names = `${(this.nodes[twin] as QuorumNode).name} and ${node.name}`
     this.conflict = new InvalidArgumentError(

@@ -139,15 +139,15 @@ export class QuorumStore implements Store {
   private listen(): void {
     if (this.listening) return
     this.listening = true
-    const begun = this.nodes.connections.map((connection, place) => {
+    const begun = this.nodes.connections.map((connection, number) => {
       const listening = connection.node.listen(
         this.inbox,
         (notification) => {
-          if (notification.kind === 'free') this.elections.called(place, notification.id)
-          this.waiting.hear(place, notification)
+          if (notification.kind === 'free') this.elections.called(number, notification.id)
+          this.waiting.hear(number, notification)
         },
         () => {
-          void this.identities.look(place)
+          void this.identities.look(number)
           void connection.greet()
           this.waiting.lookAll()
         },

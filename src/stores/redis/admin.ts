@@ -54,8 +54,8 @@ export class RedisAdmin implements Admin {
         const keys = found.filter((key) => !shown.has(key))
         for (let first = 0; first < keys.length; first += KEYS_PER_READ) {
           const some = keys.slice(first, first + KEYS_PER_READ)
-          for (const [place, seen] of (await this.readAll(some)).entries()) {
-            const view = seen ?? strangeView(some[place] as string)
+          for (const [index, seen] of (await this.readAll(some)).entries()) {
+            const view = seen ?? strangeView(some[index] as string)
             if (!isInUse(view) || shown.has(view.key)) continue
             // A cursor may bring the same key twice, and so may two servers when its slot moves.
             shown.add(view.key)

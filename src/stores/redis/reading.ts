@@ -15,8 +15,8 @@ interface LockSnapshot {
 export async function readLocks(scripting: Scripting, names: readonly string[]): Promise<LockSnapshot> {
   const most = Math.max(SHOWN_PER_KEY, Math.floor(SHOWN_PER_CALL / names.length))
   const { stampUs, states } = await readOnce(scripting, names, most, 0)
-  const whole = states.map(async (state, place) =>
-    state === null ? null : readOn(scripting, names[place] as string, state, most),
+  const whole = states.map(async (state, index) =>
+    state === null ? null : readOn(scripting, names[index] as string, state, most),
   )
   return { stampUs, states: await Promise.all(whole) }
 }

@@ -94,7 +94,7 @@ export class ReplicatedStore implements Store {
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     try {
       const answers = await this.store.attempt(claims)
-      const unmet = claims.filter((_, place) => isUnmet(answers[place]))
+      const unmet = claims.filter((_, index) => isUnmet(answers[index]))
       if (unmet.length > 0) await this.takeBack(unmet)
       return answers
     } catch (error) {

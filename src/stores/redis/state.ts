@@ -113,9 +113,9 @@ function waitersOf(key: string, [, , , texts, ends]: RawLock): Waiter[] {
 
 function byId<T extends ClaimText>(texts: readonly string[], ends: readonly string[]) {
   const found = new Map<string, { text: T; end: number }>()
-  for (const [place, each] of texts.entries()) {
+  for (const [index, each] of texts.entries()) {
     const text = JSON.parse(each) as T
-    if (text.id !== undefined) found.set(text.id, { text, end: Number(ends[place]) })
+    if (text.id !== undefined) found.set(text.id, { text, end: Number(ends[index]) })
   }
   return found
 }

@@ -126,9 +126,9 @@ for (const client of CLIENTS) {
 
   conformsThroughout(`moves of every slot in use with ${client}`, opening, async () => {
     const masters = await cluster.masters()
-    const moves = masters.map(async ({ operator }, place) => {
+    const moves = masters.map(async ({ operator }, index) => {
       const slots = new Set((await operator.keys('*')).map(slotOf))
-      return { slots, to: masters[(place + 1) % masters.length] as (typeof masters)[number] }
+      return { slots, to: masters[(index + 1) % masters.length] as (typeof masters)[number] }
     })
     for (const { slots, to } of await Promise.all(moves))
       for (const slot of slots) await cluster.migrate(slot, to)

@@ -74,7 +74,7 @@ for (const client of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
       await workers.end()
     })
 
-    it('serves a waiter whose inbox was cut between its place in the line and its grant', async () => {
+    it('serves a waiter whose inbox was cut between its position in the queue and its grant', async () => {
       const { locks: holder } = await open(client)
       const { locks: waiter, name } = await open(client)
       const lease = await holder.acquire('key')
@@ -90,7 +90,7 @@ for (const client of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
   })
 }
 
-it('keeps a lease, its token and its line through a restart of the server', async () => {
+it('keeps a lease, its token and its queue through a restart of the server', async () => {
   const { locks, store } = await open('ioredis 5')
   const { locks: other } = await open('redis 6')
   const lease = await locks.acquire('key', { ttl: 5000 })

@@ -74,8 +74,8 @@ export class NodeDraft {
     const among = called.findIndex(({ claim }) => claim.id === id)
     if (among >= 0) return among + 1
     const rest = this.queue.filter((waiter) => !waiter.called)
-    const place = rest.findIndex(({ claim }) => claim.id === id)
-    return place < 0 ? 0 : called.length + place + 1
+    const index = rest.findIndex(({ claim }) => claim.id === id)
+    return index < 0 ? 0 : called.length + index + 1
   }
 
   /** All holders, by the end of their votes. */
@@ -121,8 +121,8 @@ export class NodeDraft {
   enqueue(waiter: NodeWaiter): void {
     const others = this.queue.filter((each) => each.claim.id !== waiter.claim.id)
     const behind = others.findIndex((each) => isBefore(rankOf(waiter), rankOf(each)))
-    const place = behind < 0 ? others.length : behind
-    this.queue = [...others.slice(0, place), waiter, ...others.slice(place)]
+    const index = behind < 0 ? others.length : behind
+    this.queue = [...others.slice(0, index), waiter, ...others.slice(index)]
   }
 
   /**

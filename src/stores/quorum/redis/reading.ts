@@ -16,7 +16,7 @@ interface KeySnapshot {
 /** Reads keys as they were written; a crowd is read in parts. */
 export async function readKeys(client: RedisClient, names: readonly string[]): Promise<KeySnapshot> {
   const { stampUs, states } = await readPart(client, names, '0')
-  const whole = states.map((state, place) => readOn(client, names[place] as string, state))
+  const whole = states.map((state, index) => readOn(client, names[index] as string, state))
   return { stampUs, states: await Promise.all(whole) }
 }
 

@@ -18,9 +18,9 @@ export async function reachableServers(client: RedisClient, runtime: Runtime): P
   const masters = await client.cluster.masters()
   const outcomes = await Promise.all(masters.map((master) => whySilent(master, runtime)))
   return {
-    servers: masters.filter((_, place) => outcomes[place] === null).map(({ client }) => client),
-    silent: masters.flatMap(({ name }, place) => {
-      const why = outcomes[place] ?? null
+    servers: masters.filter((_, index) => outcomes[index] === null).map(({ client }) => client),
+    silent: masters.flatMap(({ name }, index) => {
+      const why = outcomes[index] ?? null
       return why === null ? [] : [{ name, why }]
     }),
   }

@@ -14,7 +14,7 @@ export class RoamingSubscription implements Subscription {
   private readonly listener: (message: string) => void
   private readonly up: () => void
   private readonly begin: () => void
-  private place: { readonly node: Node; readonly subscription: Subscription } | null = null
+  private current: { readonly node: Node; readonly subscription: Subscription } | null = null
   private last: Node | null = null
   private pauseMs = FIRST_PAUSE_MS
   private timer: Timer | null = null
@@ -42,14 +42,14 @@ export class RoamingSubscription implements Subscription {
 
   /** Leaves a server that is no longer a master: it may have been cut off. */
   review(masters: readonly Node[]): void {
-    if (this.place !== null && !masters.includes(this.place.node)) this.leave()
+    if (this.current !== null && !masters.includes(this.current.node)) this.leave()
   }
 
   async close(): Promise<void> {
     this.closed = true
     this.timer?.clear()
     this.begin()
-    await this.place?.subscription.close()
+    await this.current?.subscription.close()
   }
 
   private async settle(): Promise<void> {
@@ -63,10 +63,10 @@ export class RoamingSubscription implements Subscription {
       return
     }
     const down = () => {
-      if (this.place?.subscription === subscription) this.leave()
+      if (this.current?.subscription === subscription) this.leave()
     }
     const subscription = node.client.subscribe(this.channel, this.listener, () => this.flowing(), down)
-    this.place = { node, subscription }
+    this.current = { node, subscription }
     this.last = node
   }
 
@@ -77,8 +77,8 @@ export class RoamingSubscription implements Subscription {
   }
 
   private leave(): void {
-    void this.place?.subscription.close()
-    this.place = null
+    void this.current?.subscription.close()
+    this.current = null
     if (!this.closed) this.later()
   }
 

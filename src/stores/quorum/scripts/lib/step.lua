@@ -166,7 +166,7 @@ local function sweep(state, own)
       state.used = 0
     elseif at <= now then
       local gone = call('ZRANGEBYSCORE', holders, '-inf', now, 'WITHSCORES', 'LIMIT', 0, MOST)
-      for place = 1, #gone, 2 do expireVoter(state, gone[place], tonumber(gone[place + 1])) end
+      for index = 1, #gone, 2 do expireVoter(state, gone[index], tonumber(gone[index + 1])) end
     end
   end
   callQueue(state)
