@@ -58,9 +58,11 @@ export const ROOMS: readonly Room[] = [
       ...CONTRACT,
       'src/core/calls/timer-heap.ts',
       'src/stores/redis/clients/',
+      'src/stores/redis/codec.ts',
       'src/stores/redis/names.ts',
       'src/stores/redis/scan.ts',
       'src/stores/redis/scripting.ts',
+      'src/stores/redis/state.ts',
     ],
   },
   // Its claims end by deadlines of their own, of which a process may have many thousands.

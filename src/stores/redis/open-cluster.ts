@@ -10,7 +10,7 @@ import { ClusterClient } from './cluster/client.ts'
 import type { Dialer } from './cluster/map.ts'
 import { createRedisStore } from './create.ts'
 import { redisParametersOf, redisSettingsOf } from './options.ts'
-import { clusterUrl, hostsOf } from './url.ts'
+import { clusterUrl, credentialsOf, hostsOf } from './url.ts'
 
 type Servers = ReturnType<typeof clusterUrl>
 
@@ -33,19 +33,18 @@ export async function openCluster(given: string, callTimeoutMs: number): Promise
 }
 
 /** The model is never connected itself: it says how the servers are reached. */
-async function ioredisNodes({ username, password, tls }: Servers): Promise<Dialer['open'] | null> {
+async function ioredisNodes(servers: Servers): Promise<Dialer['open'] | null> {
   const library = await optionalPeer<typeof import('ioredis')>('ioredis')
   if (library === null) return null
-  const credentials = { ...(username && { username }), ...(password && { password }) }
-  const options = { ...IOREDIS_OPTIONS, ...credentials, ...(tls && { tls: {} }) }
+  const options = { ...IOREDIS_OPTIONS, ...credentialsOf(servers), ...(servers.tls && { tls: {} }) }
   const model = new library.Redis(options) as unknown as Ioredis
   return (address) => openIoredisNode(model, address, '')
 }
 
-async function nodeRedisNodes({ username, password, tls }: Servers): Promise<Dialer['open'] | null> {
+async function nodeRedisNodes(servers: Servers): Promise<Dialer['open'] | null> {
   const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
-  const credentials = { ...(username && { username }), ...(password && { password }) }
-  const model = library.createClient({ ...credentials, ...(tls && { socket: { tls: true } }) })
+  const socket = servers.tls && { socket: { tls: true } as const }
+  const model = library.createClient({ ...credentialsOf(servers), ...socket })
   return (address) => openNodeRedisNode(model as unknown as NodeRedis, address)
 }

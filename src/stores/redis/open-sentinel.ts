@@ -16,7 +16,7 @@ import {
 import { type NodeRedisSentinel, NodeRedisSentinelClient } from './clients/node-redis-sentinel.ts'
 import { createRedisStore } from './create.ts'
 import { type RedisSettings, redisParametersOf, redisSettingsOf } from './options.ts'
-import { hostsOf, type SentinelUrl, sentinelUrl } from './url.ts'
+import { credentialsOf, hostsOf, type SentinelUrl, sentinelUrl } from './url.ts'
 
 const CREDENTIALS = { sentinelUsername: true, sentinelPassword: true } as const
 type Sentinels = SentinelUrl & Partial<Record<keyof typeof CREDENTIALS, string>>
@@ -36,7 +36,7 @@ async function openIoredis(parts: Sentinels, settings: RedisSettings): Promise<R
   const library = await optionalPeer<typeof import('ioredis')>('ioredis')
   if (library === null) return null
   let connected = false
-  const { addresses, service, database, username, password, sentinelUsername, sentinelPassword, tls } = parts
+  const { addresses, service, database, sentinelUsername, sentinelPassword, tls } = parts
   const client = new library.Redis({
     ...IOREDIS_OPTIONS,
     sentinels: addresses.map((address) => ({ ...address })),
@@ -46,8 +46,7 @@ async function openIoredis(parts: Sentinels, settings: RedisSettings): Promise<R
     sentinelCommandTimeout: sentinelMsOf(parts, settings),
     sentinelRetryStrategy: (attempts) => (connected ? reconnectAfterMs(attempts) : null),
     retryStrategy: (attempts) => (connected ? reconnectAfterMs(attempts) : null),
-    ...(username && { username }),
-    ...(password && { password }),
+    ...credentialsOf(parts),
     ...(sentinelUsername && { sentinelUsername }),
     ...(sentinelPassword && { sentinelPassword }),
     ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
@@ -69,7 +68,7 @@ async function openIoredis(parts: Sentinels, settings: RedisSettings): Promise<R
 async function openNodeRedis(parts: Sentinels, settings: RedisSettings): Promise<RedisClient | null> {
   const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
-  const { addresses, service, database, username, password, sentinelUsername, sentinelPassword, tls } = parts
+  const { addresses, service, database, sentinelUsername, sentinelPassword, tls } = parts
   const { callTimeoutMs, runtime } = settings
   // Its connections to the sentinels have no deadline of their own; what is idle is kept by pings.
   const lively = (socketTimeout: number) => ({
@@ -83,13 +82,11 @@ async function openNodeRedis(parts: Sentinels, settings: RedisSettings): Promise
     nodeClientOptions: {
       database,
       ...lively(callTimeoutMs),
-      ...(username && { username }),
-      ...(password && { password }),
+      ...credentialsOf(parts),
     },
     sentinelClientOptions: {
       ...lively(sentinelMsOf(parts, settings)),
-      ...(sentinelUsername && { username: sentinelUsername }),
-      ...(sentinelPassword && { password: sentinelPassword }),
+      ...credentialsOf({ username: sentinelUsername, password: sentinelPassword }),
     },
   }) as unknown as NodeRedisSentinel & { connect(): Promise<unknown> }
   // The class itself only says that no sentinel is available.

@@ -4,7 +4,7 @@ import type { Store } from '../../core/store.ts'
 import { InvalidArgumentError, unreachable } from '../../errors.ts'
 import { ignore, type RedisClient } from './clients/client.ts'
 import { connectFirst, disconnect, IOREDIS_OPTIONS, type Ioredis, IoredisClient } from './clients/ioredis.ts'
-import { destroy, type NodeRedis, NodeRedisClient } from './clients/node-redis.ts'
+import { destroy, type NodeRedis, NodeRedisClient, reconnectStrategy } from './clients/node-redis.ts'
 import { createRedisStore } from './create.ts'
 import { type RedisSettings, redisParametersOf, redisSettingsOf } from './options.ts'
 
@@ -57,9 +57,8 @@ async function openNodeRedis(
   const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
   let connected = false
-  const reconnectStrategy = (attempts: number): number | false =>
-    connected && Math.min((attempts + 1) * 50, 500)
-  const options = { url, disableOfflineQueue: true, socket: { reconnectStrategy, ...family } }
+  const strategy = (attempts: number): number | false => connected && reconnectStrategy(attempts)
+  const options = { url, disableOfflineQueue: true, socket: { reconnectStrategy: strategy, ...family } }
   const client = library.createClient(options) as unknown as NodeRedis
   client.on('error', ignore)
   try {

@@ -11,7 +11,7 @@ import type {
 } from '../../core/store.ts'
 import { StoreError } from '../../errors.ts'
 import type { Claim } from '../../model/index.ts'
-import type { RedisClient, Subscription, Topology } from './clients/client.ts'
+import type { ChannelListener, RedisClient, Subscription, Topology } from './clients/client.ts'
 import type { ReplicaSettings } from './options.ts'
 import { SCRIPTS } from './scripts.generated.ts'
 
@@ -54,13 +54,8 @@ export class ConfirmingClient implements RedisClient {
     })
   }
 
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down?: () => void,
-  ): Subscription {
-    return this.client.subscribe(channel, listener, up, down)
+  subscribe(listener: ChannelListener): Subscription {
+    return this.client.subscribe(listener)
   }
 
   close(): Promise<void> {

@@ -29,16 +29,9 @@ export function isPartial([, holders, , waiters]: RawLock, most: number): boolea
 
 /** Joins the answers of several calls. A claim that comes and goes meanwhile is shown once. */
 export function joinedPages(first: RawLock, next: RawLock): RawLock {
-  const [, holders, holdersEnds, waiters, waitersEnds, owners] = first
-  const [fields, moreHolders, moreHoldersEnds, moreWaiters, moreWaitersEnds, moreOwners] = next
-  return [
-    fields,
-    [...holders, ...moreHolders],
-    [...holdersEnds, ...moreHoldersEnds],
-    [...waiters, ...moreWaiters],
-    [...waitersEnds, ...moreWaitersEnds],
-    [...owners, ...moreOwners],
-  ]
+  const [, ...before] = first
+  const [fields, ...after] = next
+  return [fields, ...before.map((part, index) => [...part, ...(after[index] ?? [])])] as unknown as RawLock
 }
 
 /** The state of a key for the model. Redis itself expires the sequence number, so its end is unknown. */
@@ -104,7 +97,7 @@ function memberOf({ id, inbox, label, actor, meta, delay, since }: HolderText, e
 
 function waitersOf(key: string, [, , , texts, ends]: RawLock): Waiter[] {
   return [...byId<ClaimText & { joined: number }>(texts, ends).values()].map(({ text, end }) => ({
-    claim: claimOf(key, text),
+    claim: storedClaim(key, text.id, text),
     inbox: text.inbox,
     joinedAtMs: text.joined,
     expiresAtMs: end,
@@ -120,11 +113,12 @@ function byId<T extends ClaimText>(texts: readonly string[], ends: readonly stri
   return found
 }
 
-function claimOf(key: string, text: ClaimText): Claim {
+/** The claim of a stored text; the quorum stores claims in the same form. */
+export function storedClaim(key: string, id: string, text: Omit<ClaimText, 'id'>): Claim {
   const { mode: kind, limit = 0, weight = 1 } = text
   return {
     key,
-    id: text.id,
+    id,
     mode: kind === 'permits' ? { kind, limit, weight } : { kind },
     ttlMs: text.ttl,
     queue: text.queue ?? false,

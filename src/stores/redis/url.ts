@@ -42,6 +42,11 @@ export function hostsOf({ addresses }: Servers): string {
   return addresses.map(({ host, port }) => `${host}:${port}`).join(', ')
 }
 
+/** The credentials of the servers; an absent one must not become an option of a client. */
+export function credentialsOf({ username, password }: Partial<Servers>) {
+  return { ...(username && { username }), ...(password && { password }) }
+}
+
 function partsOf(url: string, port: number, example: string) {
   const parts = SHAPE.exec(url)
   if (parts === null) throw bad(example)

@@ -28,20 +28,21 @@ export interface RedisClient {
    * numbers and strings as texts, whatever form the user's client is set to.
    */
   send(command: string, args: readonly string[]): Promise<unknown>
-  /**
-   * Subscribes on a separate connection. `up` is called when messages start to flow, at first and after a gap; `down` when they
-   * stop.
-   */
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down?: () => void,
-  ): Subscription
+  /** Subscribes on a separate connection. */
+  subscribe(listener: ChannelListener): Subscription
   /** Another connection like this one, closed with the store; absent where connections are replaced by other means. */
   fresh?(): RedisClient
   /** Closes connections that the store opened; the user's client stays open. */
   close(): Promise<void>
+}
+
+export interface ChannelListener {
+  readonly channel: string
+  receive(message: string): void
+  /** Messages flow, at first or after a gap. */
+  up(): void
+  /** Messages stopped. */
+  down?(): void
 }
 
 export interface Subscription {

@@ -1,4 +1,11 @@
-import { disconnected, ignore, type RedisClient, SilentError, type Subscription } from './client.ts'
+import {
+  type ChannelListener,
+  disconnected,
+  ignore,
+  type RedisClient,
+  SilentError,
+  type Subscription,
+} from './client.ts'
 
 interface Message {
   readonly message: unknown
@@ -54,7 +61,7 @@ export class GlideClient implements RedisClient {
     return new GlideClient(this.model, inside.constructor.createClient(inside.config))
   }
 
-  subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
+  subscribe({ channel, receive, up }: ChannelListener): Subscription {
     const inside = this.model as unknown as GlideInside
     // Newer versions subscribe in the background if the channel is in the configuration, and miss messages meanwhile.
     const confirms = this.model.subscribe !== undefined
@@ -62,7 +69,7 @@ export class GlideClient implements RedisClient {
       ...inside.config,
       pubsubSubscriptions: {
         channelsAndPatterns: confirms ? {} : { [EXACT]: new Set([channel]) },
-        callback: ({ message }: Message) => listener(String(message)),
+        callback: ({ message }: Message) => receive(String(message)),
       },
     })
     const begun = subscriber.then((client) => client.subscribe?.([channel], CONFIRMATION_MS)).then(up, ignore)

@@ -1,4 +1,5 @@
 import {
+  type ChannelListener,
   disconnected,
   type Emitter,
   firstConnection,
@@ -108,12 +109,7 @@ export class IoredisClient implements RedisClient {
     return client.sendCommand(command)
   }
 
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down: () => void = ignore,
-  ): Subscription {
+  subscribe({ channel, receive, up, down = ignore }: ChannelListener): Subscription {
     const subscriber = this.client.duplicate({
       lazyConnect: true,
       failoverDetector: true,
@@ -125,7 +121,7 @@ export class IoredisClient implements RedisClient {
     })
     ignoreErrors(subscriber)
     subscriber.on('close', down)
-    subscriber.on('message', (_channel: string, message: string) => listener(message))
+    subscriber.on('message', (_channel: string, message: string) => receive(message))
     const begun = new Promise<void>((resolve) => {
       subscriber.on('ready', () => {
         void subscriber.subscribe(channel).then(up, ignore).then(resolve)

@@ -1,6 +1,7 @@
 import type { Address } from '../cluster/node.ts'
 import { type ConnectionSettings, silentMsOf } from '../options.ts'
 import {
+  type ChannelListener,
   disconnected,
   type Emitter,
   ignore,
@@ -34,11 +35,9 @@ interface Master {
   readonly client: RedisClient
 }
 
-interface Inbox {
-  readonly channel: string
-  readonly listener: (message: string) => void
-  readonly up: () => void
-  readonly down: (() => void) | undefined
+/** A listener and its subscription at the present master. */
+interface Attachment {
+  readonly listener: ChannelListener
   subscription: Subscription | null
 }
 
@@ -53,7 +52,7 @@ export class NodeRedisSentinelClient implements RedisClient {
   private readonly sentinel: NodeRedisSentinel
   private readonly owned: boolean
   private readonly settings: ConnectionSettings
-  private readonly inboxes = new Set<Inbox>()
+  private readonly attachments = new Set<Attachment>()
   private model: NodeRedis | null = null
   private master: Master | null = null
   private finding: Promise<Master> | null = null
@@ -75,19 +74,14 @@ export class NodeRedisSentinelClient implements RedisClient {
     })
   }
 
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down?: () => void,
-  ): Subscription {
-    const inbox: Inbox = { channel, listener, up, down, subscription: null }
-    this.inboxes.add(inbox)
-    if (this.master !== null) attach(inbox, this.master.client)
-    const begun = this.find().then(() => inbox.subscription?.begun, ignore)
+  subscribe(listener: ChannelListener): Subscription {
+    const attachment: Attachment = { listener, subscription: null }
+    this.attachments.add(attachment)
+    if (this.master !== null) attach(attachment, this.master.client)
+    const begun = this.find().then(() => attachment.subscription?.begun, ignore)
     const close = async () => {
-      this.inboxes.delete(inbox)
-      await inbox.subscription?.close()
+      this.attachments.delete(attachment)
+      await attachment.subscription?.close()
     }
     return { begun, close }
   }
@@ -131,13 +125,13 @@ export class NodeRedisSentinelClient implements RedisClient {
     const opened = openNodeRedisNode(this.model, address)
     const client = new ReplacingClient(opened, this.settings.runtime, silentMsOf(this.settings))
     this.master = { address, client }
-    for (const inbox of this.inboxes) attach(inbox, client)
+    for (const attachment of this.attachments) attach(attachment, client)
     void before?.client.close()
     return this.master
   }
 }
 
-function attach(inbox: Inbox, client: RedisClient): void {
-  void inbox.subscription?.close()
-  inbox.subscription = client.subscribe(inbox.channel, inbox.listener, inbox.up, inbox.down)
+function attach(attachment: Attachment, client: RedisClient): void {
+  void attachment.subscription?.close()
+  attachment.subscription = client.subscribe(attachment.listener)
 }

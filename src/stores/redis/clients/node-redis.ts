@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import {
+  type ChannelListener,
   disconnected,
   type Emitter,
   firstConnection,
@@ -69,12 +70,7 @@ export class NodeRedisClient implements RedisClient {
     )
   }
 
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down: () => void = ignore,
-  ): Subscription {
+  subscribe({ channel, receive, up, down = ignore }: ChannelListener): Subscription {
     const subscriber = this.client.duplicate()
     let subscribed = false
     // The client resubscribes by itself before it emits `ready`.
@@ -83,7 +79,7 @@ export class NodeRedisClient implements RedisClient {
     })
     const begin = async (): Promise<void> => {
       await subscriber.connect()
-      await subscriber.subscribe(channel, listener)
+      await subscriber.subscribe(channel, receive)
       subscribed = true
       up()
     }

@@ -1,6 +1,13 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
-import { NotSentError, type RedisClient, SilentError, type Subscription, type Topology } from './client.ts'
+import {
+  type ChannelListener,
+  NotSentError,
+  type RedisClient,
+  SilentError,
+  type Subscription,
+  type Topology,
+} from './client.ts'
 
 /**
  * Replaces its connection when commands got no answer for `silentMs`: TCP itself gives up on a silent peer only after many minutes.
@@ -30,13 +37,8 @@ export class ReplacingClient implements RedisClient {
     return this.current.asked(answer)
   }
 
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down?: () => void,
-  ): Subscription {
-    return this.current.client.subscribe(channel, listener, up, down)
+  subscribe(listener: ChannelListener): Subscription {
+    return this.current.client.subscribe(listener)
   }
 
   async close(): Promise<void> {

@@ -1,16 +1,12 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
-import type { RedisClient, Subscription } from './client.ts'
+import type { ChannelListener, RedisClient, Subscription } from './client.ts'
 
 /** The message that we send to ourselves; no notification begins like this. */
 const PROBE = 'probe'
 /** The first claims wait so long for the subscription; without it they go on and poll. */
 const BEGIN_MS = 1000
 
-export interface ChannelListener {
-  readonly channel: string
-  receive(message: string): void
-  /** Messages flow, at first or after a gap. */
-  up(): void
+interface NeededListener extends ChannelListener {
   /** True while somebody relies on messages: only then are probes sent. */
   needed(): boolean
 }
@@ -25,7 +21,7 @@ export class ResilientSubscription implements Subscription {
   private readonly client: RedisClient
   private readonly runtime: Runtime
   private readonly deadlineMs: number
-  private readonly listener: ChannelListener
+  private readonly listener: NeededListener
   private subscription: Subscription
   private flows = false
   private heard = 0
@@ -34,7 +30,7 @@ export class ResilientSubscription implements Subscription {
   private timer: Timer
   private settle: () => void = () => {}
 
-  constructor(client: RedisClient, runtime: Runtime, deadlineMs: number, listener: ChannelListener) {
+  constructor(client: RedisClient, runtime: Runtime, deadlineMs: number, listener: NeededListener) {
     this.client = client
     this.runtime = runtime
     this.deadlineMs = deadlineMs
@@ -59,13 +55,13 @@ export class ResilientSubscription implements Subscription {
   private open(): Subscription {
     this.flows = false
     this.unheard = false
-    const subscription = this.client.subscribe(
-      this.listener.channel,
-      (message) => this.receive(message),
-      () => {
+    const subscription = this.client.subscribe({
+      channel: this.listener.channel,
+      receive: (message) => this.receive(message),
+      up: () => {
         if (subscription === this.subscription) this.up()
       },
-    )
+    })
     void subscription.begun.then(this.settle)
     return subscription
   }

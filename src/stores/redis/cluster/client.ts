@@ -1,6 +1,7 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import {
+  type ChannelListener,
   type ClusterRoutes,
   type Master,
   NotSentError,
@@ -66,8 +67,8 @@ export class ClusterClient implements RedisClient {
       .catch((error) => this.elsewhere(error, node, slot, command, args, MOST_REDIRECTIONS))
   }
 
-  subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
-    const inbox = new RoamingSubscription(this.runtime, () => this.masterNodes(), channel, listener, up)
+  subscribe(listener: ChannelListener): Subscription {
+    const inbox = new RoamingSubscription(this.runtime, () => this.masterNodes(), listener)
     this.inboxes.add(inbox)
     const close = () => {
       this.inboxes.delete(inbox)

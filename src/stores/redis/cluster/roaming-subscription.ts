@@ -1,5 +1,5 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
-import type { Subscription } from '../clients/client.ts'
+import type { ChannelListener, Subscription } from '../clients/client.ts'
 import type { Node } from './node.ts'
 
 const FIRST_PAUSE_MS = 20
@@ -10,9 +10,7 @@ export class RoamingSubscription implements Subscription {
   readonly begun: Promise<void>
   private readonly runtime: Runtime
   private readonly masters: () => Promise<readonly Node[]>
-  private readonly channel: string
-  private readonly listener: (message: string) => void
-  private readonly up: () => void
+  private readonly listener: ChannelListener
   private readonly begin: () => void
   private current: { readonly node: Node; readonly subscription: Subscription } | null = null
   private last: Node | null = null
@@ -20,18 +18,10 @@ export class RoamingSubscription implements Subscription {
   private timer: Timer | null = null
   private closed = false
 
-  constructor(
-    runtime: Runtime,
-    masters: () => Promise<readonly Node[]>,
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-  ) {
+  constructor(runtime: Runtime, masters: () => Promise<readonly Node[]>, listener: ChannelListener) {
     this.runtime = runtime
     this.masters = masters
-    this.channel = channel
     this.listener = listener
-    this.up = up
     let begin = () => {}
     this.begun = new Promise((resolve) => {
       begin = resolve
@@ -65,7 +55,7 @@ export class RoamingSubscription implements Subscription {
     const down = () => {
       if (this.current?.subscription === subscription) this.leave()
     }
-    const subscription = node.client.subscribe(this.channel, this.listener, () => this.flowing(), down)
+    const subscription = node.client.subscribe({ ...this.listener, up: () => this.flowing(), down })
     this.current = { node, subscription }
     this.last = node
   }
@@ -73,7 +63,7 @@ export class RoamingSubscription implements Subscription {
   private flowing(): void {
     this.pauseMs = FIRST_PAUSE_MS
     this.begin()
-    this.up()
+    this.listener.up()
   }
 
   private leave(): void {
