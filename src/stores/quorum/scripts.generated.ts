@@ -530,7 +530,7 @@ if not id then
 state.used = 0
 elseif at <= now then
 local gone = call('ZRANGEBYSCORE', holders, '-inf', now, 'WITHSCORES', 'LIMIT', 0, MOST)
-for place = 1, #gone, 2 do expireVoter(state, gone[place], tonumber(gone[place + 1])) end
+for index = 1, #gone, 2 do expireVoter(state, gone[index], tonumber(gone[index + 1])) end
 end
 end
 callQueue(state)
@@ -552,16 +552,16 @@ local now = math.floor(stamp / 1000)
 
 export const SCRIPTS = {
   ask: {
-    sha: '0fdf1141887f4b95cc4277df5f561056654d2d27',
+    sha: 'fc2b907e5e845033a65baccb49945931904ab260',
     source: `${time}${base}${ask}${notifications}${admission}${state}${step}${answer}${ask$1}`,
   },
   askAlways: {
-    sha: 'c436e82819faa80d7dbc7373dc5a4572250979ef',
+    sha: '790def140ad539eb583e85de6dc975c3752d4a34',
     source: `#!lua flags=allow-oom
 ${time}${base}${ask}${notifications}${admission}${state}${step}${answer}${ask$1}`,
   },
   evict: {
-    sha: 'ebf407dfcafa2d7e153ed37719c5bfc6e3bd596d',
+    sha: 'a793f1be47c3c4ebe0accd22ac1f36c10f63392b',
     source: `#!lua flags=allow-oom
 ${time}${base}${notifications}${admission}${state}${step}local ask, found = ARGV[1] == 'ask', 0
 local state = load(KEYS[1], ARGV[2] or '')
