@@ -88,7 +88,7 @@ function claimAnswer(answer: unknown): ClaimReply {
     case 'granted':
       return granted(Number(answer[1]), 0, Number(answer[2]) === 1)
     case 'blocked':
-      return blocked(answer)
+      return blockedAnswer(answer)
     case 'refused':
       return { kind: 'refused', reason: answer[1] as Refused['reason'], message: String(answer[2]) }
     case 'again':
@@ -141,7 +141,9 @@ function granted(seq: number, spare: number, contended: boolean): ClaimAnswer {
   return { kind: 'granted', token: tokenOf(seq), spare, contended }
 }
 
-function blocked([, position, retryAfterMs, storeTimeMs, label, heldMs]: readonly unknown[]): Blocked {
+/** Parses a blocked answer; the scripts of the quorum answer the same. */
+export function blockedAnswer(answer: readonly unknown[]): Blocked {
+  const [, position, retryAfterMs, storeTimeMs, label, heldMs] = answer
   return {
     kind: 'blocked',
     position: Number(position),

@@ -47,17 +47,10 @@ export function lockStateOf(key: string, raw: RawLock): KeyState {
 }
 
 function soleOf(fields: ReadonlyMap<string, string>): Hold {
-  const member: Member = {
-    id: fields.get('id') ?? '',
-    expiresAtMs: Number(fields.get('expires')),
-    sinceMs: Number(fields.get('since')),
-    label: fields.get('label') ?? '',
-    actor: fields.get('actor') ?? null,
-    meta: fields.get('meta') ?? null,
-    lockDelayMs: Number(fields.get('delay') ?? 0),
-    inbox: fields.get('inbox') ?? null,
-  }
-  return { owner: null, mode: { kind: 'exclusive' }, seq: Number(fields.get('seq')), members: [member] }
+  const text = Object.fromEntries(fields)
+  const numbers = { since: Number(text.since), delay: Number(text.delay ?? 0) }
+  const member = memberOf({ ...text, ...numbers } as unknown as HolderText, Number(text.expires))
+  return { owner: null, mode: { kind: 'exclusive' }, seq: Number(text.seq), members: [member] }
 }
 
 function holdsOf(fields: ReadonlyMap<string, string>, [, texts, ends, , , owners]: RawLock): Hold[] {

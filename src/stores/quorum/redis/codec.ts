@@ -1,5 +1,6 @@
 import { UnsupportedError } from '../../../errors.ts'
 import type { Refused } from '../../../model/index.ts'
+import { blockedAnswer } from '../../redis/codec.ts'
 import type { Ballots, NodeNotification, Question, Vote } from '../protocol.ts'
 import { keyOf } from './names.ts'
 
@@ -76,16 +77,8 @@ function voteOf(question: Question, raw: unknown): Vote | UnsupportedError {
 
 function wordyVote({ kind }: Question, raw: readonly unknown[]): Vote | UnsupportedError {
   switch (raw[0]) {
-    case 'blocked': {
-      const [, position, retryAfterMs, storeTimeMs, label, heldMs] = raw
-      return {
-        kind: 'blocked',
-        position: Number(position),
-        retryAfterMs: Number(retryAfterMs) < 0 ? null : Number(retryAfterMs),
-        storeTimeMs: Number(storeTimeMs),
-        holder: typeof label === 'string' ? { label, heldMs: Number(heldMs) } : null,
-      }
-    }
+    case 'blocked':
+      return blockedAnswer(raw)
     case 'waiting':
       return { kind: 'waiting', position: Number(raw[1]), storeTimeMs: Number(raw[2]) }
     case 'refused':
