@@ -6,6 +6,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { olderBuild } from '../../bench/builds.ts'
 import { startRedis } from '../../scripts/servers/redis.ts'
 import { lockName } from '../../src/stores/redis/names.ts'
+import { stateName } from '../../src/stores/redis/plain/names.ts'
 import { failure } from '../core/support.ts'
 
 /** The last commit whose processes keep a lock in one string, format 1; here as the package that it built. */
@@ -97,6 +98,36 @@ describe('Redis', () => {
     const [lives, marked] = await Promise.all([operator.pttl(lockName('a')), operator.pttl(oldName('a'))])
     expect(Math.abs(lives - marked)).toBeLessThan(1000)
     expect(lives).toBeGreaterThan(86_400_000)
+  })
+})
+
+describe('plain Redis', () => {
+  openBoth(`${servers[0]?.url}?format=plain`)
+  const oldName = (key: string): string => `holdfast:plain:{${key}}:${key}`
+  const exclusively = uses.filter(([name]) => !name.includes('readers'))
+
+  async function refusals(locks: Locks): Promise<unknown[]> {
+    const attempts = KEYS.map((key) => failure(locks.acquire(key, { wait: 0 })))
+    return [await failure(locks.acquire('b', { wait: 500 })), ...(await Promise.all(attempts))]
+  }
+
+  it.each(exclusively)('a process of version 1 is refused on a key of version 2 %s', async (_, use) => {
+    await use(ours)
+    const before = await operator.hgetall(stateName('a'))
+    for (const problem of await refusals(theirs))
+      expect(problem).toMatchObject({ ...UNSUPPORTED, code: 'CONFLICT' })
+    await expect(theirs.read('a')).rejects.toMatchObject(UNSUPPORTED)
+    expect(await operator.hgetall(stateName('a'))).toEqual(before)
+  })
+
+  it.each(exclusively)('a process of version 2 is refused on a key of version 1 %s', async (_, use) => {
+    await use(theirs)
+    const before = await operator.mget(KEYS.map(oldName))
+    for (const problem of await refusals(ours)) expect(problem).toMatchObject(UNSUPPORTED)
+    await expect(ours.read('a')).rejects.toMatchObject(UNSUPPORTED)
+    await expect(ours.evict('a')).rejects.toMatchObject(UNSUPPORTED)
+    expect(await operator.mget(KEYS.map(oldName))).toEqual(before)
+    expect(await operator.exists(KEYS.map(stateName))).toBe(0)
   })
 })
 

@@ -180,7 +180,11 @@ export class StoreLease implements WriteLease, HoldUser {
     const nowMs = this.nowMs()
     if (this.hold.trusted(nowMs)) return
     if (nowMs >= this.hold.validUntilMs) this.engine.watchdog.lose(this.hold, 'deadline')
-    else return this.engine.watchdog.renewNow(this.hold)
+    else {
+      // A renewal that is merely under way proves nothing yet.
+      this.hold.doubted = true
+      return this.engine.watchdog.renewNow(this.hold)
+    }
   }
 
   /** Why the lease ended before it was released, if it did. */

@@ -568,43 +568,131 @@ for _, notification in ipairs(notifications) do call('PUBLISH', 'holdfast:inbox:
 notifications = {}
 end
 `
-const plain = `local function holderOf(key)
-local value = redis.pcall('GET', key)
-if type(value) == 'table' then return nil end
-return value
+const plain = `local FORMAT, DAY = '2', 86400000
+local HOLDER = { 'id', 'inbox', 'label', 'actor', 'meta', 'since' }
+local room = 100
+local function partOf(lock, name)
+if not lock.head then lock.head, lock.tail = string.match(lock.side, '^(.-holdfast:plain:)state:(.*)$') end
+if name == 'format' then return lock.head .. lock.tail end
+return lock.head .. name .. ':' .. lock.tail
 end
-local function loadSide(side)
-local value = call('GET', side)
-if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
-if sub(value, 1, 2) ~= '1p' then return nil end
-local all = cmsgpack.unpack(sub(value, 3))
-return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
+local function load(key, side)
+local lock = { key = key, side = side }
+local holder = redis.pcall('GET', key)
+if type(holder) ~= 'table' then lock.holder = holder end
+local flat = redis.pcall('HGETALL', side)
+if flat.err then return lock end
+local fields = {}
+for at = 1, #flat, 2 do fields[flat[at]] = flat[at + 1] end
+if #flat == 0 then
+local marker = partOf(lock, 'format')
+local old = redis.pcall('GET', marker)
+if old and old ~= FORMAT then return lock end
+elseif fields.format ~= FORMAT then
+return lock
 end
-local function saveSide(side, state, ttl)
-local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
-call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
+lock.fields = fields
+return lock
 end
-local function takeSeq(state)
-state.seq = math.max(state.seq + 1, stamp)
-return state.seq
+local function isFree(lock)
+return lock.holder == false
 end
-local function leave(state, id)
-for place, waiter in ipairs(state.waiters) do
-if waiter[2] == id then
-table.remove(state.waiters, place)
-return true
+local function isOurs(lock)
+return lock.fields.id == lock.holder
 end
+local function seqOf(lock)
+return tonumber(lock.fields.seq) or 0
 end
-return false
+local function keep(lock, ttl)
+local side = lock.side
+if call('PTTL', side) >= DAY + ttl then return end
+local marker = partOf(lock, 'format')
+call('PEXPIRE', side, KEEP + ttl)
+call('SET', marker, FORMAT, 'PX', KEEP + ttl)
 end
-local function wake(state, key)
-for _, waiter in ipairs(state.waiters) do
-post(waiter[3], 'retry\\0' .. waiter[2] .. '\\0' .. key)
+local function nextSeq(lock)
+lock.fields.seq = math.max(seqOf(lock) + 1, stamp)
+return format('%.0f', lock.fields.seq)
 end
-state.waiters = {}
+local function tell(lock, kind, detail)
+local fields = lock.fields
+if isOurs(lock) then post(fields.inbox, kind .. '\\0' .. fields.id .. '\\0' .. detail .. '\\0' .. lock.key) end
 end
-local function tell(state, key, kind, detail)
-if state.id ~= '' then post(state.inbox, kind .. '\\0' .. state.id .. '\\0' .. detail .. '\\0' .. key) end
+local function firstOf(lock)
+if lock.first == nil then
+local queue = partOf(lock, 'queue')
+lock.first = call('ZRANGE', queue, 0, 0)[1] or false
+end
+return lock.first
+end
+local function hint(lock, id)
+local claims = partOf(lock, 'claims')
+local text = call('HGET', claims, id)
+if text then post(cjson.decode(text).inbox, 'retry\\0' .. id .. '\\0' .. lock.key) end
+end
+local function leave(lock, ...)
+local queue, alive, claims = partOf(lock, 'queue'), partOf(lock, 'alive'), partOf(lock, 'claims')
+local before = firstOf(lock)
+call('ZREM', alive, ...)
+call('HDEL', claims, ...)
+local left = call('ZREM', queue, ...) > 0
+lock.first = nil
+local first = firstOf(lock)
+if lock.holder and not isOurs(lock) and first and first ~= before then hint(lock, first) end
+return left
+end
+local function lockOf(key, side)
+local lock = load(key, side)
+if not lock.fields or not firstOf(lock) or room == 0 then return lock end
+local alive = partOf(lock, 'alive')
+local dead = call('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, room)
+room = room - #dead
+if #dead > 0 then leave(lock, unpack(dead)) end
+return lock
+end
+local function turnOf(lock, claimant)
+local fields, first, side = lock.fields, firstOf(lock), lock.side
+if first and first ~= claimant and first == fields.turn then
+if tonumber(fields.turnEnds) > now then return first end
+leave(lock, first)
+first = firstOf(lock)
+end
+if not first then return nil end
+if first == claimant then return first end
+fields.turn, fields.turnEnds = first, now + OFFER
+call('HSET', side, 'format', FORMAT, 'turn', first, 'turnEnds', fields.turnEnds)
+keep(lock, 0)
+hint(lock, first)
+return first
+end
+local function free(lock)
+local key, side = lock.key, lock.side
+call('DEL', key)
+call('HDEL', side, unpack(HOLDER))
+lock.holder = false
+turnOf(lock)
+end
+`
+const plainQueue = `local function positionOf(lock, id)
+if not firstOf(lock) then return nil end
+local queue, alive = partOf(lock, 'queue'), partOf(lock, 'alive')
+local expires = call('ZSCORE', alive, id)
+if not expires or tonumber(expires) <= now then return nil end
+local rank = call('ZRANK', queue, id)
+return rank and rank + 1
+end
+local function stay(lock, id, ttl)
+local alive = partOf(lock, 'alive')
+call('ZADD', alive, 'GT', now + ttl, id)
+for _, name in ipairs({ 'queue', 'alive', 'claims' }) do
+local part = partOf(lock, name)
+if call('PTTL', part) < ttl then call('PEXPIRE', part, 2 * ttl) end
+end
+keep(lock, ttl)
+end
+local function endTurn(lock, id)
+local side = lock.side
+if lock.fields.turn == id then call('HDEL', side, 'turn', 'turnEnds') end
 end
 `
 const queue = `local function nameOf(claim, ticket)
@@ -971,161 +1059,185 @@ return call('UNLINK', key)
 `,
   },
   plainAttempt: {
-    sha: '0d386a06e00dd74b52e32840231317e2a6486250',
-    source: `${time}${clock}${notifications}${plain}local LOOK = 100
-local function grant(key, side, state, claim)
-leave(state, claim.id)
-call('SET', key, claim.id, 'PX', claim.ttlText)
-takeSeq(state)
-state.id, state.since, state.inbox, state.tail = claim.id, now, claim.inbox, claim.tail
-saveSide(side, state, claim.ttl)
-return #state.waiters > 0 and -state.seq or state.seq
+    sha: '03e1f66bfd19ae1c10f64a9687e25bf99a169840',
+    source: `#!lua
+${time}${clock}${notifications}${plain}${plainQueue}local LOOK = 100
+local LEFTOVERS = { 'actor', 'meta', 'turn', 'turnEnds' }
+local function granted(lock)
+local seq = seqOf(lock)
+return firstOf(lock) and -seq or seq
 end
-local function again(key, side, state, claim)
-if state.id ~= claim.id then return grant(key, side, state, claim) end
+local function grant(lock, claim)
+local key, side, fields, gone = lock.key, lock.side, lock.fields, {}
+if firstOf(lock) then leave(lock, claim.id) end
+call('SET', key, claim.id, 'PX', claim.ttl)
+for _, field in ipairs(LEFTOVERS) do
+if fields[field] then gone[#gone + 1] = field end
+end
+if #gone > 0 then call('HDEL', side, unpack(gone)) end
+local state = { 'format', FORMAT, 'seq', nextSeq(lock), 'id', claim.id, 'inbox', claim.inbox, 'label', claim.label,
+'since', now }
+for _, field in ipairs({ 'actor', 'meta' }) do
+if claim[field] then
+state[#state + 1] = field
+state[#state + 1] = claim[field]
+end
+end
+call('HSET', side, unpack(state))
+keep(lock, claim.ttl)
+return granted(lock)
+end
+local function again(lock, claim)
+local key = lock.key
+if not isOurs(lock) then return grant(lock, claim) end
 if claim.ttl > call('PTTL', key) then
-call('PEXPIRE', key, claim.ttlText)
-call('PEXPIRE', side, format('%.0f', KEEP + claim.ttl))
+call('PEXPIRE', key, claim.ttl)
+keep(lock, claim.ttl)
 end
-return #state.waiters > 0 and -state.seq or state.seq
+return granted(lock)
 end
-local function wait(key, side, state, claim)
-local waiters, known = {}, false
-for _, waiter in ipairs(state.waiters) do
-if waiter[2] == claim.id and waiter[1] > now + claim.ttl / 2 then known = true end
-if waiter[1] > now and (waiter[2] ~= claim.id or known) then waiters[#waiters + 1] = waiter end
+local function join(lock, claim)
+local queue, claims, side = partOf(lock, 'queue'), partOf(lock, 'claims'), lock.side
+local position = positionOf(lock, claim.id)
+if not position then
+if not firstOf(lock) then tell(lock, 'contended', '') end
+if not lock.fields.format then call('HSET', side, 'format', FORMAT) end
+local last = call('ZRANGE', queue, -1, -1, 'WITHSCORES')
+call('ZADD', queue, (last[2] or 0) + 1, claim.id)
+call('HSET', claims, claim.id, format('{"joined":%.0f,', now) .. sub(claim.text, 2))
+lock.first = nil
+position = call('ZRANK', queue, claim.id) + 1
 end
-if known then return end
-if #waiters == 0 then tell(state, key, 'contended', '') end
-waiters[#waiters + 1] = { now + claim.ttl, claim.id, claim.inbox }
-state.waiters = waiters
-saveSide(side, state, math.max(claim.ttl, call('PTTL', key)))
+stay(lock, claim.id, claim.ttl)
+return position
 end
-local function block(key, side, state, claim, holder)
-if claim.queue then wait(key, side, state, claim) end
+local function block(lock, claim)
+local key, fields = lock.key, lock.fields
+local position = claim.queue and join(lock, claim) or 0
+if isFree(lock) then return { 'blocked', position, math.max(1, fields.turnEnds - now), now } end
+endTurn(lock, claim.id)
 local life = call('PTTL', key)
-if state.id ~= holder then return { 'blocked', life < 0 and LOOK or math.min(life, LOOK), now } end
-return { 'blocked', life, now, string.match(state.tail, '^[^%z]*'), now - state.since }
+if not isOurs(lock) then return { 'blocked', position, life < 0 and LOOK or math.min(life, LOOK), now, '', -1 } end
+return { 'blocked', position, life, now, fields.label, now - fields.since }
 end
-local function claimOne(key, side, claim)
-local holder, state = holderOf(key), loadSide(side)
-if holder == nil then return { 'strange' } end
-if not state then return { 'format' } end
-if holder == claim.id then return again(key, side, state, claim) end
-if claim.replaces ~= '' then
-if holder ~= claim.replaces then return { 'absent' } end
-tell(state, key, 'lost', 'adopted')
-return grant(key, side, state, claim)
+local function claimOne(lock, claim)
+if not lock.fields then return { 'format' } end
+if lock.holder == nil then
+return { 'refused', 'mode', 'the key holds data in Redis that are no text, and so no lock' }
 end
-if not holder then return grant(key, side, state, claim) end
-return block(key, side, state, claim, holder)
+if lock.holder == claim.id then return again(lock, claim) end
+if claim.replaces then
+if lock.holder ~= claim.replaces then return { 'refused', 'absent', 'the lease to adopt is no longer held' } end
+tell(lock, 'lost', 'adopted')
+return grant(lock, claim)
+end
+if isFree(lock) and (turnOf(lock, claim.id) or claim.id) == claim.id then return grant(lock, claim) end
+return block(lock, claim)
 end
 local answers = {}
 for index = 1, #ARGV do
-local ttl, id, inbox, queue, replaces, tail =
-string.match(ARGV[index], '^(%d+)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z([^%z]*)%z(.*)$')
-local claim = { ttlText = ttl, ttl = tonumber(ttl), id = id, inbox = inbox, queue = queue == '1', replaces = replaces,
-tail = tail }
-answers[index] = claimOne(KEYS[2 * index - 1], KEYS[2 * index], claim)
+local claim = cjson.decode(ARGV[index])
+claim.text = ARGV[index]
+answers[index] = claimOne(lockOf(KEYS[2 * index - 1], KEYS[2 * index]), claim)
 end
 deliver()
 return answers
 `,
   },
   plainEvict: {
-    sha: '6aff794f078a07b24ab5ac1eb9274345720fff79',
+    sha: '0d8fe0ac6de18a1666ff4988ac98ec5215f4e44c',
     source: `#!lua flags=allow-oom
-${time}${clock}${notifications}${plain}local key, side, ask, seq = KEYS[1], KEYS[2], ARGV[1] == 'ask', tonumber(ARGV[2])
-local holder, state = holderOf(key), loadSide(side)
-if not state then return -1 end
-if not holder then return {} end
-local ours = state.id == holder
-if seq and not (ours and state.seq == seq) then return {} end
+${time}${clock}${notifications}${plain}local lock, ask, seq = lockOf(KEYS[1], KEYS[2]), ARGV[1] == 'ask', tonumber(ARGV[2])
+if not lock.fields then return -1 end
+if not lock.holder then return {} end
+local ours, label, side = isOurs(lock), '', lock.side
+if seq and not (ours and seqOf(lock) == seq) then return {} end
 if not ours and ask then return { '' } end
-local label = ours and string.match(state.tail, '^[^%z]*') or ''
-if ours then tell(state, key, ask and 'revoked' or 'lost', ask and '' or 'evicted') end
+if ours then
+label = lock.fields.label
+tell(lock, ask and 'revoked' or 'lost', ask and '' or 'evicted')
+end
 if not ask then
-call('DEL', key)
-takeSeq(state)
-state.id, state.tail, state.inbox = '', '', ''
-wake(state, key)
-saveSide(side, state, 0)
+call('HSET', side, 'format', FORMAT, 'seq', nextSeq(lock))
+keep(lock, 0)
+free(lock)
 end
 deliver()
 return { label }
 `,
   },
   plainRead: {
-    sha: 'f346324bc884b8980b05c42e7e5ef0f5ab88781f',
-    source: `${time}${clock}${notifications}${plain}local answers = {}
-for index = 1, #KEYS / 2 do
-local key, side = KEYS[2 * index - 1], KEYS[2 * index]
-local holder, state = holderOf(key), loadSide(side)
-if not state then
-answers[index] = -1
-elseif not holder then
-answers[index] = { state.seq }
-elseif state.id == holder then
-answers[index] = { state.seq, call('PTTL', key), now - state.since, state.tail }
-else
-answers[index] = { state.seq, call('PTTL', key) }
+    sha: '85ffda76a93a8b6285e4a211b8754d4529cad569',
+    source: `${time}${clock}${notifications}${plain}local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
+local function show(lock)
+local fields, texts, ends, key = lock.fields, {}, {}, lock.key
+if not fields then return -1 end
+local queue, alive, claims = partOf(lock, 'queue'), partOf(lock, 'alive'), partOf(lock, 'claims')
+for place, id in ipairs(call('ZRANGE', queue, from, from + most - 1)) do
+texts[place], ends[place] = call('HGET', claims, id) or '{}', call('ZSCORE', alive, id) or '0'
 end
+if not lock.holder then return { seqOf(lock), texts, ends } end
+local life = call('PTTL', key)
+if not isOurs(lock) then return { seqOf(lock), texts, ends, life } end
+return { seqOf(lock), texts, ends, life, now - fields.since, fields.label, fields.actor or '', fields.meta or '' }
 end
+local answers = { now }
+for index = 1, #KEYS / 2 do answers[index + 1] = show(load(KEYS[2 * index - 1], KEYS[2 * index])) end
 return answers
 `,
   },
   plainRelease: {
-    sha: '79250043864ab47b1a72cab8022d3fba0ea13a8d',
+    sha: 'b50dc4d5940a8a19877bc18e5d6b87e45ddb9a1d',
     source: `#!lua flags=allow-oom
-${time}${clock}${notifications}${plain}local function release(key, side, id)
-local holder, state = holderOf(key), loadSide(side)
-if not state then return -1 end
-if holder ~= id then
-if leave(state, id) then saveSide(side, state, math.max(0, call('PTTL', side) - KEEP)) end
-return 0
+${time}${clock}${notifications}${plain}local function release(lock, id)
+if not lock.fields then return -1 end
+if lock.holder == id then
+free(lock)
+return 1
 end
-call('DEL', key)
-state.id, state.tail, state.inbox = '', '', ''
-wake(state, key)
-saveSide(side, state, 0)
+if not firstOf(lock) or not leave(lock, id) then return 0 end
+if isFree(lock) then turnOf(lock) end
 return 1
 end
 local answers = {}
 for index = 1, #ARGV do
-answers[index] = release(KEYS[2 * index - 1], KEYS[2 * index], ARGV[index])
+answers[index] = release(lockOf(KEYS[2 * index - 1], KEYS[2 * index]), ARGV[index])
 end
 deliver()
 return answers
 `,
   },
   plainRenew: {
-    sha: 'cc26d49d23516d507d300cbd940be2be7ae36492',
+    sha: '1d4d710cce7b26968b53fe0bf50939f81fcab105',
     source: `#!lua flags=allow-oom
-${time}${clock}${notifications}${plain}local function renewWaiter(key, side, state, ttl, id)
-for _, waiter in ipairs(state.waiters) do
-if waiter[2] == id then
-waiter[1] = math.max(waiter[1], now + ttl)
-saveSide(side, state, math.max(ttl, call('PTTL', key)))
-return { 0, now }
+${time}${clock}${notifications}${plain}${plainQueue}local function renewWaiter(lock, ttl, id)
+local position = positionOf(lock, id)
+if not position then return 0 end
+stay(lock, id, ttl)
+if isFree(lock) then
+turnOf(lock)
+position = positionOf(lock, id)
+else
+endTurn(lock, id)
 end
+return position and { position, now } or 0
 end
-return 0
-end
-local function renew(key, side, ttl, id)
-local holder, state = holderOf(key), loadSide(side)
-if not state then return holder == id and -1 or 0 end
-if holder ~= id then return renewWaiter(key, side, state, tonumber(ttl), id) end
-if tonumber(ttl) > call('PTTL', key) then
+local function renew(lock, ttl, id)
+local key = lock.key
+if not lock.fields then return lock.holder == id and -1 or 0 end
+if lock.holder ~= id then return renewWaiter(lock, ttl, id) end
+if ttl > call('PTTL', key) then
 call('PEXPIRE', key, ttl)
-call('PEXPIRE', side, format('%.0f', KEEP + ttl))
+keep(lock, ttl)
 end
-return #state.waiters > 0 and 2 or 1
+return firstOf(lock) and 2 or 1
 end
 local answers = {}
 for index = 1, #ARGV do
-local ttl, id = string.match(ARGV[index], '^(%d+)%z(.*)$')
-answers[index] = renew(KEYS[2 * index - 1], KEYS[2 * index], ttl, id)
+local ttl, id = string.match(ARGV[index], '^(%d+) (.*)$')
+answers[index] = renew(lockOf(KEYS[2 * index - 1], KEYS[2 * index]), tonumber(ttl), id)
 end
+deliver()
 return answers
 `,
   },

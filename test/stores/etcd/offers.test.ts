@@ -5,10 +5,13 @@ import { StoreError } from '../../../src/errors.ts'
 import type { Claim, Mode } from '../../../src/model/index.ts'
 import { createStore } from '../../../src/stores/etcd/create.ts'
 import type { EtcdStore } from '../../../src/stores/etcd/store.ts'
+import type { Txn } from '../../../src/stores/etcd/wire/requests.ts'
 import { claimOf } from '../sqlite/claims.ts'
 
 const TTL_MS = 3000
 const LONG_MS = 20_000
+const isPut = ({ success }: Txn): boolean =>
+  success.some((op) => op.kind === 'put' || (op.kind === 'txn' && isPut(op)))
 
 const cluster = await startEtcd({ members: 1 })
 afterAll(() => cluster.stop())
@@ -75,7 +78,7 @@ it(
     const txn = client.txn.bind(client)
     client.txn = async (wanted) => {
       const answer = await txn(wanted)
-      if (wanted.success.some(({ kind }) => kind === 'put')) throw new StoreError('the answer was lost')
+      if (isPut(wanted)) throw new StoreError('the answer was lost')
       return answer
     }
     expect((await store.renew([{ ...claim, ttlMs: 4000 }]))[0]?.kind).toBe('unknown')

@@ -5,7 +5,7 @@ import { afterAll, afterEach, describe, expect, it } from 'vitest'
 import { startRedis } from '../../../scripts/servers/redis.ts'
 import { quorumName } from '../../../src/stores/quorum/redis/names.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
-import { sideName } from '../../../src/stores/redis/plain/names.ts'
+import { stateName } from '../../../src/stores/redis/plain/names.ts'
 import { failure } from '../../core/support.ts'
 
 const server = await startRedis()
@@ -89,7 +89,7 @@ describe.each([
 it('plain: a key with a side in an unknown format is shown in a list beside the others', async () => {
   locks = await connect(`${server.url}?format=plain`)
   await Promise.all(KEYS.map((key) => locks.acquire(key)))
-  await operator.set(sideName(ODD), '9z from a later version', 'PX', 60_000)
+  await operator.set(stateName(ODD), '9z from a later version', 'PX', 60_000)
   const shown = new Map<string, string | undefined>()
   for await (const { key, holders } of locks.list()) shown.set(key, holders[0]?.label)
   expect([...shown.keys()].sort()).toEqual([...KEYS].sort())

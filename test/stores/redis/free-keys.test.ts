@@ -6,7 +6,7 @@ import { afterAll, afterEach, expect, it } from 'vitest'
 import { startRedis } from '../../../scripts/servers/redis.ts'
 import { quorumName } from '../../../src/stores/quorum/redis/names.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
-import { sideName } from '../../../src/stores/redis/plain/names.ts'
+import { stateName } from '../../../src/stores/redis/plain/names.ts'
 
 const MANY = 200_000
 /** Far less than it takes to look at all of them. */
@@ -58,7 +58,7 @@ const foreign = (key: string) => `of somebody else: ${key}`
 it.each([
   ['list', 'redis', list, redis(operator, { check: false }), lockName, lockName],
   ['doctor', 'redis', inspect, redis(operator, { check: false }), lockName, lockName],
-  ['list', 'plain', list, redis(operator, { check: false, format: 'plain' }), sideName, sideName],
+  ['list', 'plain', list, redis(operator, { check: false, format: 'plain' }), stateName, stateName],
   ['list', 'quorum', list, quorum([operator]), quorumName, quorumName],
   ['list', 'redis among keys of others', list, redis(operator, { check: false }), lockName, foreign],
   ['list', 'quorum among keys of others', list, quorum([operator]), quorumName, foreign],

@@ -3,7 +3,7 @@ import { redis } from 'holdfast/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisServer, startRedis } from '../../../scripts/servers/redis.ts'
-import { sideName } from '../../../src/stores/redis/plain/names.ts'
+import { stateName } from '../../../src/stores/redis/plain/names.ts'
 import { sleep } from './load.ts'
 import { type Peer, peersOf } from './peers.ts'
 
@@ -145,7 +145,7 @@ it('writes nothing but the id to the key, with the ttl of the lease', async () =
   expect(lifeMs).toBeLessThanOrEqual(5000)
   await lease.release()
   expect(await client.exists('bare')).toBe(0)
-  expect(await client.pttl(sideName('bare'))).toBeGreaterThan(80_000_000)
+  expect(await client.pttl(stateName('bare'))).toBeGreaterThan(80_000_000)
 })
 
 it('loses a lease whose key somebody deleted, and does not take it back', async () => {
@@ -191,14 +191,14 @@ it('does not stand in the way of keys beside one that it refuses', async () => {
 it('refuses a side key in a format of the future on every call, and leaves all as it is', async () => {
   const locks = open()
   const lease = await locks.acquire('future')
-  await client.set(sideName('future'), '2?')
+  await client.set(stateName('future'), '2?')
   await expect(lease.extend(20_000)).rejects.toThrow(/format/)
   await expect(open().tryAcquire('future')).rejects.toThrow(/format/)
   await expect(locks.read('future')).rejects.toThrow(/format/)
   await expect(locks.evict('future')).rejects.toThrow(/format/)
   await expect(lease.release()).rejects.toThrow(/format/)
   expect(await client.get('future')).toBe(lease.id)
-  expect(await client.get(sideName('future'))).toBe('2?')
+  expect(await client.get(stateName('future'))).toBe('2?')
 })
 
 it('works behind a key prefix of the client', async () => {

@@ -1,36 +1,41 @@
 import type {
   Admin,
+  ClaimReply,
   Records,
   ReleaseReply,
   RenewReply,
-  Soon,
   Store,
   StoreNotice,
 } from '../../../core/store.ts'
-import type { Claim, ClaimAnswer } from '../../../model/index.ts'
+import type { Claim } from '../../../model/index.ts'
 import type { RedisClient } from '../clients/client.ts'
-import { releaseAnswers, renewAnswer } from '../codec.ts'
+import { claimText, idOf, releaseAnswers, renewAnswers, renewText } from '../codec.ts'
 import { Inbox } from '../inbox.ts'
 import type { RedisSettings } from '../options.ts'
 import { RedisRecords } from '../records.ts'
-import { batchesOf, CLAIMS_PER_CALL } from '../rules.ts'
+import { CLAIMS_PER_TURN } from '../rules.ts'
+import { parts } from '../scan.ts'
 import { Scripting, type ScriptName } from '../scripting.ts'
 import { PlainAdmin } from './admin.ts'
-import { claimAnswer, claimText, refusalOf, renewText } from './codec.ts'
-import { sideName } from './names.ts'
+import { plainClaimAnswers, refusalOf } from './codec.ts'
+import { stateName } from './names.ts'
 import { PLAIN_TRAITS } from './traits.ts'
 
 /**
- * Locks as many libraries write them: the key itself holds the id, set if absent and with a time to live. Who holds a
- * lock this way and who holds it with another library exclude each other. There is no line: whoever asks first has it.
+ * Locks as many libraries write them: the key itself holds the id, set if absent and with a time to live, so that holders of Holdfast and of
+ * other libraries exclude each other. Claims of Holdfast have a queue, whose first one is told when the key is free; another library may
+ * still be faster.
  */
 export class PlainStore implements Store {
   readonly traits = PLAIN_TRAITS
   readonly admin: Admin
   readonly records: Records
+  readonly claimsPerCall = CLAIMS_PER_TURN
   private readonly client: RedisClient
   private readonly scripting: Scripting
   private readonly inbox: Inbox
+  /** Claims of attempts that are under way, and whether their turn came meanwhile: it can overtake an older answer, on another connection. */
+  private readonly asking = new Map<string, boolean>()
 
   constructor(client: RedisClient, { runtime, callTimeoutMs }: RedisSettings) {
     this.client = client
@@ -40,31 +45,36 @@ export class PlainStore implements Store {
     this.records = new RedisRecords(this.scripting, runtime, { nameOf: (key) => key, held: 'plain' })
   }
 
-  async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
+  async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
     const refusals = claims.map(refusalOf)
     const sound = claims.filter((_, index) => refusals[index] === null)
-    const { address } = this.inbox
-    const answers = await this.call('plainAttempt', sound, (claim) => claimText(claim, address))
-    const known = answers.map((raw, index) => {
-      const answer = claimAnswer(raw)
-      this.inbox.note(sound[index] as Claim, answer)
-      return answer
-    })
-    await this.inbox.beginning
-    return refusals.map((refusal) => refusal ?? (known.shift() as ClaimAnswer))
+    for (const { id } of sound) this.asking.set(id, false)
+    try {
+      const textOf = (claim: Claim): string => claimText(claim, this.inbox.address)
+      const answers = await this.call('plainAttempt', sound, textOf, plainClaimAnswers)
+      for (const [index, answer] of answers.entries()) this.inbox.note(sound[index] as Claim, answer)
+      await this.inbox.beginning
+      const known = answers.map((answer, index) => this.current(sound[index] as Claim, answer)).values()
+      return refusals.map((refusal) => refusal ?? (known.next().value as ClaimReply))
+    } finally {
+      for (const { id } of sound) this.asking.delete(id)
+    }
   }
 
-  async renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
-    return (await this.call('plainRenew', claims, renewText)).map(renewAnswer)
+  renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
+    return this.call('plainRenew', claims, renewText, renewAnswers)
   }
 
-  async release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
-    for (const { id } of claims) this.inbox.forget(id)
-    return releaseAnswers(await this.call('plainRelease', claims, ({ id }) => id), claims.length)
+  release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
+    this.inbox.forgetAll(claims)
+    return this.call('plainRelease', claims, idOf, releaseAnswers)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
-    return this.inbox.listen(listener)
+    return this.inbox.listen((notice) => {
+      if (notice.kind === 'retry' && this.asking.has(notice.id)) this.asking.set(notice.id, true)
+      listener(notice)
+    })
   }
 
   async close(): Promise<void> {
@@ -72,15 +82,22 @@ export class PlainStore implements Store {
     await this.client.close()
   }
 
-  private async call(
+  /** A claim whose turn has come since it was blocked attempts again at once. */
+  private current({ id }: Claim, answer: ClaimReply): ClaimReply {
+    if (answer.kind !== 'blocked' || this.asking.get(id) !== true) return answer
+    return { ...answer, position: 1, retryAfterMs: 1 }
+  }
+
+  private async call<A>(
     script: ScriptName,
     claims: readonly Claim[],
     textOf: (claim: Claim) => string,
-  ): Promise<readonly unknown[]> {
-    const parts: Soon<unknown>[] = batchesOf(claims, CLAIMS_PER_CALL).map((part) => {
-      const names = part.flatMap(({ key }) => [key, sideName(key)])
-      return part.length === 0 ? [] : this.scripting.run(script, names, part.map(textOf))
+    meaning: (answer: unknown, count: number) => readonly A[],
+  ): Promise<readonly A[]> {
+    const calls = parts(claims, CLAIMS_PER_TURN).map((part) => {
+      const names = part.flatMap(({ key }) => [key, stateName(key)])
+      return this.scripting.run(script, names, part.map(textOf), (answer) => meaning(answer, part.length))
     })
-    return ((await Promise.all(parts)) as (readonly unknown[])[]).flat(1)
+    return (await Promise.all(calls)).flat()
   }
 }

@@ -1,36 +1,40 @@
--- Prolongs plain locks, and the time for which waiters are told of their end; never creates either, never shortens one.
--- KEYS[i]: for each claim the lock, then its side key
--- ARGV[i]: the ttl and the id of claim i, with a zero byte between them
+-- Prolongs plain locks and positions in the queue; never creates either, never shortens one.
+-- KEYS[i]: for each claim the lock, then the state beside it; the other keys are named in lib/plain.lua
+-- ARGV[i]: the ttl in milliseconds and the id of claim i, with a space between
 -- Answers, one for each claim: 0 lost, 1 renewed, 2 renewed and others of ours wait,
---          { 0, storeTimeMs } for a waiter, -1 for an unknown format
+--          { position, storeTimeMs } for a waiter, -1 for an unknown format
 -- @flags allow-oom
--- @include lib/clock.lua
 -- @include lib/plain.lua
-local function renewWaiter(key, side, state, ttl, id)
-  for _, waiter in ipairs(state.waiters) do
-    if waiter[2] == id then
-      waiter[1] = math.max(waiter[1], now + ttl)
-      saveSide(side, state, math.max(ttl, call('PTTL', key)))
-      return { 0, now }
-    end
+-- @include lib/plain-queue.lua
+local function renewWaiter(lock, ttl, id)
+  local position = positionOf(lock, id)
+  if not position then return 0 end
+  stay(lock, id, ttl)
+  -- A holder of another library tells nobody when it lets go. The position is over if its own turn has passed.
+  if isFree(lock) then
+    turnOf(lock)
+    position = positionOf(lock, id)
+  else
+    endTurn(lock, id)
   end
-  return 0
+  return position and { position, now } or 0
 end
 
-local function renew(key, side, ttl, id)
-  local holder, state = holderOf(key), loadSide(side)
-  if not state then return holder == id and -1 or 0 end
-  if holder ~= id then return renewWaiter(key, side, state, tonumber(ttl), id) end
-  if tonumber(ttl) > call('PTTL', key) then
+local function renew(lock, ttl, id)
+  local key = lock.key
+  if not lock.fields then return lock.holder == id and -1 or 0 end
+  if lock.holder ~= id then return renewWaiter(lock, ttl, id) end
+  if ttl > call('PTTL', key) then
     call('PEXPIRE', key, ttl)
-    call('PEXPIRE', side, format('%.0f', KEEP + ttl))
+    keep(lock, ttl)
   end
-  return #state.waiters > 0 and 2 or 1
+  return firstOf(lock) and 2 or 1
 end
 
 local answers = {}
 for index = 1, #ARGV do
-  local ttl, id = string.match(ARGV[index], '^(%d+)%z(.*)$')
-  answers[index] = renew(KEYS[2 * index - 1], KEYS[2 * index], ttl, id)
+  local ttl, id = string.match(ARGV[index], '^(%d+) (.*)$')
+  answers[index] = renew(lockOf(KEYS[2 * index - 1], KEYS[2 * index]), tonumber(ttl), id)
 end
+deliver()
 return answers

@@ -1,53 +1,140 @@
--- A plain lock is a key of everybody: its value is the id of whoever holds it, and Redis itself ends it by its time to live.
--- What only Holdfast knows stands in a side key: 1p<msgpack of { seq, id, since, inbox, tail, waiters }>, where id,
--- since, inbox and tail are those of our last holder, and a waiter is { expires, id, inbox }.
--- A tail is label, actor and meta, each ended by a zero byte.
+-- A plain lock is a key of everybody: its value is the id of the holder, and Redis itself ends it by its time to live.
+-- All that only Holdfast knows stands beside it, in keys that have the same name but for one word:
+--   holdfast:plain:state:{tag}:key   hash: format, seq (of the last token); of our own holder id, inbox, label, actor, meta,
+--                                    since; of a free lock turn (the id of the waiter that was told) and turnEnds
+--   holdfast:plain:queue:{tag}:key   sorted set: claim id by its ticket, which is the order of arrival
+--   holdfast:plain:alive:{tag}:key   sorted set: claim id of a waiter by the end of its position
+--   holdfast:plain:claims:{tag}:key  hash: claim id, and the claim of a waiter as JSON
+--   holdfast:plain:{tag}:key         the format alone: processes of format 1 look here, and refuse the key
+-- The state and the format are kept for a day after the last hold, so that an old token never comes back. The others end with
+-- the last position.
+-- @include clock.lua
 -- @include notifications.lua
+local FORMAT, DAY = '2', 86400000
+local HOLDER = { 'id', 'inbox', 'label', 'actor', 'meta', 'since' }
+-- So many dead waiters go in one call; the next call goes on.
+local room = 100
 
--- The value of the lock, false when it is free, nothing when the key is no text and so no lock.
-local function holderOf(key)
-  local value = redis.pcall('GET', key)
-  if type(value) == 'table' then return nil end
-  return value
+local function partOf(lock, name)
+  if not lock.head then lock.head, lock.tail = string.match(lock.side, '^(.-holdfast:plain:)state:(.*)$') end
+  if name == 'format' then return lock.head .. lock.tail end
+  return lock.head .. name .. ':' .. lock.tail
 end
 
-local function loadSide(side)
-  local value = call('GET', side)
-  if not value then return { seq = 0, id = '', since = 0, inbox = '', tail = '', waiters = {} } end
-  if sub(value, 1, 2) ~= '1p' then return nil end
-  local all = cmsgpack.unpack(sub(value, 3))
-  return { seq = all[1], id = all[2], since = all[3], inbox = all[4], tail = all[5], waiters = all[6] }
-end
-
--- Kept for a day after the last hold, so that an old token never comes back; longer while the hold or a waiter needs it.
-local function saveSide(side, state, ttl)
-  local packed = cmsgpack.pack({ state.seq, state.id, state.since, state.inbox, state.tail, state.waiters })
-  call('SET', side, '1p' .. packed, 'PX', format('%.0f', KEEP + ttl))
-end
-
-local function takeSeq(state)
-  state.seq = math.max(state.seq + 1, stamp)
-  return state.seq
-end
-
-local function leave(state, id)
-  for place, waiter in ipairs(state.waiters) do
-    if waiter[2] == id then
-      table.remove(state.waiters, place)
-      return true
-    end
+-- `holder` is false for a free key, and nothing for one that is no text and so no lock. There are no `fields` where the format
+-- is not known.
+local function load(key, side)
+  local lock = { key = key, side = side }
+  local holder = redis.pcall('GET', key)
+  if type(holder) ~= 'table' then lock.holder = holder end
+  local flat = redis.pcall('HGETALL', side)
+  if flat.err then return lock end
+  local fields = {}
+  for at = 1, #flat, 2 do fields[flat[at]] = flat[at + 1] end
+  if #flat == 0 then
+    local marker = partOf(lock, 'format')
+    local old = redis.pcall('GET', marker)
+    if old and old ~= FORMAT then return lock end
+  elseif fields.format ~= FORMAT then
+    return lock
   end
-  return false
+  lock.fields = fields
+  return lock
 end
 
--- Our own waiters are told that the key may be free now: whoever asks first has it.
-local function wake(state, key)
-  for _, waiter in ipairs(state.waiters) do
-    post(waiter[3], 'retry\0' .. waiter[2] .. '\0' .. key)
+local function isFree(lock)
+  return lock.holder == false
+end
+
+local function isOurs(lock)
+  return lock.fields.id == lock.holder
+end
+
+local function seqOf(lock)
+  return tonumber(lock.fields.seq) or 0
+end
+
+-- The state is kept for a day after that time at least, and for some hours more, so that this is done rarely.
+local function keep(lock, ttl)
+  local side = lock.side
+  if call('PTTL', side) >= DAY + ttl then return end
+  local marker = partOf(lock, 'format')
+  call('PEXPIRE', side, KEEP + ttl)
+  call('SET', marker, FORMAT, 'PX', KEEP + ttl)
+end
+
+local function nextSeq(lock)
+  lock.fields.seq = math.max(seqOf(lock) + 1, stamp)
+  return format('%.0f', lock.fields.seq)
+end
+
+local function tell(lock, kind, detail)
+  local fields = lock.fields
+  if isOurs(lock) then post(fields.inbox, kind .. '\0' .. fields.id .. '\0' .. detail .. '\0' .. lock.key) end
+end
+
+-- The id of the first waiter, false when nobody waits. It may be dead while there are more of them than one call removes.
+local function firstOf(lock)
+  if lock.first == nil then
+    local queue = partOf(lock, 'queue')
+    lock.first = call('ZRANGE', queue, 0, 0)[1] or false
   end
-  state.waiters = {}
+  return lock.first
 end
 
-local function tell(state, key, kind, detail)
-  if state.id ~= '' then post(state.inbox, kind .. '\0' .. state.id .. '\0' .. detail .. '\0' .. key) end
+local function hint(lock, id)
+  local claims = partOf(lock, 'claims')
+  local text = call('HGET', claims, id)
+  if text then post(cjson.decode(text).inbox, 'retry\0' .. id .. '\0' .. lock.key) end
+end
+
+-- A holder of another library tells nobody when it lets go. The first waiter looks by itself, once it knows that it is the first.
+local function leave(lock, ...)
+  local queue, alive, claims = partOf(lock, 'queue'), partOf(lock, 'alive'), partOf(lock, 'claims')
+  local before = firstOf(lock)
+  call('ZREM', alive, ...)
+  call('HDEL', claims, ...)
+  local left = call('ZREM', queue, ...) > 0
+  lock.first = nil
+  local first = firstOf(lock)
+  if lock.holder and not isOurs(lock) and first and first ~= before then hint(lock, first) end
+  return left
+end
+
+-- A lock whose dead waiters are gone.
+local function lockOf(key, side)
+  local lock = load(key, side)
+  if not lock.fields or not firstOf(lock) or room == 0 then return lock end
+  local alive = partOf(lock, 'alive')
+  local dead = call('ZRANGEBYSCORE', alive, '-inf', now, 'LIMIT', 0, room)
+  room = room - #dead
+  if #dead > 0 then leave(lock, unpack(dead)) end
+  return lock
+end
+
+-- The waiter that may take a free key, nothing when nobody waits. The first waiter is told, and nobody else: it has the time of
+-- an offer to come, and loses its position when it does not. `claimant` needs no telling, because it is here.
+local function turnOf(lock, claimant)
+  local fields, first, side = lock.fields, firstOf(lock), lock.side
+  if first and first ~= claimant and first == fields.turn then
+    if tonumber(fields.turnEnds) > now then return first end
+    leave(lock, first)
+    first = firstOf(lock)
+  end
+  if not first then return nil end
+  if first == claimant then return first end
+  fields.turn, fields.turnEnds = first, now + OFFER
+  call('HSET', side, 'format', FORMAT, 'turn', first, 'turnEnds', fields.turnEnds)
+  keep(lock, 0)
+  hint(lock, first)
+  return first
+end
+
+-- Nobody holds the key any more.
+local function free(lock)
+  local key, side = lock.key, lock.side
+  call('DEL', key)
+  call('HDEL', side, unpack(HOLDER))
+  lock.holder = false
+  turnOf(lock)
 end
