@@ -1,17 +1,16 @@
 import type { LocksOptions } from './core/api.ts'
-import { answeredWithin, LateError } from './core/calls/answered-within.ts'
 import { checkOptions } from './core/check.ts'
-import { LOCKS_OPTIONS } from './core/known.ts'
+import { LOCKS_OPTIONS } from './core/option-names.ts'
 import { callTimeoutOf } from './core/options.ts'
-import { nodeRuntime } from './core/runtime.ts'
+import { answeredWithin, LateError, nodeRuntime } from './core/runtime.ts'
 import type { Store } from './core/store.ts'
 import { InvalidArgumentError, UnsupportedError, unreachable } from './errors.ts'
 import { type Locks, toolkit } from './toolkit.ts'
 
-/** Opens a store, or rejects when it takes longer than a call may take. */
+/** Opens a store, or rejects after the call timeout. */
 type Open = (url: string, callTimeoutMs: number) => Promise<Store>
 
-/** A store's code, and the client library it needs, are loaded only when its scheme is used. */
+/** A store's code and its client library are loaded only when its scheme is used. */
 const SCHEMES: Record<string, Open> = {
   'memory:': openMemory,
   'sqlite:': openSqlite,
@@ -59,7 +58,7 @@ export async function connect(url: string, options: Omit<LocksOptions, 'store'> 
 }
 
 async function openMemory(url: string): Promise<Store> {
-  // A name would look as if others who use it saw the same locks.
+  // A name would suggest that other users of it saw the same locks.
   if (!/^memory:(?:\/\/)?$/i.test(url))
     throw new InvalidArgumentError('url', 'must be memory: and nothing else: every such store is its own')
   const { memory } = await import('./stores/memory/index.ts')
@@ -113,7 +112,7 @@ async function openZooKeeper(url: string, callTimeoutMs: number): Promise<Store>
   try {
     return await answeredWithin(opening, callTimeoutMs, nodeRuntime)
   } catch (error) {
-    // One that opens after that has nobody who would close it.
+    // A store that opens later has no owner to close it.
     opening.then((store) => store.close()).catch(() => {})
     if (!(error instanceof LateError)) throw error
     const { addressOf } = await import('./stores/zookeeper/url.ts')

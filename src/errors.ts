@@ -1,4 +1,4 @@
-/** Every error of Holdfast: class, code, and what it means. `docs/errors.md` is generated from this table. */
+/** Every error of Holdfast: class, code and meaning. `docs/errors.md` is generated from this table. */
 export const ERRORS = {
   LOCK_TIMEOUT: {
     name: 'LockTimeoutError',
@@ -57,7 +57,7 @@ export const ERRORS = {
 
 export type ErrorCode = keyof typeof ERRORS
 
-/** The base of every error that Holdfast throws. Match on `code`, which never changes. */
+/** The base of every error of Holdfast. Match on `code`, which never changes. */
 export class LockError extends Error {
   readonly code: ErrorCode
 
@@ -68,18 +68,18 @@ export class LockError extends Error {
   }
 }
 
-/** What a waiter knows about those before it. */
+/** A waiter's knowledge of the holders and waiters before it. */
 export interface TimeoutDetails {
   readonly key: string
   readonly waitedMs: number
-  /** Who held the key when it was last looked at. */
+  /** The holder of the key at the last look. */
   readonly holder: string | null
   readonly heldMs: number | null
-  /** True when this very `Locks` object is known to be the holder: perhaps the caller itself, further up. */
+  /** True if this `Locks` object is known to be the holder: perhaps the caller itself, further up. */
   readonly heldHere: boolean
-  /** False when the wait ended before the store's first answer: nobody knows whether the key was free. */
+  /** False if the wait ended before the store's first answer: it is unknown whether the key was free. */
   readonly answered: boolean
-  /** Our last known place in line, 1 is next; 0 when not in the line. */
+  /** Our last known position in the queue, 1 is next; 0 when not in the queue. */
   readonly position: number
 }
 
@@ -106,7 +106,7 @@ export class LockTimeoutError extends LockError {
 
 export class LeaseLostError extends LockError {
   readonly key: string
-  /** What the work returned although its lease was lost; set by `using`. */
+  /** The result of the work, which ended although its lease was lost; set by `using`. */
   result: unknown
 
   constructor(key: string, why: string, options?: { cause?: unknown }) {
@@ -123,8 +123,8 @@ export class StoreError extends LockError {
 }
 
 /**
- * That a server cannot be reached. `server` names hosts and never a password; the innermost cause has the code, the host and
- * the port that an operator looks for.
+ * The error of a server that cannot be reached. `server` names hosts and never a password; the innermost cause has the code,
+ * the host and the port that an operator needs.
  */
 export function unreachable(server: string, cause: unknown): StoreError {
   const innermost = innermostOf(cause)
@@ -135,7 +135,7 @@ export function innermostOf(error: unknown): unknown {
   return error instanceof Error && error.cause instanceof Error ? innermostOf(error.cause) : error
 }
 
-/** The message of an error. An error for all addresses of a host has none of its own. */
+/** The message of an error. An `AggregateError` for all addresses of a host has none of its own. */
 export function whyOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   if (error.message === '' && error instanceof AggregateError) return error.errors.map(whyOf).join(', ')
@@ -163,24 +163,24 @@ export class ClosedError extends LockError {
   }
 }
 
-/** One of those who wait for each other: it waits for a key that the next one holds, and the last one waits for the first. */
+/** One member of a cycle of waits: it waits for a key that the next one holds, and the last one waits for the first. */
 export interface DeadlockStep {
-  /** The name that was given; `#` and a number for an async context without one; null for one that only stands in the line. */
+  /** The given name; `#` and a number for an async context without one; null for a claim that is only in the queue. */
   readonly actor: string | null
-  /** The process, as operators see it. */
+  /** The label of the process. */
   readonly label: string
   readonly waitsFor: string
   readonly waitedMs: number
-  /** What it keeps from others while it waits. */
+  /** The keys that it keeps from others while it waits. */
   readonly holds: readonly string[]
-  /** How long it has held the key that the one before it waits for; null for one that only stands in the line. */
+  /** How long it has held the key that the one before it waits for; null for a claim that is only in the queue. */
   readonly heldMs: number | null
 }
 
 export class ConflictError extends LockError {
-  /** How often an optimistic change was tried; null for a claim that contradicts the use of its key. */
+  /** The number of tries of an optimistic change; null for a claim that contradicts the use of its key. */
   readonly tries: number | null
-  /** Who waits for whom, when the claim was given up to end a deadlock; else null. */
+  /** The cycle of waits, when the claim was given up to end a deadlock; else null. */
   readonly cycle: readonly DeadlockStep[] | null
 
   constructor(message: string, tries: number | null = null, cycle: readonly DeadlockStep[] | null = null) {
@@ -190,17 +190,17 @@ export class ConflictError extends LockError {
   }
 }
 
-/** What became of one command of a transaction. */
+/** The outcome of one command of a transaction. */
 export interface CommandOutcome {
   readonly command: string
-  /** What the server answered; undefined for a command that failed or was not run. */
+  /** The server's answer; undefined for a command that failed or was not run. */
   readonly reply: unknown
   readonly error: Error | null
 }
 
 export class TransactionError extends LockError {
   readonly outcomes: readonly CommandOutcome[]
-  /** Whether the commands without an error took effect. */
+  /** True if the commands without an error took effect. */
   readonly applied: boolean
 
   constructor(message: string, outcomes: readonly CommandOutcome[], applied: boolean) {
@@ -216,7 +216,7 @@ export class StaleTokenError extends LockError {
   }
 }
 
-/** A key as it may stand in a message: quoted, and cut when it is long. */
+/** A key in the form that messages show: quoted, and cut if it is long. */
 export function quote(key: string): string {
   return JSON.stringify(key.length > 80 ? `${key.slice(0, 77)}...` : key)
 }

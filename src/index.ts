@@ -1,6 +1,6 @@
 import type { LocksOptions } from './core/api.ts'
 import { checkOptions, checkStore } from './core/check.ts'
-import { LOCKS_OPTIONS } from './core/known.ts'
+import { LOCKS_OPTIONS } from './core/option-names.ts'
 import { InvalidArgumentError } from './errors.ts'
 import { memory } from './stores/memory/index.ts'
 import { type Locks, toolkit } from './toolkit.ts'
@@ -23,10 +23,9 @@ export type {
   Work,
   WriteLease,
 } from './core/api.ts'
-export type { EventName, Listener, LockEvents } from './core/events.ts'
+export type { EventName, HoldMeter, Listener, LockEvents, Meter } from './core/events.ts'
 export type { ClockFact, DeafFact, Fact, InspectOptions, Remains, UnseenFact } from './core/facts.ts'
 export type { TransactionHold } from './core/lease/within.ts'
-export type { HoldMeter, Meter } from './core/meter.ts'
 export type { Runtime, Timer } from './core/runtime.ts'
 export type { Admin, Records, Soon, Store, StoreNotice, Traits, Transactions } from './core/store.ts'
 export {

@@ -7,10 +7,10 @@ import { type Deadlocks, deadlocksOf } from './observe/deadlock/index.ts'
 import { type Operations, operationsOf, recorderOf } from './observe/doctor/index.ts'
 import { type Recipes, recipesOf } from './recipes/index.ts'
 
-/** Locks over one store, and what is made from them. */
+/** Locks over one store, with recipes and operator tools. */
 export interface Locks extends CoreLocks, Recipes, Operations, Deadlocks {}
 
-/** Where the locks, the recipes and what operators need are put together. */
+/** Composes the locks, the recipes and the operator tools. */
 export function toolkit(store: Store, options: LocksOptions): Locks {
   const locks = new StoreLocks(store, options)
   const { runtime } = locks.settings

@@ -1,6 +1,6 @@
 import { readArguments } from '../../src/cli/arguments.ts'
-import { type Command, JSON_OPTION } from '../../src/cli/command.ts'
-import { Screen } from '../../src/cli/demo/screen.ts'
+import { type CliCommand, JSON_OPTION } from '../../src/cli/command.ts'
+import { DemoScreen } from '../../src/cli/demo/screen.ts'
 import { EXIT, UsageError } from '../../src/cli/exit.ts'
 import { outputClosed, print, say } from '../../src/cli/output.ts'
 import { codeOfSignal } from '../../src/cli/run/signals.ts'
@@ -17,7 +17,7 @@ import type { Stage } from './stage.ts'
 const LONGEST_MS = 170_000
 const NAME_COLUMNS = 23
 
-export const lab: Command = {
+export const lab: CliCommand = {
   help: {
     usage: 'holdfast lab [SCENARIO…] [--store redis://…] [--svg DIR] [--json] [--list]',
     about: [
@@ -91,7 +91,7 @@ interface Wishes {
 async function perform(chosen: readonly Scenario[], wishes: Wishes, cancelled: AbortSignal): Promise<number> {
   const { store, sql, svg, json = false } = wishes
   if (svg !== undefined) prepareFolder(svg)
-  const screen = new Screen(json)
+  const screen = new DemoScreen(json)
   const place = await findPlace(store)
   try {
     introduce(screen, place)

@@ -1,4 +1,4 @@
-import { fitted, type Screen } from '../../src/cli/demo/screen.ts'
+import { type DemoScreen, fitted } from '../../src/cli/demo/screen.ts'
 import { plural, widthOf } from '../../src/cli/text.ts'
 import type { Told } from './drawing/page.ts'
 import type { Paint } from './drawing/terminal/paint.ts'
@@ -11,7 +11,7 @@ const MOST_COLUMNS = 110
 const LEGEND =
   '░ waits  █ inside  ┄ paused  ▒ goes on without the lock  $ sells one  ✖ killed  ⊘ refused  ━A━ whose the key is'
 
-export function introduce(screen: Screen, { about }: Place): void {
+export function introduce(screen: DemoScreen, { about }: Place): void {
   for (const row of wrapped(`This lab uses ${about}.`)) screen.line(row)
   screen.line(screen.paint('dim', fitted(LEGEND)))
 }
@@ -36,7 +36,7 @@ export function announce({ screen, place }: Stage, scenario: Scenario, number: s
 }
 
 /** The figures, what was to be shown and was or was not, and what it means. */
-export function show(screen: Screen, { figures, claims, verdict }: Outcome): void {
+export function show(screen: DemoScreen, { figures, claims, verdict }: Outcome): void {
   const paint = screen.paint as Paint
   for (const figure of figures)
     for (const row of rowsOf(figure, paint, process.stdout.columns)) screen.line(row)
@@ -50,7 +50,7 @@ export function allShown({ claims }: Outcome): boolean {
 }
 
 /** One line at the end, and the names of those who did not show what they claim. */
-export function conclude(screen: Screen, told: readonly Told[]): void {
+export function conclude(screen: DemoScreen, told: readonly Told[]): void {
   const failed = told.filter(({ outcome }) => !allShown(outcome))
   const line =
     failed.length === 0

@@ -22,7 +22,7 @@ export class Ledger {
 }
 
 function idsOf(state: KeyState): string[] {
-  const ids = state.line.map(({ claim }) => claim.id)
+  const ids = state.queue.map(({ claim }) => claim.id)
   for (const hold of state.holds) for (const member of hold.members) ids.push(member.id)
   return ids
 }

@@ -51,22 +51,22 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'no own timer while renewal hangs',
     watchdog,
-    'this.cohorts.wake(cohort, cohort.endMs)\n    return settled',
-    'this.cohorts.shut(cohort)\n    return settled',
+    'this.renewals.wake(batch, batch.endMs)\n    return settled',
+    'this.renewals.shut(batch)\n    return settled',
   ),
   {
     name: 'no rollback after an unknown attempt',
     patches: [
       {
         file: acquire,
-        find: 'this.cancel()\n    this.owner.failed',
-        replace: 'this.leave()\n    this.owner.failed',
+        find: 'this.cancel()\n      this.owner.failed',
+        replace: 'this.leave()\n      this.owner.failed',
       },
     ],
   },
   mutant(
     'a sleep of the machine goes unnoticed',
-    'src/core/sleep.ts',
+    'src/core/runtime.ts',
     'if (sleptMs < SLEEP_MS) return 0',
     'return 0',
   ),
@@ -102,7 +102,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   mutant(
     'hand-over reuses the token',
-    'src/core/acquire/spare-tokens.ts',
+    'src/core/acquire/grant.ts',
     'this.granted + BigInt(this.used)',
     'this.granted',
   ),
@@ -137,13 +137,13 @@ export const MUTANTS: readonly Mutant[] = [
   mutant(
     'writer starved',
     step,
-    'waiting < 0 && draft.line.length === 0 && draft.admits(wanted)',
-    "waiting < 0 && (draft.line.length === 0 || wanted.mode.kind === 'shared') && draft.admits(wanted)",
+    'waiting < 0 && draft.queue.length === 0 && draft.admits(wanted)',
+    "waiting < 0 && (draft.queue.length === 0 || wanted.mode.kind === 'shared') && draft.admits(wanted)",
   ),
   mutant(
     'a member without an outcome is forgotten',
-    'src/core/calls/store-client.ts',
-    "else if (answer.kind === 'unknown') receiver.failed(this.caller.unknown(this.call, 1, answer.error))",
+    'src/core/calls/batch.ts',
+    "else if (answer.kind === 'unknown') receiver.failed(this.client.unknown(this.call, 1, answer.error))",
     "else if (answer.kind === 'unknown') continue",
   ),
   mutant('hand-over not limited by count', turnQueue, 'hold.handovers < HANDOVERS_WHEN_CONTENDED && ', ''),

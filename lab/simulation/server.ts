@@ -1,5 +1,5 @@
 import type { Unknown } from '../../src/core/store.ts'
-import { unknown } from '../../src/core/unknown.ts'
+import { unknownAnswer } from '../../src/core/store.ts'
 import {
   type Answer,
   type Claim,
@@ -9,7 +9,7 @@ import {
   type Event,
   isForgettable,
   isInUse,
-  type KeyLetter,
+  type KeyNotification,
   type KeyState,
   type KeyView,
   nextChangeMs,
@@ -44,7 +44,7 @@ interface Doubt {
   readonly done: boolean
 }
 
-const NO_ANSWER = unknown(new Error('no answer for this member'))
+const NO_ANSWER = unknownAnswer(new Error('no answer for this member'))
 
 /** The store's server: the model over a map, one request after the other, with its own clock and its own accidents. */
 export class Server {
@@ -52,7 +52,7 @@ export class Server {
   private readonly rules: Rules
   private readonly ticks: boolean
   private readonly ledger: Ledger
-  private readonly deliver: (letter: KeyLetter) => void
+  private readonly deliver: (notification: KeyNotification) => void
   private readonly clock: SkewedClock
   private readonly states = new Map<string, KeyState>()
   private readonly alarms = new Map<string, Scheduled>()
@@ -63,7 +63,12 @@ export class Server {
   private readonly doubts: Doubt[] = []
   private doing: Request['call'] | 'tick' = 'tick'
 
-  constructor(world: World, plan: ServerPlan, ledger: Ledger, deliver: (letter: KeyLetter) => void) {
+  constructor(
+    world: World,
+    plan: ServerPlan,
+    ledger: Ledger,
+    deliver: (notification: KeyNotification) => void,
+  ) {
     this.world = world
     this.rules = { offerMs: plan.offerMs, keepSeqMs: plan.keepSeqMs, mostOffers: Number.POSITIVE_INFINITY }
     this.ticks = plan.ticks
@@ -171,17 +176,17 @@ export class Server {
   }
 
   private step<E extends Event>(key: string, event: E, clock: Clock): Answer<E> {
-    const { state, answer, letters } = step(this.get(key), event, clock, this.rules)
+    const { state, answer, notifications } = step(this.get(key), event, clock, this.rules)
     this.put(key, state)
-    for (const letter of letters) this.deliver({ ...letter, key })
+    for (const notification of notifications) this.deliver({ ...notification, key })
     return answer
   }
 
   private post<A>(batch: {
     readonly answers: readonly A[]
-    readonly letters: readonly KeyLetter[]
+    readonly notifications: readonly KeyNotification[]
   }): readonly A[] {
-    for (const letter of batch.letters) this.deliver(letter)
+    for (const notification of batch.notifications) this.deliver(notification)
     return batch.answers
   }
 

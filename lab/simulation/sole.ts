@@ -1,5 +1,5 @@
 import type { Runtime } from '../../src/core/runtime.ts'
-import type { KeyLetter, KeyView } from '../../src/model/index.ts'
+import type { KeyNotification, KeyView } from '../../src/model/index.ts'
 import type { Backend, ClientStore } from './backend.ts'
 import type { Host } from './host.ts'
 import { Ledger } from './ledger.ts'
@@ -70,7 +70,7 @@ export class SoleServer implements Backend {
     return this.server.inUse()
   }
 
-  private deliver({ key, inbox, notice }: KeyLetter): void {
+  private deliver({ key, inbox, notice }: KeyNotification): void {
     const { world, witness } = this.simulation
     if (notice.kind === 'lost' && notice.cause !== 'expired') witness.depose(notice.id)
     if (world.trace !== null) world.note('server', `tells ${inbox} about ${key}: ${notice.kind} ${notice.id}`)

@@ -1,4 +1,4 @@
-import { RULES, type Rule } from '../../src/observe/alarms/rules.ts'
+import { ALARM_RULES, type Rule } from '../../src/observe/alarms/rules.ts'
 import { MEASURES } from '../../src/observe/measures.ts'
 import { table } from './table.ts'
 
@@ -17,7 +17,7 @@ function conditionOf(rule: Rule): string {
 
 /** Rules for Prometheus: every text is quoted as JSON, which YAML reads too. */
 function alerts(): string {
-  const rules = RULES.map((rule) => {
+  const rules = ALARM_RULES.map((rule) => {
     const about = rule.name === 'keysWithoutTtl' ? '' : ' Keys: {{ $labels.pattern }}.'
     return [
       `      - alert: ${rule.alert}`,
@@ -49,7 +49,7 @@ const rate = (counter: string, by: string) => `sum by (${by}) (rate(${counter}[$
 const quantile = (part: number, histogram: string, by: string) =>
   `histogram_quantile(${part}, sum by (${by}, le) (rate(${histogram}_bucket[$__rate_interval])))`
 const valueByPromQl = (name: Rule['name']) =>
-  (RULES.find((rule) => rule.name === name) as Rule).expression(WINDOW)
+  (ALARM_RULES.find((rule) => rule.name === name) as Rule).expression(WINDOW)
 
 const PANELS: readonly Panel[] = [
   {
@@ -189,7 +189,7 @@ export function metrics(): string {
 
 /** Every rule, for the documentation. */
 export function rules(): string {
-  const rows = RULES.map((rule) => [
+  const rows = ALARM_RULES.map((rule) => [
     `\`${rule.alert}\``,
     `\`${rule.name}\``,
     rule.severity,

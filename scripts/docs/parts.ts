@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { exitCodeOf } from '../../src/cli/exit.ts'
 import { ERRORS, type ErrorCode, LockError } from '../../src/errors.ts'
-import { SICKNESSES } from '../../src/observe/doctor/findings.ts'
+import { FINDING_KINDS } from '../../src/observe/doctor/findings.ts'
 import { benchmarks, stores } from './benchmarks.ts'
 import { expectations, results } from './faults.ts'
 import { ROOT } from './files.ts'
@@ -41,7 +41,7 @@ const PARTS: Record<string, (...rest: string[]) => string | Promise<string>> = {
 }
 
 function sicknesses(): string {
-  const rows = Object.entries(SICKNESSES).map(([code, { severity, meaning }]) => [
+  const rows = Object.entries(FINDING_KINDS).map(([code, { severity, meaning }]) => [
     `\`${code}\``,
     severity,
     meaning,

@@ -16,7 +16,7 @@ export const LOCKING = {
   quiet: { type: 'boolean', short: 'q' },
 } as const
 
-/** Options and positional arguments. `names` are those of the positionals; the ones in brackets may be left out. */
+/** Options and positional arguments. `names` are those of the positionals; names in brackets are optional. */
 export function readArguments<O extends Options>(
   args: readonly string[],
   options: O,
@@ -31,7 +31,7 @@ export function readArguments<O extends Options>(
   return { values, positionals }
 }
 
-/** Splits at the first `--`: what is ours, and the command that follows, or null when there is no `--`. */
+/** Splits at the first `--`: our arguments, and the command that follows, or null without `--`. */
 export function splitCommand(args: readonly string[]): {
   own: readonly string[]
   command: readonly string[] | null
@@ -40,14 +40,14 @@ export function splitCommand(args: readonly string[]): {
   return at === -1 ? { own: args, command: null } : { own: args.slice(0, at), command: args.slice(at + 1) }
 }
 
-/** What `--store` says, whichever command it is given to; the last one counts. */
+/** The value of `--store`, for any command; the last one counts. */
 export function storesIn(args: readonly string[]): string[] {
   return args.flatMap((word, at) =>
     word.startsWith('--store=') ? [word.slice(8)] : args[at - 1] === '--store' ? [word] : [],
   )
 }
 
-/** A duration in milliseconds; `forever` where waiting without end makes sense. A bare number is refused: seconds or not? */
+/** A duration in milliseconds; `forever` if waiting without end makes sense. A bare number is refused as ambiguous. */
 export function readDuration(option: string, text: string, forever = false): number {
   if (forever && text === 'forever') return Number.POSITIVE_INFINITY
   const match = /^(\d{1,9}(?:\.\d{1,6})?)(ms|s|m|h)$/.exec(text)

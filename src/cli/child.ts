@@ -1,13 +1,13 @@
-import type { Command } from './command.ts'
+import type { CliCommand } from './command.ts'
 import { EXIT, exitCodeOf } from './exit.ts'
 import { messageOf } from './output.ts'
 
-/** A command that our own processes are started with: it works by an order, and tells its parent how that went. */
-export function childCommand<Order>(of: string, work: (order: Order) => Promise<void>): Command {
+/** A child process of ours: it works by an order, and reports to its parent. */
+export function childCommand<Order>(of: string, work: (order: Order) => Promise<void>): CliCommand {
   return {
     help: { usage: `holdfast ${of}`, about: `One process of the ${of}.`, examples: [], options: [] },
     async run([order]) {
-      // Without its parent it has no audience.
+      // Without its parent it has nothing to do.
       process.once('disconnect', () => process.exit())
       try {
         await work(JSON.parse(order ?? '{}') as Order)
@@ -22,7 +22,7 @@ export function childCommand<Order>(of: string, work: (order: Order) => Promise<
   }
 }
 
-/** Tells the parent things of one kind of messages. */
+/** Sends the parent messages of one type. */
 export function teller<Message>(): (message: Message) => void {
   return (message) => {
     process.send?.(message)

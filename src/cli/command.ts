@@ -1,4 +1,4 @@
-/** What `holdfast help NAME` shows. */
+/** The text of `holdfast help NAME`. */
 export interface Help {
   readonly usage: string
   readonly about: string
@@ -7,18 +7,18 @@ export interface Help {
   readonly exits?: readonly (readonly [code: string, meaning: string])[]
 }
 
-export interface Command {
+export interface CliCommand {
   readonly help: Help
   /** Returns the exit code. */
   run(args: readonly string[]): Promise<number>
 }
 
-export interface Entry {
+export interface CommandEntry {
   readonly name: string
   readonly summary: string
-  /** Works, but is of no use to a person. */
+  /** A command for programs, not shown to users. */
   readonly hidden?: boolean
-  load(): Promise<Command>
+  load(): Promise<CliCommand>
 }
 
 export const STORE_OPTION = [

@@ -1,7 +1,7 @@
-import type { Entry } from './command.ts'
+import type { CommandEntry } from './command.ts'
 
 /** Every command, loaded when it is used. */
-export const COMMANDS: readonly Entry[] = [
+export const COMMANDS: readonly CommandEntry[] = [
   {
     name: 'run',
     summary: 'run a command while holding a lock',
@@ -15,12 +15,12 @@ export const COMMANDS: readonly Entry[] = [
   {
     name: 'show',
     summary: 'everything about one key: holders, line, token',
-    load: async () => (await import('./show.ts')).show,
+    load: async () => (await import('./show.ts')).showCommand,
   },
   {
     name: 'evict',
     summary: 'take a key away from its holder',
-    load: async () => (await import('./evict.ts')).evict,
+    load: async () => (await import('./evict.ts')).evictCommand,
   },
   {
     name: 'top',
@@ -35,7 +35,7 @@ export const COMMANDS: readonly Entry[] = [
   {
     name: 'reap',
     summary: 'remove what is certainly dead',
-    load: async () => (await import('./reap.ts')).reap,
+    load: async () => (await import('./reap.ts')).reapCommand,
   },
   {
     name: 'deadlocks',

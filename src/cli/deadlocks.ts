@@ -2,11 +2,11 @@ import { once } from 'node:events'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { DeadlockStep, Locks } from '../index.ts'
 import { DATA, readArguments } from './arguments.ts'
-import { type Command, STORE_OPTION } from './command.ts'
+import { type CliCommand, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print, say } from './output.ts'
+import { suggestion } from './secrets.ts'
 import { openLocks, withLocks } from './store.ts'
-import { suggestion } from './suggestion.ts'
 import { age, jsonText, neutralise, padEnd, plural, shellWord, widthOf } from './text.ts'
 
 type Cycle = readonly DeadlockStep[]
@@ -14,24 +14,24 @@ type Cycle = readonly DeadlockStep[]
 /** The findings of one look. */
 interface Seen {
   readonly cycles: readonly Cycle[]
-  /** Claims of which nobody can know what else they wait for or hold. */
+  /** The claims whose other waits and holds cannot be known. */
   readonly untold: { readonly holders: number; readonly waiters: number }
 }
 
 const OPTIONS = { ...DATA, watch: { type: 'boolean' } } as const
 const EVERY_MS = 2_000
 
-export const deadlocks: Command = {
+export const deadlocks: CliCommand = {
   help: {
     usage: 'holdfast deadlocks [--watch] [--json]',
     about: [
-      'Draws who waits for whom in a circle, over all processes. Seen are programs that look for deadlocks themselves',
-      '(onDeadlock), and actors that have a name; how many others there are is told, too, and holdfast doctor judges',
-      'those by process. A circle has to be seen twice, which takes a second or two.',
+      'Draws the deadlocks over all processes. It sees programs that detect deadlocks themselves',
+      '(onDeadlock), and actors with a name; it also counts the others, which holdfast doctor judges',
+      'by process. A cycle has to be seen twice, which takes a second or two.',
     ].join('\n'),
     examples: [
       ['is there one now?', 'holdfast deadlocks'],
-      ['tell when there is one', 'holdfast deadlocks --watch'],
+      ['report every new one', 'holdfast deadlocks --watch'],
       ['the keys of each', "holdfast deadlocks --json | jq -c '.[] | map(.waitsFor)'"],
     ],
     options: [
@@ -66,7 +66,7 @@ export const deadlocks: Command = {
 async function look(locks: Locks): Promise<Seen> {
   const cycles = await locks.deadlocks()
   const { records } = locks.traits
-  // Without records a process can publish nothing, so only a name that was given tells.
+  // Without records a process cannot publish, so only a given name tells.
   const isUntold = ({ actor }: { readonly actor: string | null }) =>
     actor === null || (!records && actor.startsWith('@'))
   let holders = 0
@@ -91,7 +91,7 @@ async function watch(locks: Locks, show: (seen: Seen) => void): Promise<number> 
       const seen = await look(locks)
       if (seen.cycles.length > 0) code = EXIT.failed
       const cycles = seen.cycles.map((cycle) => cycle.map(({ label, waitsFor }) => [label, waitsFor]))
-      // How many could not be judged changes all the time; that there are some is news.
+      // Their number changes all the time; only their existence is news.
       const now = JSON.stringify([cycles, seen.untold.holders + seen.untold.waiters > 0])
       if (now !== before) show(seen)
       before = now
@@ -103,7 +103,7 @@ async function watch(locks: Locks, show: (seen: Seen) => void): Promise<number> 
   return code
 }
 
-/** Names the claims that an answer of "none" does not cover; null when it covers all. */
+/** Names the claims that a negative answer does not cover; null if it covers all. */
 function blindness({ untold }: Seen, { traits }: Locks, store: string | undefined): string | null {
   const { holders, waiters } = untold
   if (holders + waiters === 0) return null
@@ -136,15 +136,15 @@ function evictionOf([first]: Cycle, store: string | undefined): string {
   return suggestion(`holdfast evict ${shellWord(first?.waitsFor ?? '')}`, store)
 }
 
-/** Each holds what the one above it waits for, and the first what the last one waits for. */
+/** Each holds the key that the one above waits for, and the first the key that the last one waits for. */
 export function drawing(cycle: Cycle): string[] {
   const names = cycle.map(nameOf)
   const width = Math.max(...names.map(widthOf))
-  const rows = cycle.flatMap((step, place) => {
-    const isLast = place === cycle.length - 1
-    const name = padEnd(names[place] as string, width)
+  const rows = cycle.flatMap((step, row) => {
+    const isLast = row === cycle.length - 1
+    const name = padEnd(names[row] as string, width)
     return [
-      `  ${place === 0 ? '+->' : '|  '} ${name}  ${heldBy(step)}`,
+      `  ${row === 0 ? '+->' : '|  '} ${name}  ${heldBy(step)}`,
       `  |     | waits for ${neutralise(step.waitsFor)} for ${age(step.waitedMs)}`,
       isLast ? '  +-----+' : '  |     v',
     ]

@@ -1,10 +1,10 @@
 import type { Diagnosis, Finding } from '../index.ts'
 import { DATA, readArguments, readDuration } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print } from './output.ts'
+import { suggestion } from './secrets.ts'
 import { openLocks, withLocks } from './store.ts'
-import { suggestion } from './suggestion.ts'
 import { jsonText, neutralise, plural } from './text.ts'
 
 const OPTIONS = {
@@ -17,14 +17,14 @@ const OPTIONS = {
   'dead-for': { type: 'string' },
 } as const
 
-export const doctor: Command = {
+export const doctor: CliCommand = {
   help: {
     usage: "holdfast doctor [PREFIX] [--foreign 'lock:*'] [--usual 2s] [--watch 1s] [--json]",
     about: [
-      'Looks for everything that is known to go wrong with locks: deadlocks, holders and waiters whose process is gone or',
+      'Looks for all known problems of locks: deadlocks, holders and waiters whose process is gone or',
       'stopped, queues that do not move, holds far beyond the usual, ttls that do not fit, keys of other programs without an',
-      'end, what nobody needs any more, servers that can lose locks, clocks that differ. Looks twice, changes nothing, and',
-      'says at the end what it could not see.',
+      'expiry, leftovers, servers that can lose locks, clocks that differ. Looks twice, changes nothing, and',
+      'lists at the end the parts that it could not inspect.',
     ].join('\n'),
     examples: [
       ['everything', 'holdfast doctor'],
@@ -70,7 +70,7 @@ export const doctor: Command = {
       ...Object.fromEntries(given.map(([name, text]) => [name, readDuration(OPTION_OF[name] ?? name, text)])),
     }
     return await withLocks(openLocks(values.store), async (locks) => {
-      // What the store warns of is among the findings.
+      // The warnings of the store are among the findings.
       locks.on('warning', () => {})
       const stop = values.json ? () => {} : progress()
       const { findings, ...rest } = await locks.doctor(options).finally(stop)
@@ -86,7 +86,7 @@ export const doctor: Command = {
 const OPTION_OF: Readonly<Record<string, string>> = { maxTtl: 'max-ttl', deadFor: 'dead-for' }
 const COLOURS = { critical: 'red', warning: 'yellow', note: 'cyan' } as const
 
-/** One line on a terminal while nothing else is to be seen. */
+/** A progress line on a terminal. */
 function progress(): () => void {
   if (!process.stderr.isTTY) return () => {}
   process.stderr.write('looking, and in a moment once more …')

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline/promises'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { KeyView, Locks } from '../index.ts'
 import { DATA, readArguments, readDuration, readToken } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT, UsageError } from './exit.ts'
 import { print } from './output.ts'
 import { holdersAndLine } from './show.ts'
@@ -15,21 +15,21 @@ type Holder = KeyView['holders'][number]
 interface Choice {
   readonly json: boolean
   readonly yes: boolean
-  /** How long a holder that is only asked may take; null when it is not asked but put out. */
+  /** The time that a holder has when it is only asked; null if it is evicted. */
   readonly askMs: number | null
 }
 
 const ASK_MS = 30_000
 const LOOK_EVERY_MS = 200
 
-export const evict: Command = {
+export const evictCommand: CliCommand = {
   help: {
     usage: 'holdfast evict KEY [--token T] [--ask [--wait 30s]] [--yes] [--json]',
     about: [
-      'Takes the key away from its holder, for one that hangs. The next holder gets a higher token, so a resource',
-      'that checks tokens refuses what the old holder still writes. Only what was shown is evicted: a holder that',
-      'came in the meantime keeps the key. What was done is kept for 30 days: holdfast show KEY tells it.',
-      'With --ask the holder is only asked: its lease gets a `revoked` event, and what it does is up to the program.',
+      'Evicts the holder of a key, for one that hangs. The next holder gets a higher token, so a resource',
+      'that checks tokens refuses later writes of the old holder. Only the holder that was shown is evicted: one that',
+      'came in the meantime keeps the key. The eviction is recorded for 30 days: see holdfast show KEY.',
+      'With --ask the holder is only asked: its lease gets a `revoked` event, and the program decides.',
     ].join('\n'),
     examples: [
       ['look, then decide', 'holdfast evict order:42'],
@@ -91,7 +91,7 @@ async function evictFrom(locks: Locks, key: string, token: bigint | null, choice
   return report(key, evicted, choice, 'nothing was evicted: the holder let go in the meantime')
 }
 
-/** Looks again until those who were asked are gone, or the time is over. */
+/** Looks again until the asked holders are gone or the time is over. */
 async function awaitRelease(
   locks: Locks,
   key: string,
@@ -122,7 +122,7 @@ async function awaitRelease(
   }
 }
 
-/** By the tokens that were shown; a store without tokens can only evict whoever holds. */
+/** Evicts by the tokens that were shown; a store without tokens can only evict the present holders. */
 async function evictAll(
   locks: Locks,
   key: string,
@@ -141,7 +141,7 @@ async function confirmed(view: KeyView, { askMs }: Choice): Promise<boolean> {
   for (const line of holdersAndLine(view, process.stderr.columns)) process.stderr.write(`${line}\n`)
   const question = createInterface({ input: process.stdin, output: process.stderr })
   try {
-    // Ctrl-C at the question is a no.
+    // Ctrl-C at the question means no.
     const stop = new AbortController()
     question.once('SIGINT', () => stop.abort())
     question.once('close', () => stop.abort())
@@ -169,7 +169,7 @@ function report(key: string, labels: readonly string[], { json }: Choice, otherw
   return labels.length === 0 ? EXIT.failed : EXIT.ok
 }
 
-/** Who sits at the terminal, as far as the system says; a user without a name has none. */
+/** The user at the terminal, as far as the system tells; a user without a name has none. */
 function operator(): string {
   try {
     return `${userInfo().username}@${LABEL}`

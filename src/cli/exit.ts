@@ -1,9 +1,9 @@
 import { LockError } from '../index.ts'
 
-/** What the command's exit codes mean. They are fixed: scripts test for them. */
+/** The meanings of the exit codes. They are fixed: scripts test for them. */
 export const EXIT = {
   ok: 0,
-  /** The answer is no: nothing to evict, a promise broken. */
+  /** The answer is no: nothing to evict, or a broken promise. */
   failed: 1,
   /** `doctor` alone: somebody is harmed now. */
   critical: 2,
@@ -11,7 +11,7 @@ export const EXIT = {
   unavailable: 69,
   /** A bug in Holdfast. */
   internal: 70,
-  /** The lock was not had in time; the command was not started. */
+  /** The lock was not acquired in time; the command was not started. */
   busy: 75,
   /** The lease was lost; the command was ended. */
   lost: 76,
@@ -19,12 +19,12 @@ export const EXIT = {
   notFound: 127,
 } as const
 
-/** The caller's mistake; the message says what was wrong. */
+/** The caller's mistake; the message names it. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** A process of ours failed; its own exit code says by which kind of error. */
+/** A child process of ours failed; its own exit code gives the kind of error. */
 export class ChildError extends Error {
   override readonly name = 'ChildError'
   readonly exitCode: number

@@ -5,7 +5,7 @@ import { padEnd, widthOf } from './text.ts'
 
 type Pairs = readonly (readonly [string, string])[]
 
-/** What `holdfast --help` shows. */
+/** The text of `holdfast --help`. */
 export function overview(stream: { isTTY?: boolean }): string {
   const paint = paintFor(stream)
   const commands = COMMANDS.filter((entry) => !entry.hidden).map(

@@ -1,6 +1,6 @@
 import type { KeyView } from '../index.ts'
 import { DATA, readArguments } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
@@ -17,11 +17,11 @@ const COLUMNS = [
   { title: 'WAITING', align: 'right' },
 ] as const
 
-export const ls: Command = {
+export const ls: CliCommand = {
   help: {
     usage: 'holdfast ls [PREFIX] [--json]',
     about:
-      'Lists the keys that are held or waited for, with the holder, since when, and what is left of its lease.',
+      'Lists the keys that are held or waited for, with the holder, the time of the hold and the rest of its lease.',
     examples: [
       ['every key in use', 'holdfast ls'],
       ['only those of one service', 'holdfast ls order:'],
@@ -37,7 +37,7 @@ export const ls: Command = {
       try {
         for await (const view of locks.list({ prefix: positionals[0] ?? '' })) views.push(view)
       } catch (error) {
-        // A server of several may be silent: what the others have is shown first.
+        // One server of several may be silent: the keys of the others are shown first.
         if (views.length === 0) throw error
         failure = error
       }
@@ -76,7 +76,7 @@ function rowOf({ key, holders, line, limit }: KeyView): string[] {
   ]
 }
 
-/** For a semaphore: how many of its permits are taken. */
+/** For a semaphore: the number of permits taken. */
 function modeOf(mode: string | undefined, limit: number | null, holders: KeyView['holders']): string {
   if (limit === null) return mode ?? '-'
   return `${holders.reduce((sum, holder) => sum + holder.weight, 0)} of ${limit}`

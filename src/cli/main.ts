@@ -3,13 +3,13 @@ import { setImmediate as turn } from 'node:timers/promises'
 import packageJson from '../../package.json' with { type: 'json' }
 import { nearest } from '../core/nearest.ts'
 import { splitCommand, storesIn } from './arguments.ts'
-import type { Command } from './command.ts'
+import type { CliCommand } from './command.ts'
 import { COMMANDS, commandNames } from './commands.ts'
 import { EXIT, exitCodeOf, UsageError } from './exit.ts'
 import { commandHelp, overview } from './help.ts'
 import { messageOf, outliveStreams, outputClosed, print, say, sayWarnings } from './output.ts'
 
-/** How long a socket that does not close may keep the process alive after its last word. */
+/** How long a socket that does not close may keep the process alive after its last output. */
 const LINGER_MS = 500
 const VERSION_WORDS = ['version', '--version', '-v', '-V']
 
@@ -42,7 +42,7 @@ async function help(name: string | undefined): Promise<number> {
   return EXIT.ok
 }
 
-async function find(name: string): Promise<Command> {
+async function find(name: string): Promise<CliCommand> {
   const entry = COMMANDS.find((candidate) => candidate.name === name)
   if (entry !== undefined) return await entry.load()
   const what = name.startsWith('-')
@@ -70,7 +70,7 @@ async function main(): Promise<void> {
   setTimeout(() => process.exit(), LINGER_MS).unref()
 }
 
-/** A reader that has seen enough, as in `holdfast ls | head`, is no error; a full disk is one. */
+/** A reader that closes early, as in `holdfast ls | head`, is no error; a full disk is one. */
 async function judgeOutput(): Promise<void> {
   // The error of the last line arrives a turn after it was written.
   await turn()

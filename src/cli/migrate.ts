@@ -3,7 +3,7 @@ import { migrateMysql } from '../stores/sql-server/mysql/open.ts'
 import { migration as postgresMigration } from '../stores/sql-server/postgres/index.ts'
 import { migratePostgres } from '../stores/sql-server/postgres/open.ts'
 import { DATA, readArguments } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT, UsageError } from './exit.ts'
 import { paintFor, print } from './output.ts'
 import { jsonText } from './text.ts'
@@ -24,7 +24,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
   mariadb: MYSQL,
 }
 
-export const migrate: Command = {
+export const migrate: CliCommand = {
   help: {
     usage: 'holdfast migrate --store URL [--print] [--table NAME] [--json]',
     about: [

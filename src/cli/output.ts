@@ -1,12 +1,11 @@
 import { styleText } from 'node:util'
 import { storesIn } from './arguments.ts'
-import { redact, secretsOf } from './secrets.ts'
-import { suggestion } from './suggestion.ts'
+import { redact, secretsOf, suggestion } from './secrets.ts'
 import { neutralise } from './text.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Colours for one stream: on a terminal, unless the environment says otherwise. */
+/** Colours for one stream: on a terminal, unless the environment disables them. */
 export function paintFor(stream: { isTTY?: boolean }): (style: Style, text: string) => string {
   const colourful = isColourful(stream.isTTY === true, process.env)
   return (style, text) => (colourful ? styleText(style, text, { validateStream: false }) : text)
@@ -14,21 +13,21 @@ export function paintFor(stream: { isTTY?: boolean }): (style: Style, text: stri
 
 const unread = new AbortController()
 
-/** Aborted when stdout cannot be written any more, with the error as its reason: nobody reads the next line. */
+/** Aborted when stdout cannot be written any more, with the error as its reason. */
 export const outputClosed: AbortSignal = unread.signal
 
-/** From here on a stream that is closed or full ends nothing: a command that holds a lock has more to do than to talk. */
+/** From here on a closed or full stream ends nothing: a command that holds a lock continues without output. */
 export function outliveStreams(): void {
   process.stdout.on('error', (error) => unread.abort(error))
   process.stderr.on('error', () => {})
 }
 
-/** Warnings about the inner workings of Node: the caller of a command can do nothing about them. */
+/** Warnings about Node's internals, which the user of a command cannot act on. */
 const OF_NODE: ReadonlySet<string> = new Set(['ExperimentalWarning', 'DeprecationWarning'])
 
-/** From here on warnings are said in our own words instead of Node's, which name a process and a flag of Node. */
+/** From here on warnings have our own format; Node's names a process and a flag of Node. */
 export function sayWarnings(): void {
-  // There is none when NODE_NO_WARNINGS or --no-warnings asks for silence.
+  // There are none with NODE_NO_WARNINGS or --no-warnings.
   const wanted = process.listenerCount('warning') > 0
   muteWarnings()
   if (!wanted) return
@@ -41,7 +40,7 @@ export function muteWarnings(): void {
   process.removeAllListeners('warning')
 }
 
-/** As in Node itself, FORCE_COLOR wins over NO_COLOR; an empty value counts as none. */
+/** As in Node, FORCE_COLOR wins over NO_COLOR; an empty value is ignored. */
 function isColourful(onTerminal: boolean, { FORCE_COLOR, NO_COLOR, TERM }: NodeJS.ProcessEnv): boolean {
   if (FORCE_COLOR) return FORCE_COLOR !== '0' && FORCE_COLOR !== 'false'
   return onTerminal && !NO_COLOR && TERM !== 'dumb'
@@ -53,14 +52,14 @@ export function print(line = ''): void {
 }
 
 /**
- * One line to the person at the terminal, with nothing in it that could open a store or move the cursor. Commands in it get
- * the store of `--store` when it is given.
+ * One line for the person at the terminal, without secrets and control characters. Commands in it get the store of
+ * `--store` if it was given.
  */
 export function say(message: string, store?: string): void {
   process.stderr.write(`holdfast: ${neutralise(suggestion(redact(message, knownSecrets()), store))}\n`)
 }
 
-/** An error's message and the messages of its causes, as far as they say something new. */
+/** The messages of an error and of its causes, without repetitions. */
 export function messageOf(error: unknown): string {
   const messages: string[] = []
   for (
@@ -69,7 +68,7 @@ export function messageOf(error: unknown): string {
     at = at instanceof Error ? at.cause : undefined
   ) {
     const whole = at instanceof Error ? at.message || at.name : String(at)
-    // Below the first line of a cause there are details such as Node's list of the modules that asked for another.
+    // Only the first line: below it a cause has details such as Node's require stack.
     const message = messages.length === 0 ? whole : whole.split('\n', 1)[0]!
     if (!messages.some((earlier) => earlier.includes(message))) messages.push(message)
   }

@@ -1,10 +1,10 @@
 import type { ReapedThing } from '../index.ts'
 import { DATA, readArguments, readDuration } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT, UsageError } from './exit.ts'
 import { paintFor, print } from './output.ts'
+import { suggestion } from './secrets.ts'
 import { openLocks, withLocks } from './store.ts'
-import { suggestion } from './suggestion.ts'
 import { table } from './table.ts'
 import { age, jsonText, neutralise, plural } from './text.ts'
 
@@ -23,13 +23,13 @@ const COLUMNS = [
   { title: 'UNUSED FOR', align: 'right', drop: 1 },
 ] as const
 
-export const reap: Command = {
+export const reapCommand: CliCommand = {
   help: {
     usage: "holdfast reap [--foreign 'lock:*' --older 1h] [--dead-for 1h] [--yes] [--json]",
     about: [
-      'Removes what is certainly dead: rows that nobody needs, locks whose holders and waiters are all dead, parts of stocks',
-      'that are gone. Keys of other programs without an end only when asked for, by pattern and by how long nobody has used',
-      'them. Without --yes it only shows what would go. Whatever was used in the meantime is kept: the server compares.',
+      'Removes leftovers that are certainly dead: unused rows, locks whose holders and waiters are all dead, parts of stocks',
+      'that are gone; keys of other programs without an expiry only on request, by pattern and by the time since their last',
+      'use. Without --yes it only lists them. Anything used in the meantime is kept: the server compares.',
     ].join('\n'),
     examples: [
       ['what would go', 'holdfast reap'],

@@ -1,6 +1,6 @@
 import type { Eviction, KeyView } from '../index.ts'
 import { DATA, readArguments } from './arguments.ts'
-import { type Command, JSON_OPTION, STORE_OPTION } from './command.ts'
+import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT } from './exit.ts'
 import { paintFor, print } from './output.ts'
 import { openLocks, withLocks } from './store.ts'
@@ -32,11 +32,11 @@ const EVICTIONS = [
   { title: 'WHOM', atLeast: 12 },
 ] as const
 
-export const show: Command = {
+export const showCommand: CliCommand = {
   help: {
     usage: 'holdfast show KEY [--json]',
     about: [
-      'Shows one key: its holders with their tokens, the line in order, the highest token so far, and what operators did to',
+      'Shows one key: its holders with their tokens, the queue in order, the highest token so far, and the evictions of',
       'its holders within the last 30 days.',
     ].join('\n'),
     examples: [
@@ -70,13 +70,13 @@ function portrait(view: KeyView): string[] {
   ]
 }
 
-/** The holders and who waits for them, for the question before an eviction. */
+/** The holders and the waiters, for the question before an eviction. */
 export function holdersAndLine(view: KeyView, width: number | undefined): string[] {
   const holders = table(HOLDERS, view.holders.map(holderRow), width)
   return view.line.length === 0 ? holders : [...holders, '', ...table(LINE, view.line.map(waiterRow), width)]
 }
 
-/** What operators did, the latest first. */
+/** The evictions, the latest first. */
 function history(evictions: readonly Eviction[]): string[] {
   if (evictions.length === 0) return []
   const rows = evictions.map(({ at, by, asked, holders }) => {
@@ -119,7 +119,7 @@ function waiterRow(waiter: KeyView['line'][number], at: number): string[] {
   return [String(at + 1), neutralise(waiter.label), waiter.mode, age(waiter.waitedMs), aboutText(waiter)]
 }
 
-/** What the claim says about itself. */
+/** The claim's own description of itself. */
 function aboutText({ owner, meta }: { owner: string | null; meta: string | null }): string {
   return neutralise([owner === null ? '' : `owner ${owner}`, meta ?? ''].filter(Boolean).join(' '))
 }

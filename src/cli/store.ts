@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { connect, InvalidArgumentError, LockError, type Locks, StoreError } from '../index.ts'
 import { messageOf } from './output.ts'
 
-/** How this process is shown to operators; also how it finds itself in a line. */
+/** The label of this process for operators; also how it finds itself in a queue. */
 export const LABEL = `${hostname()}:${process.pid}`
 
 const LONGEST_CLOSE_MS = 2_000
@@ -17,14 +17,14 @@ export async function openLocks(store: string | undefined): Promise<Locks> {
   try {
     return await connect(url ?? defaultUrl(), { label: LABEL })
   } catch (error) {
-    // A file that cannot be opened may be there again tomorrow; it is not the caller's mistake as a bad URL is.
+    // A file that cannot be opened may come back; it is not the caller's mistake, unlike a bad URL.
     const unreachable = error instanceof InvalidArgumentError && error.argument === 'path'
     if (error instanceof LockError && !unreachable) throw error
     throw new StoreError(`the store cannot be opened: ${messageOf(error)}`, { cause: error })
   }
 }
 
-/** Runs one command's work and closes the locks on every way out. */
+/** Runs one command's work and closes the locks in every case. */
 export async function withLocks<T>(opened: Promise<Locks>, work: (locks: Locks) => Promise<T>): Promise<T> {
   const locks = await opened
   try {
@@ -34,7 +34,7 @@ export async function withLocks<T>(opened: Promise<Locks>, work: (locks: Locks) 
   }
 }
 
-/** Lets go of everything. What the command has to say is known by now, so a store that hangs must not hold it up. */
+/** Closes the locks. The result of the command is known by now, so a store that hangs must not delay it. */
 async function closeLocks(locks: Locks): Promise<void> {
   const patience = new AbortController()
   await Promise.race([
@@ -44,13 +44,13 @@ async function closeLocks(locks: Locks): Promise<void> {
   patience.abort()
 }
 
-/** Where the default file lies, by the customs of the platform. */
+/** The path of the default file, by the conventions of the platform. */
 export function defaultFile(platform = process.platform, env = process.env, home = homedir()): string {
   return join(stateFolder(platform, env, home), 'holdfast', 'locks.db')
 }
 
 function stateFolder(platform: NodeJS.Platform, env: NodeJS.ProcessEnv, home: string): string {
-  // A relative path in XDG_STATE_HOME is invalid by its specification and has to be ignored.
+  // The specification says that a relative XDG_STATE_HOME is invalid and must be ignored.
   if (env.XDG_STATE_HOME && isAbsolute(env.XDG_STATE_HOME)) return env.XDG_STATE_HOME
   if (platform === 'win32') return env.LOCALAPPDATA || join(home, 'AppData', 'Local')
   if (platform === 'darwin') return join(home, 'Library', 'Application Support')
@@ -59,7 +59,7 @@ function stateFolder(platform: NodeJS.Platform, env: NodeJS.ProcessEnv, home: st
 
 function defaultUrl(): string {
   const file = defaultFile()
-  // Only the user may read it: labels and keys can be telling.
+  // Readable only by the user: labels and keys may be confidential.
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 })
   return pathToFileURL(file).href
 }

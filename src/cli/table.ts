@@ -3,15 +3,15 @@ import { cut, padEnd, padStart, widthOf } from './text.ts'
 export interface Column {
   readonly title: string
   readonly align?: 'right'
-  /** May be cut to this many columns when the terminal is narrow. */
+  /** The least number of columns when the terminal is narrow. */
   readonly atLeast?: number
-  /** May be left out when the terminal is too narrow for all; the lowest number goes first. */
+  /** May be dropped when the terminal is too narrow for all; the lowest number goes first. */
   readonly drop?: number
 }
 
 const GAP = 2
 
-/** The rows as lines under a title line. With a `width`, columns are left out or cut until a line fits, as far as they may be. */
+/** The rows as lines under a title line. With a `width`, columns are dropped or cut until a line fits, as far as they may be. */
 export function table(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -20,7 +20,7 @@ export function table(
   const natural = columns.map((column, at) =>
     Math.max(widthOf(column.title), ...rows.map((row) => widthOf(row[at] ?? ''))),
   )
-  // Some terminals that do not know their width say 0.
+  // Some terminals report a width of 0.
   const room = width === 0 ? Infinity : width
   const kept = keptOf(columns, natural, room)
   const widths = fitted(columns, natural, kept, room)
@@ -35,7 +35,7 @@ export function table(
   return [line(columns.map((column) => column.title)), ...rows.map(line)]
 }
 
-/** The places of the columns for which there is room even when all are cut as far as they may be. */
+/** The indexes of the columns that fit even when all are cut as far as they may be. */
 function keptOf(columns: readonly Column[], natural: readonly number[], width: number): readonly number[] {
   const least = columns.map(({ atLeast }, at) => Math.min(natural[at]!, atLeast ?? Infinity))
   let kept = [...columns.keys()]
@@ -49,7 +49,7 @@ function keptOf(columns: readonly Column[], natural: readonly number[], width: n
   return kept
 }
 
-/** Takes columns from the widest of those that may be cut, one at a time, until the line fits. */
+/** Narrows the widest of the cuttable columns, one at a time, until the line fits. */
 function fitted(
   columns: readonly Column[],
   natural: readonly number[],

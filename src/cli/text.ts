@@ -1,10 +1,10 @@
-/** Controls, directional marks and line separators: what could move the cursor, hide text or forge a line. */
+/** Controls, directional marks and line separators: they could move the cursor, hide text or forge a line. */
 const DANGEROUS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu
 const ZERO_WIDTH = /^[\p{Mn}\p{Me}]$/u
 const WIDE =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]$|^\p{Emoji_Presentation}$|^[\u{20000}-\u{3fffd}]$/u
 
-/** Text that others chose, such as a key or a label, made safe to print. */
+/** Text of other users, such as a key or a label, made safe to print. */
 export function neutralise(text: string): string {
   return text.replace(DANGEROUS, (character) => escaped(character))
 }
@@ -21,14 +21,14 @@ export function jsonText(value: unknown): string {
   return text.replace(DANGEROUS, (character) => (character === '\n' ? character : jsonEscaped(character)))
 }
 
-/** How many columns of a terminal the text takes. */
+/** The width of the text in terminal columns. */
 export function widthOf(text: string): number {
   let columns = 0
   for (const character of text) columns += ZERO_WIDTH.test(character) ? 0 : WIDE.test(character) ? 2 : 1
   return columns
 }
 
-/** The text in at most `columns` columns, ending in an ellipsis where it was cut. */
+/** The text in at most `columns` columns, with an ellipsis if it was cut. */
 export function cut(text: string, columns: number): string {
   if (widthOf(text) <= columns) return text
   let kept = ''
@@ -49,7 +49,7 @@ export function padStart(text: string, columns: number): string {
   return ' '.repeat(Math.max(0, columns - widthOf(text))) + text
 }
 
-/** A length of time as a person would say it: `340 ms`, `12 s`, `2 min 5 s`, `3 h 10 min`, `4 d 2 h`; `-` if nobody knows. */
+/** A duration in readable units: `340 ms`, `12 s`, `2 min 5 s`, `3 h 10 min`, `4 d 2 h`; `-` if it is not known. */
 export function age(milliseconds: number | null): string {
   if (milliseconds === null || !Number.isFinite(milliseconds)) return '-'
   if (milliseconds < 1_000) return `${Math.max(0, Math.round(milliseconds))} ms`

@@ -1,6 +1,6 @@
 import type { KeyView } from '../index.ts'
 
-/** The record of a key as data for scripts: `meta` is the value that the program gave, not its text. */
+/** The record of a key as data for scripts: `meta` is the program's value, not its text. */
 export function viewData({ holders, line, ...rest }: KeyView) {
   return { ...rest, holders: holders.map(withMeta), line: line.map(withMeta) }
 }

@@ -1,47 +1,46 @@
 import type { KeyView } from '../model/index.ts'
 import type { Duration } from './durations.ts'
-import type { EventName, Listener } from './events.ts'
+import type { EventName, Listener, Meter } from './events.ts'
 import type { TransactionHold } from './lease/within.ts'
-import type { Meter } from './meter.ts'
 import type { Runtime } from './runtime.ts'
 import type { Records, Store, Traits } from './store.ts'
 
 export type { Duration, TransactionHold }
 
-/** How a waiter goes about it: in the store's line, or by asking again and again. */
+/** How a claim waits: in the store's queue, or by polling. */
 export type Retry = 'queue' | { readonly spin: Duration; readonly jitter?: number }
 
 export interface LocksOptions {
-  /** Where claims are remembered; a memory store of its own when left out. */
+  /** The store that keeps the claims; default: a memory store of its own. */
   store?: Store
   /** Default time to live of a lease: 10 s. */
   ttl?: Duration
-  /** Default longest wait: 10 s; `Infinity` must be said. */
+  /** Default longest wait: 10 s; `Infinity` must be explicit. */
   wait?: Duration
   /** Put before every key in the store. */
   prefix?: string
   /** Shown to operators: `host:pid` by default. */
   label?: string
-  /** Whether a held claim is handed to the next waiter of this process without the store: default true. */
+  /** Hands a held claim to the next waiter of this process without the store: default true. */
   handover?: boolean
   /** Refuse a store whose tokens are not ordered. */
   requireFencing?: boolean
-  /** A key lost by expiry stays closed that long, for resources that cannot check tokens. */
+  /** A key whose lease expired stays closed for so long, for resources that cannot check tokens. */
   lockDelay?: Duration
   /** Upper limit for any ttl: 24 h by default. */
   maxTtl?: Duration
   /** How long one call to the store may take before its outcome counts as unknown: 5 s by default. */
   callTimeout?: Duration
   /**
-   * Looks for deadlocks with other processes that do so too. `report`: the event `deadlock` tells. `abort`: also ends one wait of
-   * each with a `ConflictError`. It follows async contexts, which every promise of the process pays for.
+   * Detects deadlocks with other processes that do so too. `report` emits a `deadlock` event; `abort` also ends one wait of
+   * each cycle with a `ConflictError`. It follows async contexts, which slows every promise of the process a little.
    */
   onDeadlock?: 'abort' | 'report'
   /** Release everything held when the process gets SIGTERM or SIGINT, before it ends by that signal. */
   releaseOnSignal?: boolean
   /**
-   * Whether this process adds to one small record in the store how long it holds keys, by pattern (`order:*`): every half
-   * minute and when it closes. `doctor` tells by it what is unusual. Default false.
+   * Adds to one small record in the store how long this process holds keys, by pattern (`order:*`): every half
+   * minute and when it closes. `doctor` compares with it. Default false.
    */
   habits?: boolean
   /** Time and chance; for tests and simulation. */
@@ -54,18 +53,18 @@ export interface AcquireOptions {
   wait?: Duration
   /** Cancels the wait, not the lease. */
   signal?: AbortSignal
-  /** Whether the lease is renewed while it is held: default true. */
+  /** Renews the lease while it is held: default true. */
   renew?: boolean
-  /** Renewal stops when the lease was held that long. */
+  /** Renewal stops when the lease has been held for so long. */
   maxHold?: Duration
   /** A named owner joins its own hold, also from another process. */
   owner?: string
   /** Re-entry by async context, inside `using`. */
   reentrant?: boolean
-  /** Who is behind several claims of this process; shown in the wait-for graph. */
+  /** The name of the actor behind several claims of this process; shown in the wait-for graph. */
   actor?: string
   retry?: Retry
-  /** Whether `using` waits for the release or returns once it was sent. */
+  /** `using` waits for the release, or returns once it was sent. */
   release?: 'await' | 'background'
   /** Small JSON value shown to operators. */
   meta?: unknown
@@ -80,7 +79,7 @@ export type SemaphoreOptions = { limit: number } & PermitOptions
 export type WithinOptions = Pick<AcquireOptions, 'wait' | 'signal'>
 export type AdoptOptions = Pick<AcquireOptions, 'renew' | 'maxHold' | 'ttl' | 'meta' | 'actor' | 'signal'>
 export interface ListOptions {
-  /** Only keys that begin so. */
+  /** Only keys that begin with it. */
   prefix?: string
 }
 
@@ -96,7 +95,7 @@ export interface LeaseJson {
   readonly ttlMs: number
 }
 
-/** A claim that was granted, valid until its own deadline on this process's monotonic clock. */
+/** A granted claim, valid until its own deadline on this process's monotonic clock. */
 export interface Lease extends AsyncDisposable {
   readonly key: string
   /** Proof of ownership: keep it secret. */
@@ -118,7 +117,7 @@ export interface Lease extends AsyncDisposable {
   release(): Promise<'released' | 'expired'>
   /** Throws `LeaseLostError` unless the lease is held. */
   assertHeld(): void
-  /** `revoked`: an operator asks the holder to let go. Returns the way to stop listening. */
+  /** `revoked`: an operator asks the holder to release. Returns a function that stops listening. */
   on(event: 'revoked', listener: () => void): () => void
   toJSON(): LeaseJson
 }
@@ -129,7 +128,7 @@ export interface WriteLease extends Lease {
   downgrade(): Promise<void>
 }
 
-/** One lease over several keys: held while all of them are. `token` and `id` are those of the first key in order. */
+/** One lease over several keys: held while all of them are. `token` and `id` are the first key's, in order. */
 export interface GroupLease extends Lease {
   readonly leases: readonly Lease[]
 }
@@ -149,7 +148,7 @@ export interface ReadWriteLock {
   readonly write: Mutex<AcquireOptions, WriteLease>
 }
 
-/** What one `Locks` object holds and waits for right now. */
+/** The numbers of holds and waiters of one `Locks` object right now. */
 export interface LocalView {
   readonly held: number
   readonly waiting: number
@@ -158,18 +157,18 @@ export interface LocalView {
 export interface EvictOptions {
   /** Evict only the holder with this token. */
   token?: bigint
-  /** Only ask the holder to let go: its lease gets a `revoked` event. */
+  /** Only ask the holder to release: its lease gets a `revoked` event. */
   ask?: boolean
-  /** Who does it, for the record that is kept of it: the label of this object by default. */
+  /** The operator's name for the record of the eviction: the label of this object by default. */
   by?: string
 }
 
-/** What an operator did to the holders of a key. */
+/** The record of one operator action against the holders of a key. */
 export interface Eviction {
-  /** When, by the clock of whoever did it. */
+  /** The time, by the clock of the operator's process. */
   readonly at: string
   readonly by: string
-  /** Whether the holders were only asked to let go. */
+  /** The holders were only asked to release. */
   readonly asked: boolean
   readonly holders: readonly {
     readonly label: string
@@ -209,13 +208,13 @@ export interface Locks extends AsyncDisposable {
   list(options?: ListOptions): AsyncIterable<KeyView>
   /** An operator's force-release. Returns the labels of the holders that were evicted. */
   evict(key: string, options?: EvictOptions): Promise<readonly string[]>
-  /** What operators did to the key within the last 30 days, the latest first; empty on a store without records. */
+  /** The evictions of the key within the last 30 days, the latest first; empty on a store without records. */
   evictions(key: string): Promise<readonly Eviction[]>
-  /** Returns the way to stop listening. */
+  /** Returns a function that stops listening. */
   on<N extends EventName>(event: N, listener: Listener<N>): () => void
-  /** For metrics: grants and releases are counted without an event for each. Returns the way to stop. */
+  /** For metrics: grants and releases are counted without an event for each. Returns a function that stops it. */
   meter(meter: Meter): () => void
-  /** What this object holds and waits for. */
+  /** The numbers of this object's holds and waiters. */
   local(): LocalView
   readonly traits: Traits
   /** The store's records, for recipes; null where the store has none. */

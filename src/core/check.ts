@@ -4,31 +4,31 @@ import { nearest } from './nearest.ts'
 import { nodeRuntime, type Runtime } from './runtime.ts'
 import type { Store } from './store.ts'
 
-/** Every name that an object of options may have: the compiler keeps it complete. */
-export type Known<O> = Readonly<Record<keyof O, true>>
+/** The names that an object of options may have: the compiler keeps the list complete. */
+export type NamesOf<O> = Readonly<Record<keyof O, true>>
 
 /**
- * Refuses what is no object of options, and a name that is not known: a misspelt option would be left out in silence.
+ * Refuses a value that is no object, and an unknown name: a misspelt option would be ignored silently.
  * It runs for every acquisition, so it allocates nothing.
  */
-export function checkOptions<O extends object>(argument: string, options: O, known: Known<O>): O {
+export function checkOptions<O extends object>(argument: string, options: O, known: NamesOf<O>): O {
   checkObject(argument, options)
   for (const name in options)
-    if (known[name] !== true) throw new InvalidArgumentError(argument, unknown('option', name, known))
+    if (known[name] !== true) throw new InvalidArgumentError(argument, unknownName('option', name, known))
   return options
 }
 
-/** Refuses null, a list, and whatever else has no names to read. */
+/** Refuses null, a list and any other value without properties. */
 export function checkObject<T>(argument: string, value: T): T {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   throw new InvalidArgumentError(argument, `must be an object, not ${show(value)}`)
 }
 
-/** Refuses an event that nobody would ever tell, and a listener that cannot be told. */
+/** Refuses an unknown event, and a listener that is no function. */
 export function checkListener(event: unknown, listener: unknown, known: object): void {
   if (typeof event !== 'string')
     throw new InvalidArgumentError('event', `must be the name of an event, not ${show(event)}`)
-  if (!Object.hasOwn(known, event)) throw new InvalidArgumentError('event', unknown('name', event, known))
+  if (!Object.hasOwn(known, event)) throw new InvalidArgumentError('event', unknownName('name', event, known))
   checkFunction('listener', listener)
 }
 
@@ -59,7 +59,7 @@ export function checkWholeNumber(argument: string, value: number, min: number, m
 }
 
 /** Every method of a runtime: the compiler keeps it complete. */
-const RUNTIME: Known<Runtime> = {
+const RUNTIME: NamesOf<Runtime> = {
   nowMs: true,
   wallMs: true,
   setTimer: true,
@@ -74,7 +74,7 @@ export function checkRuntime(value: Runtime | undefined): Runtime {
   throw new InvalidArgumentError('runtime', `must be a Runtime, not ${show(value)}`)
 }
 
-/** Refuses an object that cannot remember claims, before somebody believes that it does. */
+/** Refuses an object that is no store. */
 export function checkStore(value: Store): Store {
   if (hasMethods(value, ['attempt', 'renew', 'release', 'notices', 'close'])) {
     const { traits, admin } = value
@@ -86,7 +86,7 @@ export function checkStore(value: Store): Store {
   )
 }
 
-/** Locks, by what is needed of them: anything else would fail at its first use only. */
+/** Refuses locks without these methods: they would fail only at the first use. */
 export function checkLocks(value: unknown, ...methods: readonly string[]): void {
   if (hasMethods(value, methods)) return
   throw new InvalidArgumentError('locks', `must be what createLocks or connect gives, not ${show(value)}`)
@@ -99,7 +99,7 @@ export function hasMethods(value: unknown, names: readonly string[]): boolean {
 }
 
 /** Says that a name is unknown, and names the nearest one. */
-export function unknown(what: string, name: string, known: object): string {
+export function unknownName(what: string, name: string, known: object): string {
   const names = Object.keys(known)
   const meant = nearest(name, names)
   const advice = meant === undefined ? `it may be one of ${names.join(', ')}` : `did you mean ${show(meant)}?`

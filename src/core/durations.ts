@@ -3,7 +3,7 @@ import { InvalidArgumentError } from '../errors.ts'
 /** Milliseconds as a number, or a text such as `'250ms'`, `'10s'`, `'5m'`, `'1h'`. */
 export type Duration = number | string
 
-/** How long a call to a store may take where nothing else was said. */
+/** The default time limit of a call to a store. */
 export const CALL_TIMEOUT_MS = 5000
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
@@ -33,12 +33,12 @@ export function durationMs(argument: string, value: Duration, limits: DurationLi
   return ms
 }
 
-/** A value as it may stand in a message. */
+/** A value in the form that messages show. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 80 ? `${value.slice(0, 77)}...` : value)
   if (Object.is(value, -0)) return '-0'
   if (Array.isArray(value)) return 'a list'
-  // The text of a function is its source.
+  // String(value) would be its source.
   if (typeof value === 'function') return 'a function'
   return typeof value === 'object' && value !== null ? 'an object' : String(value)
 }

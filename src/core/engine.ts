@@ -2,54 +2,50 @@ import { InvalidArgumentError } from '../errors.ts'
 import type { Claim, LossCause } from '../model/index.ts'
 import type { Grant } from './acquire/grant.ts'
 import { Heartbeats } from './acquire/heartbeat.ts'
-import { Caller } from './calls/batch.ts'
-import { Courier } from './calls/store-client.ts'
-import { Alarms } from './calls/timer-heap.ts'
+import { StoreClient } from './calls/store-client.ts'
+import { TimerHeap } from './calls/timer-heap.ts'
 import { hasMethods } from './check.ts'
 import { show } from './durations.ts'
-import { Events, LOCK_EVENTS } from './events.ts'
-import { Abandoned } from './lease/cleanup-queue.ts'
-import { type EndCause, Hold, type HoldKeeper } from './lease/hold.ts'
+import { combined, Events, LOCK_EVENTS, type Meter } from './events.ts'
+import { CleanupQueue } from './lease/cleanup-queue.ts'
+import { type EndCause, type HoldKeeper, LocalHold } from './lease/hold.ts'
 import type { StoreLease } from './lease/lease.ts'
-import { type Outcome, Releasing } from './lease/release.ts'
+import { type ReleaseOutcome, Releasing } from './lease/release.ts'
 import { Watchdog } from './lease/watchdog.ts'
-import { combined, type Meter } from './meter.ts'
-import type { Request, Settings } from './options.ts'
+import type { LockRequest, Settings } from './options.ts'
 import { Actors } from './reentry/actors.ts'
 import type { Runtime } from './runtime.ts'
-import type { Store, StoreNotice } from './store.ts'
-import { warn } from './warnings.ts'
+import type { Store, StoreNotice, StoreWarning } from './store.ts'
 
-/** Whoever waits for a push about a claim. */
+/** Receives the notices about a claim. */
 export interface NoticeTarget {
   notice(notice: StoreNotice): void
 }
 
-/** What the parts of one `Locks` object share. */
+/** The shared state of one `Locks` object. */
 export class Engine implements HoldKeeper {
   readonly store: Store
   readonly settings: Settings
   readonly runtime: Runtime
   readonly events = new Events(LOCK_EVENTS)
-  readonly caller: Caller
-  readonly courier: Courier
+  readonly client: StoreClient
   readonly watchdog: Watchdog
-  readonly abandoned: Abandoned
-  /** Deadlines of those who wait: unlike the watchdog's, they keep the process alive. */
-  readonly waits: Alarms
+  readonly cleanup: CleanupQueue
+  /** Deadlines of waiters: unlike the watchdog's, they keep the process alive. */
+  readonly waits: TimerHeap
   readonly heartbeats: Heartbeats
-  /** Receives notifications about a claim, by its id. Exclusive claims are found by their key: indexing them by id would churn a map on every lock (0052). */
+  /** Receivers of notices, by claim id. Exclusive claims are found by key: indexing them by id would churn a map on every lock (0052). */
   readonly targets = new Map<string, NoticeTarget>()
-  /** Null where nobody looks for deadlocks. */
+  /** Null without deadlock detection. */
   readonly actors: Actors | null
-  /** How many waiting claims will attempt again by themselves. */
+  /** The number of waiting claims that will attempt again by themselves. */
   looking = 0
   closing = false
-  /** Closing waits for releases that are under way, as it waits for those that it makes itself. */
+  /** The releases under way: closing waits for them. */
   private releasing = 0
   private whenReleased: (() => void) | null = null
   byKey: NoticeTarget | null = null
-  /** Whoever counts; null when nobody does. */
+  /** Counts grants and releases; null without a listener. */
   meter: Meter | null = null
   private meters: readonly Meter[] = []
   private readonly stopNotices: () => void
@@ -59,14 +55,13 @@ export class Engine implements HoldKeeper {
     this.settings = settings
     this.runtime = settings.runtime
     store.setCallTimeout?.(settings.callTimeoutMs)
-    this.caller = new Caller(store, this.runtime, this.events, settings.callTimeoutMs)
-    this.courier = new Courier(store, this.runtime, this.caller)
-    this.watchdog = new Watchdog(this.courier, this.runtime, this.events, (hold, cause) =>
+    this.client = new StoreClient(store, this.runtime, this.events, settings.callTimeoutMs)
+    this.watchdog = new Watchdog(this.client, this.runtime, this.events, (hold, cause) =>
       this.lost(hold, cause),
     )
-    this.abandoned = new Abandoned(this.courier, this.runtime)
-    this.waits = new Alarms(this.runtime, false)
-    this.heartbeats = new Heartbeats(this.courier, this.runtime, this.waits, () => this.watchdog.sleeps())
+    this.cleanup = new CleanupQueue(this.client, this.runtime)
+    this.waits = new TimerHeap(this.runtime, false)
+    this.heartbeats = new Heartbeats(this.client, this.runtime, this.waits, () => this.watchdog.sleeps())
     const { actorSuffix } = settings
     this.actors = actorSuffix === '' ? null : new Actors(actorSuffix.slice(1), this.runtime, this.events)
     this.stopNotices = store.notices((notice) => {
@@ -75,8 +70,8 @@ export class Engine implements HoldKeeper {
     })
   }
 
-  /** The request, marked for those who follow it from here on. */
-  announced(request: Request): Request {
+  /** The request with its actor frame and event reference. */
+  announced(request: LockRequest): LockRequest {
     const tracked = this.actors === null ? request : this.actors.track(request)
     if (!this.events.has('entered')) return tracked
     const ref = {}
@@ -109,7 +104,7 @@ export class Engine implements HoldKeeper {
       })
   }
 
-  claimOf(request: Request): Claim {
+  claimOf(request: LockRequest): Claim {
     return {
       key: request.storeKey,
       id: this.runtime.newId(),
@@ -126,29 +121,29 @@ export class Engine implements HoldKeeper {
     }
   }
 
-  /** Makes a granted claim a hold that is kept alive and told about what the store learns. */
-  hold(claim: Claim, request: Request, grant: Grant, nowMs: number): Hold {
-    const hold = new Hold(claim, request.key, grant, request.renew, nowMs, this)
+  /** Makes a granted claim a hold that the watchdog keeps alive. */
+  hold(claim: Claim, request: LockRequest, grant: Grant, nowMs: number): LocalHold {
+    const hold = new LocalHold(claim, request.key, grant, request.renew, nowMs, this)
     hold.renewUntilMs = nowMs + request.maxHoldMs
     this.watchdog.watch(hold, nowMs)
     return hold
   }
 
-  /** Makes notices about the hold's claim find it. */
-  listen(hold: Hold): void {
+  /** Lets notices find the hold by its claim's id. */
+  listen(hold: LocalHold): void {
     hold.listed = true
     this.targets.set(hold.claim.id, hold)
   }
 
   /** Stops renewing, waits for a renewal under way, then compares and deletes. */
-  letGo(hold: Hold): Outcome | Releasing {
+  letGo(hold: LocalHold): ReleaseOutcome | Releasing {
     const { renewing } = hold
     this.watchdog.unwatch(hold)
     if (hold.listed) this.targets.delete(hold.claim.id)
-    if (renewing === null && this.courier.immediate) return this.releaseNow(hold)
+    if (renewing === null && this.client.immediate) return this.releaseNow(hold)
     const releasing = new Releasing(this, hold)
-    if (renewing === null) this.courier.postRelease(hold.claim, releasing)
-    else releasing.follow(renewing.then(() => this.courier.release([hold.claim])))
+    if (renewing === null) this.client.postRelease(hold.claim, releasing)
+    else releasing.follow(renewing.then(() => this.client.release([hold.claim])))
     return releasing
   }
 
@@ -170,26 +165,26 @@ export class Engine implements HoldKeeper {
       await new Promise<void>((resolve) => {
         this.whenReleased = resolve
       })
-    await this.abandoned.close()
+    await this.cleanup.close()
     await this.actors?.watcher?.close()
-    this.caller.close()
+    this.client.close()
     await this.store.close()
     this.events.clear()
   }
 
-  /** What the store told about a claim that is held. */
-  notice(hold: Hold, notice: StoreNotice): void {
+  /** Handles a notice about a claim that is held. */
+  notice(hold: LocalHold, notice: StoreNotice): void {
     if (notice.kind === 'contended') hold.noteContended(this.runtime.nowMs(), true)
     else if (notice.kind === 'revoked') hold.user?.holdRevoked()
     else if (notice.kind === 'lost') this.noticeLost(hold, notice.cause)
   }
 
-  private releaseNow(hold: Hold): Outcome | Releasing {
-    let answers: ReturnType<Courier['release']>
+  private releaseNow(hold: LocalHold): ReleaseOutcome | Releasing {
+    let answers: ReturnType<StoreClient['release']>
     try {
-      answers = this.courier.release([hold.claim])
+      answers = this.client.release([hold.claim])
     } catch (error) {
-      this.abandoned.release(hold.claim)
+      this.cleanup.release(hold.claim)
       throw error
     }
     if (!(answers instanceof Promise)) return answers[0]?.kind === 'released' ? 'released' : 'expired'
@@ -197,16 +192,29 @@ export class Engine implements HoldKeeper {
   }
 
   /** A hold that ended by our own deadline may live on in the store until its ttl there: free it sooner. */
-  private lost(hold: Hold, cause: EndCause): void {
+  private lost(hold: LocalHold, cause: EndCause): void {
     if (hold.listed) this.targets.delete(hold.claim.id)
-    // With a lock delay the key must be seen to expire, or it would not stay closed.
-    if (cause === 'deadline' && hold.claim.lockDelayMs === 0) this.abandoned.release(hold.claim)
+    // With a lock delay the claim must expire in the store, or the key would not stay closed.
+    if (cause === 'deadline' && hold.claim.lockDelayMs === 0) this.cleanup.release(hold.claim)
   }
 
-  private noticeLost(hold: Hold, cause: LossCause): void {
+  private noticeLost(hold: LocalHold, cause: LossCause): void {
     if (hold.ended) return
-    // An expiry may be told late, about an earlier hold of the same claim: ask before believing it.
+    // A late notice of an expiry may be about an earlier hold of the same claim: the renewal tells.
     if (cause === 'expired') void this.watchdog.renewNow(hold)
     else this.watchdog.lose(hold, cause)
   }
+}
+
+const warned = new Set<string>()
+
+/** Emits a warning; without a listener, the process warns once. */
+function warn(events: Events, { code, message }: StoreWarning): void {
+  if (events.has('warning')) {
+    events.emit('warning', { code, message })
+    return
+  }
+  if (warned.has(message)) return
+  warned.add(message)
+  process.emitWarning(message, { type: 'HoldfastWarning', code })
 }

@@ -4,16 +4,16 @@ import type { Eviction, EvictOptions } from './api.ts'
 import { checkFlag, checkOptions, checkText } from './check.ts'
 import { show } from './durations.ts'
 import type { Engine } from './engine.ts'
-import { EVICT_OPTIONS } from './known.ts'
+import { EVICT_OPTIONS } from './option-names.ts'
 import type { Admin, Records } from './store.ts'
 
-/** Long enough for whoever asks a month later why a job stopped. */
+/** Long enough to find out a month later why a job stopped. */
 const KEPT_MS = 30 * 86_400_000
 const MOST_KEPT = 20
-/** Operators are few: somebody who writes the same list at the same time has done so by the next try. */
+/** Operators are few, so a conflict with another write is over by the next try. */
 const TRIES = 5
 
-/** Takes a key from its holders, or asks them for it, and leaves word of that in the store. */
+/** Evicts the holders of a key, or asks them to release it, and records that in the store. */
 export async function evict(
   engine: Engine,
   { admin, records }: { readonly admin: Admin; readonly records: Records | null },
@@ -22,7 +22,7 @@ export async function evict(
 ): Promise<readonly string[]> {
   checkOptions('options', options, EVICT_OPTIONS)
   const { token, by = engine.settings.label } = options
-  // A holder that was to be asked must not be evicted instead.
+  // A mistake in `ask` must not evict the holder.
   const ask = checkFlag('ask', options.ask, false)
   if (token !== undefined && typeof token !== 'bigint')
     throw new InvalidArgumentError('token', `must be a bigint, not ${show(token)}`)
@@ -36,12 +36,12 @@ export async function evict(
     asked: ask,
     holders: labels.map((label) => entryOf(label, token ?? null, holders)),
   }
-  // The holder is out by now: that nobody could write it down must not look as if it were not.
+  // The holder is evicted by now: a failed record must not look like a failed eviction.
   await note(records, storeKey, entry).catch(() => {})
   return labels
 }
 
-/** What was done to a key by operators, the latest first. */
+/** The evictions of a key, the latest first. */
 export async function evictionsOf(records: Records | null, storeKey: string): Promise<readonly Eviction[]> {
   const record = await records?.read(nameOf(storeKey))
   return record === undefined || record === null ? [] : (JSON.parse(record.value) as Eviction[])

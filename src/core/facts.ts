@@ -1,24 +1,24 @@
 import type { StoreWarning } from './store.ts'
 
-/** What an operator wants to know about a server. */
+/** The scope of an operator's look at a server. */
 export interface InspectOptions {
-  /** Names, with `*` for any text, of what other programs use as locks. */
+  /** Patterns, with `*` for any text, of keys that other programs use as locks. */
   readonly foreign: readonly string[]
-  /** What has been dead for less than this will go by itself and is not told. */
+  /** Leftovers that have been dead for less than this are left out: they go by themselves. */
   readonly deadForMs: number
-  /** Whether foreign keys are told with a proof of their value. To read it makes them look as if they were in use. */
+  /** Foreign keys come with a proof of their value. Reading it makes them look as if they were in use. */
   readonly values: boolean
 }
 
 /** How far a clock is ahead of ours. */
 export interface ClockFact {
   readonly kind: 'clock'
-  /** Whose clock it is, in words. */
+  /** The owner of the clock, in words. */
   readonly whose: string
   readonly aheadMs: number
 }
 
-/** Nobody listens any more where the store would tell a holder or a waiter something. */
+/** The process of a holder or a waiter no longer listens to the store. */
 export interface DeafFact {
   readonly kind: 'deaf'
   readonly key: string
@@ -26,29 +26,29 @@ export interface DeafFact {
   readonly label: string
 }
 
-/** Something that lies in the store and that nobody needs; foreign keys without an end are for others to judge. */
+/** A leftover in the store, or a foreign key without an expiry, which its owner must judge. */
 export interface Remains {
   readonly kind: 'foreign' | 'orphan'
-  /** As the server knows it. */
+  /** Its name in the server. */
   readonly name: string
-  /** What it is, in words. */
+  /** Its description, in words. */
   readonly what: string
-  /** How many of them the name stands for. */
+  /** The number of things that the name stands for. */
   readonly count: number
-  /** Whether it keeps a key closed. */
+  /** It keeps a key closed. */
   readonly blocking: boolean
-  /** How long nobody has used it; null where the server does not tell. */
+  /** The time since its last use; null where the server does not tell. */
   readonly idleMs: number | null
-  /** What must still be so when it is removed; means something to the store alone. */
+  /** The condition of its removal; only the store can read it. */
   readonly proof: string
 }
 
-/** What a store cannot look at, and why. */
+/** A part of the server that a store cannot inspect, and why. */
 export interface UnseenFact {
   readonly kind: 'unseen'
   readonly what: string
   readonly why: string
 }
 
-/** What a store tells about its server and about what lies beside the locks. */
+/** A finding of a store about its server, or about other things in it than locks. */
 export type Fact = StoreWarning | ClockFact | DeafFact | Remains | UnseenFact

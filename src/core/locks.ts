@@ -20,20 +20,26 @@ import type {
   Work,
   WriteLease,
 } from './api.ts'
-import { checkFunction, checkOptions, checkText, type Known } from './check.ts'
+import { adminOf, recordsOf } from './calls/admin-calls.ts'
+import { checkFunction, checkObject, checkOptions, checkText, type NamesOf } from './check.ts'
 import { Engine } from './engine.ts'
 import type { EventName, Listener } from './events.ts'
 import { evict, evictionsOf } from './evict.ts'
-import { ACQUIRE_OPTIONS, LIST_OPTIONS, PERMIT_OPTIONS, SEMAPHORE_OPTIONS, WITHIN_OPTIONS } from './known.ts'
 import { adoptionOf } from './lease/adoption.ts'
 import type { StoreLease } from './lease/lease.ts'
 import { workUnder } from './lease/using.ts'
 import { type WithinRest, within } from './lease/within.ts'
-import { type Door, mutexOf } from './mutex.ts'
+import {
+  ACQUIRE_OPTIONS,
+  LIST_OPTIONS,
+  PERMIT_OPTIONS,
+  SEMAPHORE_OPTIONS,
+  WITHIN_OPTIONS,
+} from './option-names.ts'
 import {
   EXCLUSIVE,
+  type LockRequest,
   permitsOf,
-  type Request,
   requestOf,
   type Settings,
   SHARED,
@@ -47,7 +53,7 @@ import type { Admin, Records, Soon, Store, Traits } from './store.ts'
 
 type AnyLease = StoreLease | NestedLease
 
-/** The facade: options are checked once, re-entry is decided, and the claim goes its way. */
+/** The facade: checks options once, decides re-entry, and passes the request to the local queues. */
 export class StoreLocks implements Locks {
   private readonly engine: Engine
   private readonly queues: LocalQueues
@@ -57,11 +63,6 @@ export class StoreLocks implements Locks {
   readonly records: Records | null
   readonly admin: Admin
   readonly meter: Locks['meter'] = (meter) => this.engine.addMeter(meter)
-  private readonly door: Door<WriteLease> = {
-    run: (...args) => this.run(...args),
-    take: (...args) => this.take(...args),
-    tryTake: (...args) => this.tryTake(...args),
-  }
   private closed: Promise<void> | null = null
 
   constructor(store: Store, options: LocksOptions) {
@@ -69,8 +70,8 @@ export class StoreLocks implements Locks {
     this.queues = new LocalQueues(this.engine)
     this.groups = new GroupAttempts(this.engine)
     this.engine.byKey = this.queues
-    this.records = this.engine.caller.records()
-    this.admin = this.engine.caller.admin()
+    this.records = recordsOf(this.engine.client, store)
+    this.admin = adminOf(this.engine.client, store)
     this.stopSignals = this.engine.settings.releaseOnSignal
       ? releaseOnSignal((isLast) => this.end(isLast))
       : null
@@ -84,7 +85,7 @@ export class StoreLocks implements Locks {
     return this.engine.settings
   }
 
-  /** Who is behind which claims, for those who look for deadlocks; null where nobody does. */
+  /** The actors behind this process's claims, for deadlock detection; null without `onDeadlock`. */
   get actors(): Actors | null {
     return this.engine.actors
   }
@@ -110,7 +111,7 @@ export class StoreLocks implements Locks {
   rw(key: string, defaults?: AcquireOptions): ReadWriteLock {
     return {
       read: this.lockOf(key, () => SHARED, defaults),
-      write: this.lockOf<AcquireOptions, WriteLease>(key, () => EXCLUSIVE, defaults),
+      write: this.lockOf(key, () => EXCLUSIVE, defaults),
     }
   }
 
@@ -176,7 +177,7 @@ export class StoreLocks implements Locks {
     return this.close()
   }
 
-  /** In a process that is about to end by a signal, an error for those who wait would only make it end by that. */
+  /** `quietly`: the process is about to end by a signal, and an error for its waiters would end it in another way. */
   private end(quietly: boolean): Promise<void> {
     this.closed ??= this.shutDown(quietly)
     return this.closed
@@ -190,7 +191,7 @@ export class StoreLocks implements Locks {
     this.groups.close()
     for (const hold of engine.watchdog.all()) {
       engine.watchdog.lose(hold, 'closed')
-      engine.abandoned.release(hold.claim)
+      engine.cleanup.release(hold.claim)
     }
     await engine.close()
   }
@@ -224,25 +225,43 @@ export class StoreLocks implements Locks {
     return lease instanceof Busy ? null : lease
   }
 
-  private async takeFor(request: Request): Promise<AnyLease | Busy> {
+  private async takeFor(request: LockRequest): Promise<AnyLease | Busy> {
     request.frame?.enter()
     const lease = await this.enter(request)
     request.frame?.deliver()
     return lease
   }
 
-  private lockOf<O extends AcquireOptions, L extends Lease = Lease>(
+  /** A lock on one key, with defaults that each call may change. */
+  private lockOf<O extends AcquireOptions>(
     key: string,
     modeOf: (options: O) => Mode,
     defaults: AcquireOptions = {},
-    known: Known<AcquireOptions> = ACQUIRE_OPTIONS,
-  ): Mutex<O, L> {
+    known: NamesOf<AcquireOptions> = ACQUIRE_OPTIONS,
+  ): Mutex<O, WriteLease> {
     storeKeyOf(key, this.engine.settings.prefix)
     checkOptions('defaults', defaults, known)
-    return mutexOf<O, L>(this.door as Door<Lease> as Door<L>, key, modeOf, defaults)
+    const merged = (options?: O) => {
+      if (options !== undefined) checkObject('options', options)
+      const all = { ...defaults, ...options } as O
+      return [key, modeOf(all), all] as const
+    }
+    return {
+      using: <T>(...rest: [Work<T, WriteLease>] | [O, Work<T, WriteLease>]): Promise<T> => {
+        const work = rest.length === 1 ? rest[0] : rest[1]
+        // No async function: its promise around that of the work costs a tenth of a lock in memory.
+        try {
+          return this.run(...merged(rest.length === 1 ? undefined : rest[0]), work)
+        } catch (error) {
+          return Promise.reject(error)
+        }
+      },
+      acquire: async (options) => this.take(...merged(options)),
+      tryAcquire: async (options) => this.tryTake(...merged(options)),
+    }
   }
 
-  private enter(request: Request): Soon<AnyLease | Busy> {
+  private enter(request: LockRequest): Soon<AnyLease | Busy> {
     if (request.signal?.aborted === true) throw request.signal.reason
     if (!request.reentrant) return this.queues.enter(request)
     const { runtime } = this.engine
@@ -255,7 +274,7 @@ export class StoreLocks implements Locks {
     })
   }
 
-  private request(key: string, mode: Mode, options: AcquireOptions | undefined): Request {
+  private request(key: string, mode: Mode, options: AcquireOptions | undefined): LockRequest {
     this.assertOpen()
     const { traits } = this.engine.store
     if (!traits.modes.includes(mode.kind))

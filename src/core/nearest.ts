@@ -1,4 +1,4 @@
-/** The candidate that a mistyped word most likely meant, or undefined when none is close. */
+/** The candidate closest to a mistyped word, or undefined if none is close. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const closest = candidates
     .map((candidate) => ({ candidate, distance: editDistance(word, candidate) }))
@@ -8,7 +8,7 @@ export function nearest(word: string, candidates: readonly string[]): string | u
     : undefined
 }
 
-/** How many letters were left out, added, replaced or swapped with their neighbour. */
+/** The number of letters left out, added, replaced or swapped with their neighbour. */
 function editDistance(from: string, to: string): number {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)]
   for (let line = 1; line <= from.length; line++) {

@@ -1,9 +1,9 @@
-// As a whole: webpack follows a `createRequire` that is imported by its name.
+// The whole module: webpack follows a `createRequire` that is imported by name.
 import nodeModule from 'node:module'
 import { UnsupportedError } from '../errors.ts'
 
 /**
- * An optional peer, or null where it is not installed; any other failure to load it is the user's to see.
+ * Loads an optional peer; null if it is not installed. Any other failure is thrown.
  *
  * The name is a variable and the comments address bundlers: none of them looks for the peer, so a program can be bundled
  * where it is absent, and the peer is loaded from `node_modules` when a store asks for it.
@@ -18,7 +18,7 @@ export async function optionalPeer<T>(name: string): Promise<T | null> {
   }
 }
 
-/** For a URL that names a server whose client is absent. */
+/** The error for a URL whose client library is not installed. */
 export function clientMissing(scheme: string, clients: readonly string[], entry: string): UnsupportedError {
   const installs = clients.map((name) => `npm install ${name}`).join(', or ')
   return new UnsupportedError(
@@ -26,9 +26,9 @@ export function clientMissing(scheme: string, clients: readonly string[], entry:
   )
 }
 
-/** An optional peer, at once; throws where it is not installed. */
+/** Loads an optional peer synchronously; throws if it is not installed. */
 export function requirePeer(name: string): unknown {
-  // A bundle in CommonJS knows no `import.meta`, or that of the machine where it was made.
+  // A CommonJS bundle has no `import.meta`, or that of the build machine.
   const here = typeof __filename === 'undefined' ? import.meta.url : __filename
   return nodeModule.createRequire(here)(name)
 }

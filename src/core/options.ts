@@ -2,9 +2,16 @@ import { hostname } from 'node:os'
 import { InvalidArgumentError, type StoreError, UnsupportedError } from '../errors.ts'
 import type { Mode } from '../model/index.ts'
 import type { AcquireOptions, LocksOptions } from './api.ts'
-import { checkFlag, checkOptions, checkRuntime, checkSignal, checkWholeNumber, type Known } from './check.ts'
+import {
+  checkFlag,
+  checkOptions,
+  checkRuntime,
+  checkSignal,
+  checkWholeNumber,
+  type NamesOf,
+} from './check.ts'
 import { CALL_TIMEOUT_MS, type Duration, durationMs, show } from './durations.ts'
-import { ACQUIRE_OPTIONS, LOCKS_OPTIONS, PERMIT_OPTIONS, SPIN_OPTIONS } from './known.ts'
+import { ACQUIRE_OPTIONS, LOCKS_OPTIONS, PERMIT_OPTIONS, SPIN_OPTIONS } from './option-names.ts'
 import type { ActorFrame } from './reentry/actors.ts'
 import type { Runtime } from './runtime.ts'
 import type { Store } from './store.ts'
@@ -17,7 +24,7 @@ const LONGEST_META_BYTES = 2048
 const MOST_PERMITS = 1_000_000
 /** 60 random bits. */
 const PROCESS_ID_LENGTH = 10
-/** As far as a signed 32-bit number of milliseconds goes on every store: 24 days. */
+/** The limit of a signed 32-bit number of milliseconds on every store: 24 days. */
 const HARD_TTL_MS = 2 ** 31 - 1
 
 /** The checked options of a `Locks` object. */
@@ -32,36 +39,36 @@ export interface Settings {
   readonly callTimeoutMs: number
   readonly releaseOnSignal: boolean
   readonly onDeadlock: 'abort' | 'report' | null
-  /** Put after every actor's name where deadlocks are looked for, so that it is known among all processes. */
+  /** Appended to every actor's name for deadlock detection, so that it is unique among all processes. */
   readonly actorSuffix: string
   readonly habits: boolean
   readonly runtime: Runtime
 }
 
-/** One checked wish for one key. */
-export interface Request {
+/** One checked request for one key. */
+export interface LockRequest {
   readonly key: string
   readonly storeKey: string
   readonly mode: Mode
   readonly ttlMs: number
   readonly waitMs: number
-  /** Why the store could not be asked earlier in the same wait. */
+  /** The error of an earlier attempt in the same wait. */
   readonly outage: StoreError | null
   readonly signal: AbortSignal | null
   readonly renew: boolean
   readonly maxHoldMs: number
   readonly owner: string | null
-  /** As the store knows it. */
+  /** Its name in the store. */
   readonly actor: string | null
-  /** As the caller named it. */
+  /** The caller's own name for it. */
   readonly named: string | null
-  /** Null where nobody looks for deadlocks. */
+  /** Null without deadlock detection. */
   readonly frame: ActorFrame | null
   readonly spin: { readonly everyMs: number; readonly jitter: number } | null
   readonly meta: string | null
   readonly reentrant: boolean
   readonly backgroundRelease: boolean
-  /** The same in every event about this wish; null when nobody follows wishes. */
+  /** The same in every event of this request; null without a listener for `entered`. */
   readonly ref: object | null
 }
 
@@ -113,7 +120,7 @@ function habitsOf(wanted: boolean, { traits }: Store): boolean {
   throw new UnsupportedError(`the ${traits.name} store has no records to keep habits in`)
 }
 
-/** The default, only for what was left out: a null is a mistake to be named. */
+/** The default for `undefined` only: null is a mistake that gets an error. */
 function or<T>(value: T | undefined, otherwise: T): T {
   return value === undefined ? otherwise : value
 }
@@ -124,7 +131,7 @@ export function requestOf(
   mode: Mode,
   options: AcquireOptions | undefined,
   settings: Settings,
-): Request {
+): LockRequest {
   const storeKey = storeKeyOf(key, settings.prefix)
   const given = options === undefined ? NO_OPTIONS : checkOptions('options', options, knownFor(mode))
   const named = given.actor === undefined ? null : text('actor', given.actor, 1, LONGEST_NAME_BYTES)
@@ -157,8 +164,8 @@ export function requestOf(
   }
 }
 
-/** A weight means nothing but for permits: elsewhere it would be left out in silence. */
-function knownFor({ kind }: Mode): Known<AcquireOptions> {
+/** Only permits have a weight: elsewhere it would be ignored silently. */
+function knownFor({ kind }: Mode): NamesOf<AcquireOptions> {
   return kind === 'permits' ? PERMIT_OPTIONS : ACQUIRE_OPTIONS
 }
 
@@ -188,7 +195,7 @@ function waitOf(value: number | string): number {
   return durationMs('wait', value, { minMs: 0, maxMs: Number.MAX_SAFE_INTEGER, infinity: true })
 }
 
-/** Well-formed text without U+0000, because two spellings must never mean one key on some store. */
+/** Well-formed text without U+0000: on no store may two spellings mean one key. */
 function text(argument: string, value: string, minBytes: number, maxBytes: number): string {
   if (typeof value !== 'string')
     throw new InvalidArgumentError(argument, `must be a text, not ${show(value)}`)
@@ -207,7 +214,7 @@ function isWellFormed(value: string): boolean {
   return (value as string & { isWellFormed(): boolean }).isWellFormed()
 }
 
-function spinOf(retry: AcquireOptions['retry']): Request['spin'] {
+function spinOf(retry: AcquireOptions['retry']): LockRequest['spin'] {
   if (retry === undefined || retry === 'queue') return null
   if (typeof retry !== 'object' || retry === null) {
     throw new InvalidArgumentError('retry', `must be 'queue' or { spin, jitter }, not ${show(retry)}`)

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../errors.ts'
-import { unknown } from './check.ts'
+import { unknownName } from './check.ts'
 
-/** A name that can be no part of a password that was written without its percent signs. */
+/** A safe name to show: it cannot be a part of a password that was not percent-encoded. */
 const PLAIN_NAME = /^\w{1,40}$/
 
 /** The parameters of a URL, each known and given once. Values may be secret: errors name the parameter only. */
@@ -11,7 +11,7 @@ export function parametersOf<N extends string>(
 ): Partial<Record<N, string>> {
   const found: Partial<Record<N, string>> = {}
   for (const [name, value] of new URLSearchParams(query)) {
-    if (!Object.hasOwn(known, name)) throw refused(name, unknown('parameter', name, known))
+    if (!Object.hasOwn(known, name)) throw refused(name, unknownName('parameter', name, known))
     if (Object.hasOwn(found, name)) throw refused(name, `gives the parameter ${name} twice`)
     found[name as N] = value
   }

@@ -1,16 +1,17 @@
 import { randomBytes } from 'node:crypto'
+import { StoreError } from '../errors.ts'
 
-/** Read once: as a global it is a getter that would run at every reading of the clock. */
+/** Read once: the global is a getter that would run at every reading of the clock. */
 const { performance } = globalThis
 
 /** A timer that was set; `clear` may be called more than once. */
 export interface Timer {
   clear(): void
-  /** Whether the process lives on for this timer, from now on. */
+  /** From now on, the process stays alive for this timer or not. */
   keepAlive(on: boolean): void
 }
 
-/** The one door through which time and chance come in. */
+/** Time and chance: no other file reads a clock or a random number. */
 export interface Runtime {
   /** Monotonic time in milliseconds. */
   nowMs(): number
@@ -34,7 +35,7 @@ const POOL_BYTES = 4125
 let pool = ''
 let used = 0
 
-/** Cut from a long random text, because an id is made for every claim, and a call of the system or of an encoder costs more than the claim. */
+/** Cut from a long random text: one system call or encoding per id would cost more than the claim itself. */
 function newId(): string {
   if (used + ID_LENGTH > pool.length) {
     pool = randomBytes(POOL_BYTES).toString('base64url')
@@ -82,7 +83,7 @@ class NodeTimer implements Timer {
   }
 }
 
-/** Its reactions are what `queueMicrotask` would queue, without the resource that Node makes around each of them. */
+/** `SETTLED.then` works like `queueMicrotask`, without the async resource that Node creates for each task. */
 const SETTLED = Promise.resolve()
 
 export const nodeRuntime: Runtime = {
@@ -92,4 +93,44 @@ export const nodeRuntime: Runtime = {
   defer: (task) => void SETTLED.then(task),
   random: Math.random,
   newId,
+}
+
+/** A wall clock that gained this much on the monotonic one means that the machine slept. */
+const SLEEP_MS = 250
+
+/**
+ * Notices that the machine slept: the monotonic clock stands still in suspend, the wall clock goes on. A wall clock that
+ * was set forward looks the same, so a sleep is a reason to doubt a lease, not a proof that it ended.
+ */
+export class SleepWatch {
+  private readonly runtime: Runtime
+  private wallAheadMs: number
+  /** The number of sleeps noticed: an answer to a request sent before the last one is older than the clock says. */
+  count = 0
+
+  constructor(runtime: Runtime) {
+    this.runtime = runtime
+    this.wallAheadMs = runtime.wallMs() - runtime.nowMs()
+  }
+
+  /** The time that the machine slept since the last look; 0 if it did not. */
+  look(): number {
+    const wallAheadMs = this.runtime.wallMs() - this.runtime.nowMs()
+    const sleptMs = wallAheadMs - this.wallAheadMs
+    this.wallAheadMs = wallAheadMs
+    if (sleptMs < SLEEP_MS) return 0
+    this.count++
+    return sleptMs
+  }
+}
+
+export class LateError extends StoreError {}
+
+/** The answer, or a rejection after `ms`: a frozen server blocks no caller. */
+export function answeredWithin<T>(answer: Promise<T>, ms: number, runtime: Runtime): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = (): void => reject(new LateError(`no answer within ${ms} ms`))
+    const timer = runtime.setTimer(late, ms, false)
+    answer.then(resolve, reject).finally(() => timer.clear())
+  })
 }

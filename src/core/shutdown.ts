@@ -1,8 +1,8 @@
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 
 /**
- * Runs `release` when the process gets a signal that would end it. Where nobody else handles the signal, the process
- * then ends by it; a program with handlers of its own decides for itself when it ends.
+ * Runs `release` when the process gets a signal that would end it. Without another handler the process then ends by that
+ * signal; a program with its own handlers decides when it ends.
  */
 export function releaseOnSignal(release: (isLast: boolean) => Promise<void>): () => void {
   const stop = () => {
@@ -16,7 +16,7 @@ export function releaseOnSignal(release: (isLast: boolean) => Promise<void>): ()
     }
     void release(isLast).then(end, end)
   }
-  // First in line, so that a handler that is called only once has not gone yet when the others are counted.
+  // Prepended, so that `once` handlers are still registered when the others are counted.
   for (const signal of SIGNALS) process.prependListener(signal, onSignal)
   return stop
 }

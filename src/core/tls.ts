@@ -1,24 +1,24 @@
 import { readFileSync } from 'node:fs'
 import { createSecureContext } from 'node:tls'
 import { InvalidArgumentError, whyOf } from '../errors.ts'
-import { checkOptions, type Known } from './check.ts'
+import { checkOptions, type NamesOf } from './check.ts'
 
-/** With which certificates servers are reached over TLS. */
+/** The certificates for TLS connections. */
 export interface TlsOptions {
-  /** Certificates that are trusted, in PEM; those of the system when left out. */
+  /** Trusted certificates, in PEM; the system's by default. */
   readonly ca?: string | Uint8Array
   /** The client's own certificate and key, in PEM. */
   readonly cert?: string | Uint8Array
   readonly key?: string | Uint8Array
 }
 
-const TLS: Known<TlsOptions> = { ca: true, cert: true, key: true }
+const TLS: NamesOf<TlsOptions> = { ca: true, cert: true, key: true }
 const FILES = ['ca', 'cert', 'key'] as const
 
 /** The parameters of a URL that are about TLS; each of the files is in PEM. */
 export const TLS_PARAMETERS = { tls: true, ca: true, cert: true, key: true } as const
 
-/** A certificate that cannot be used is refused here, and not when a connection is made. */
+/** Refuses an unusable certificate here, and not at the first connection. */
 export function checkTls(tls: TlsOptions): TlsOptions {
   checkOptions('tls', tls, TLS)
   const { ca, cert, key } = tls as { [name in keyof TlsOptions]: Buffer }
@@ -30,7 +30,7 @@ export function checkTls(tls: TlsOptions): TlsOptions {
   return tls
 }
 
-/** Null for a connection in clear text. `scheme` is the scheme that asks for TLS, `isGiven` tells that the URL has it. */
+/** Null for a connection in clear text. `scheme` is the scheme with TLS; `isGiven`: the URL has it. */
 export function tlsOf(
   parameters: Partial<Record<keyof typeof TLS_PARAMETERS, string>>,
   scheme: string,

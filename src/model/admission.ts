@@ -1,6 +1,6 @@
 import type { Claim, Hold, KeyState, Mode, Refused } from './types.ts'
 
-/** Whether a claim of `mode` may hold the key beside the holds that are there. */
+/** True if a claim of `mode` may hold the key beside its present holds. */
 export function fits(mode: Mode, holds: readonly Pick<Hold, 'mode'>[]): boolean {
   switch (mode.kind) {
     case 'exclusive':
@@ -12,7 +12,7 @@ export function fits(mode: Mode, holds: readonly Pick<Hold, 'mode'>[]): boolean 
   }
 }
 
-/** Whether a hold of mode `held` already gives what `wanted` asks for. */
+/** True if a hold of mode `held` gives everything that `wanted` asks for. */
 export function covers(held: Mode, wanted: Mode): boolean {
   if (held.kind === 'permits') return wanted.kind === 'permits' && wanted.weight <= held.weight
   return held.kind === 'exclusive' || wanted.kind === 'shared'
@@ -23,13 +23,13 @@ export function ownHold(holds: readonly Hold[], claim: Claim): Hold | undefined 
   return claim.owner === null ? undefined : holds.find((hold) => hold.owner === claim.owner)
 }
 
-/** Says why a claim can never be granted as long as the key is used as it is now. */
-export function mismatch(state: KeyState, claim: Claim): Refused | null {
+/** Says why a claim cannot be granted while the key is used as it is now. */
+export function mismatch(state: Pick<KeyState, 'holds' | 'queue'>, claim: Claim): Refused | null {
   const wanted = claim.mode
   if (wanted.kind === 'permits' && wanted.weight > wanted.limit) {
     return refused('limit', `a weight of ${wanted.weight} never fits a limit of ${wanted.limit}`)
   }
-  const used = state.holds[0]?.mode ?? state.line[0]?.claim.mode
+  const used = state.holds[0]?.mode ?? state.queue[0]?.claim.mode
   if (used === undefined) return null
   if (used.kind === 'permits' || wanted.kind === 'permits') {
     if (used.kind !== wanted.kind) {

@@ -1,9 +1,9 @@
-/** How many there are, or which: units have names and are handed out from the front. */
+/** A number, or a list of units, which have names and are taken from the front. */
 export type Goods = number | readonly string[]
 
 /**
- * One step on a stock. `order` names the step's effect: the same order has its effect once, and answers the same again. An
- * order belongs to what it was first used for: adding these goods, or taking that many for that buyer.
+ * One step on a stock. `order` names its effect: the same order has its effect once, and gives the same answer again. An
+ * order belongs to its first use: adding these goods, or taking that many for that buyer.
  */
 export type Deal =
   | { readonly kind: 'open'; readonly goods: Goods; readonly ttlMs: number | null }
@@ -11,26 +11,26 @@ export type Deal =
   | {
       readonly kind: 'take'
       readonly order: string
-      /** Null for goods on their way to another stock. */
+      /** Null for a move to another stock. */
       readonly buyer: string | null
       readonly count: number
       /** The most that one buyer may have, held or sold; null for no limit. */
       readonly perBuyer: number | null
-      /** Goods that are not confirmed for that long return by themselves; null sells at once. */
+      /** Goods return by themselves unless they are confirmed within this time; null sells at once. */
       readonly holdMs: number | null
     }
-  /** Keeps the order for a take in another stock, or only asks whether it could. */
+  /** Reserves the order for a take in another stock, or only checks whether it could. */
   | {
       readonly kind: 'register' | 'compare'
       readonly order: string
       readonly buyer: string
       readonly count: number
     }
-  /** Sells what was held. */
+  /** Sells held goods. */
   | { readonly kind: 'confirm'; readonly order: string }
-  /** Puts what was taken back into the stock. */
+  /** Returns taken goods to the stock. */
   | { readonly kind: 'giveBack'; readonly order: string }
-  /** Lets goods go that have arrived in another stock. */
+  /** Forgets goods that have arrived in another stock. */
   | { readonly kind: 'ship'; readonly order: string }
   | { readonly kind: 'look' }
 
@@ -40,14 +40,14 @@ export type DealAnswer =
   | { readonly kind: 'taken'; readonly goods: Goods }
   | { readonly kind: 'short'; readonly left: number }
   | { readonly kind: 'limit'; readonly has: number }
-  /** The order was given back: it neither takes again nor can be confirmed. */
+  /** The order was given back: it can neither take again nor be confirmed. */
   | { readonly kind: 'returned' }
-  /** The order is new, or it was registered or used for the same before. */
+  /** The order is new, or was registered or used for the same before. */
   | { readonly kind: 'fits' }
-  /** The order was first used for something else. */
+  /** The order's first use was another one. */
   | { readonly kind: 'conflict'; readonly first: FirstUse }
   | { readonly kind: 'settled' }
-  /** Nobody took under that order, or its hold ran out. */
+  /** The order did not take, or its hold expired. */
   | { readonly kind: 'unknown' }
   | {
       readonly kind: 'stock'
@@ -60,7 +60,7 @@ export type DealAnswer =
   | { readonly kind: 'unfit' }
   | { readonly kind: 'absent' }
 
-/** Goods that left one stock and have not been let go there. */
+/** Goods that left one stock and are not forgotten there. */
 export interface Move {
   readonly order: string
   readonly goods: Goods
@@ -68,15 +68,15 @@ export interface Move {
 
 export interface FirstUse {
   readonly kind: 'add' | 'take'
-  /** Null for what was added, and for goods on their way to another stock. */
+  /** Null for an addition, and for a move to another stock. */
   readonly buyer: string | null
-  /** 0 when it is not known. */
+  /** 0 if it is not known. */
   readonly count: number
 }
 
 /**
- * Does one step on a stock atomically. A store that has something better for it than records offers it as an accelerator;
- * everywhere else the steps of `stock.ts` run over records.
+ * Does one step on a stock atomically. A store with something better than records offers it as an accelerator; elsewhere the
+ * steps of `stock.ts` run over records.
  */
 export type Trade = (key: string, deal: Deal) => DealAnswer | Promise<DealAnswer>
 

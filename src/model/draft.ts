@@ -1,24 +1,34 @@
 import { covers, fits, ownHold } from './admission.ts'
 import { nextSeq, SPARE_TOKENS, tokenOf } from './token.ts'
-import type { Claim, Clock, Hold, KeyState, Letter, Member, Notice, Rules, Waiter } from './types.ts'
+import type {
+  Claim,
+  Clock,
+  Hold,
+  KeyState,
+  Member,
+  Notice,
+  Notification,
+  QueuedClaim,
+  Rules,
+} from './types.ts'
 
-const NO_LETTERS: readonly Letter[] = []
+const NO_NOTIFICATIONS: readonly Notification[] = []
 
 /** A state being changed. Its arrays are replaced, never mutated, so the state it came from stays as it was. */
-export class Draft {
+export class KeyDraft {
   holds: readonly Hold[]
-  line: readonly Waiter[]
+  queue: readonly QueuedClaim[]
   seq: number
   seqKeptUntilMs: number
   closedUntilMs: number
-  letters: readonly Letter[] = NO_LETTERS
+  notifications: readonly Notification[] = NO_NOTIFICATIONS
   private readonly clock: Clock
   private readonly rules: Rules
   private offers = 0
 
   constructor(state: KeyState, clock: Clock, rules: Rules) {
     this.holds = state.holds
-    this.line = state.line
+    this.queue = state.queue
     this.seq = state.seq
     this.seqKeptUntilMs = state.seqKeptUntilMs
     this.closedUntilMs = state.closedUntilMs
@@ -27,31 +37,31 @@ export class Draft {
   }
 
   finish(): KeyState {
-    const { holds, line, seq, seqKeptUntilMs, closedUntilMs } = this
-    return { holds, line, seq, seqKeptUntilMs, closedUntilMs }
+    const { holds, queue, seq, seqKeptUntilMs, closedUntilMs } = this
+    return { holds, queue, seq, seqKeptUntilMs, closedUntilMs }
   }
 
-  /** Drops what is dead, then admits whom that lets in. */
+  /** Removes expired claims, then admits the waiters that now fit. */
   sweep(): void {
     const { nowMs } = this.clock
-    if (this.line.length > 0 && this.line.some((waiter) => waiter.expiresAtMs <= nowMs)) {
-      this.line = this.line.filter((waiter) => waiter.expiresAtMs > nowMs)
+    if (this.queue.length > 0 && this.queue.some((waiter) => waiter.expiresAtMs <= nowMs)) {
+      this.queue = this.queue.filter((waiter) => waiter.expiresAtMs > nowMs)
     }
     if (this.holds.some((hold) => hold.members.some((member) => member.expiresAtMs <= nowMs)))
       this.expireHolds()
     this.promote()
   }
 
-  /** Admits the head of the line for as long as it fits, a crowd in portions; these grants are offers. */
+  /** Admits the head of the queue while it fits, up to `mostOffers`; these grants are offers. */
   promote(): void {
-    if (this.line.length === 0 || this.closed) return
+    if (this.queue.length === 0 || this.closed) return
     while (this.offers < this.rules.mostOffers) {
-      const next = this.line.find((waiter, place) =>
-        place === 0 ? this.admits(waiter.claim) : this.joins(waiter.claim),
+      const next = this.queue.find((waiter, index) =>
+        index === 0 ? this.admits(waiter.claim) : this.joins(waiter.claim),
       )
       if (next === undefined) return
       this.offers++
-      this.line = this.line.filter((waiter) => waiter !== next)
+      this.queue = this.queue.filter((waiter) => waiter !== next)
       const lifeMs = Math.min(next.claim.ttlMs, this.rules.offerMs)
       const hold = this.grant(next.claim, next.inbox, lifeMs)
       this.post(next.inbox, {
@@ -66,7 +76,7 @@ export class Draft {
     }
   }
 
-  /** Whether a claim that nobody stands before could be granted now; an owner that holds less lets go of that first. */
+  /** True if a claim at the head of the queue could be granted now; an owner that holds less releases that first. */
   admits(claim: Claim): boolean {
     if (this.closed) return false
     const own = ownHold(this.holds, claim)
@@ -127,16 +137,16 @@ export class Draft {
     return undefined
   }
 
-  /** Gives up a place in the line; false when there was none. */
+  /** Removes a claim from the queue; false if it was not in it. */
   leave(id: string): boolean {
-    const line = this.line.filter((waiter) => waiter.claim.id !== id)
-    if (line.length === this.line.length) return false
-    this.line = line
+    const rest = this.queue.filter((waiter) => waiter.claim.id !== id)
+    if (rest.length === this.queue.length) return false
+    this.queue = rest
     return true
   }
 
   post(inbox: string | null, notice: Notice): void {
-    this.letters = [...this.letters, { inbox, notice }]
+    this.notifications = [...this.notifications, { inbox, notice }]
   }
 
   get closed(): boolean {
@@ -144,7 +154,7 @@ export class Draft {
   }
 
   get contended(): boolean {
-    return this.line.length > 0
+    return this.queue.length > 0
   }
 
   private expireHolds(): void {
@@ -164,7 +174,7 @@ export class Draft {
   }
 }
 
-/** A hold that several claims may share has one token and none to give away. */
+/** A hold that several claims may share has one token and no spare ones. */
 export function spareOf(hold: Hold): number {
   return hold.owner === null ? SPARE_TOKENS : 0
 }

@@ -1,24 +1,24 @@
 import { covers } from './admission.ts'
-import type { IndexedClaim, KeyIndex } from './indexed.ts'
+import type { IndexedClaim, KeyIndex } from './key-index.ts'
 import { nextSeq, SPARE_TOKENS, tokenOf } from './token.ts'
-import type { Claim, Clock, Letter, Mode, Notice, Rules } from './types.ts'
+import type { Claim, Clock, Mode, Notice, Notification, Rules } from './types.ts'
 
-/** How many claims whose time is over one step removes; the next steps go on. */
+/** The most expired claims that one step removes; the next steps remove the rest. */
 const MOST_REMOVED = 256
 
 type Candidate = Pick<Claim, 'id' | 'mode' | 'owner' | 'actor' | 'label' | 'meta' | 'ttlMs' | 'lockDelayMs'>
 
-/** What a claim is among those of its key. */
+/** The position of a claim among those of its key. */
 type Rank = Pick<IndexedClaim, 'held' | 'hold' | 'ticket' | 'mode' | 'seq'>
 
-/** A key that is being changed through its index. */
+/** Changes a key through its index. */
 export class IndexedDraft {
   readonly index: KeyIndex
   readonly clock: Clock
-  readonly letters: Letter[] = []
+  readonly notifications: Notification[] = []
   private readonly rules: Rules
   private offers = 0
-  /** Owners that may hold by now what others of their claims wait for, and the first such claim once it was looked for. */
+  /** Owners that may now hold what their other claims wait for, each with the first such claim once it is known. */
   private readonly owners = new Map<string, IndexedClaim | null>()
 
   constructor(index: KeyIndex, clock: Clock, rules: Rules) {
@@ -27,7 +27,7 @@ export class IndexedDraft {
     this.rules = rules
   }
 
-  /** Drops what is dead, then admits whom that lets in. */
+  /** Removes expired claims, then admits the waiters that now fit. */
   sweep(): void {
     const over = [...this.index.expired(this.clock.nowMs, MOST_REMOVED)]
     over.sort((one, other) => one.hold - other.hold || one.ticket - other.ticket)
@@ -35,7 +35,7 @@ export class IndexedDraft {
     this.promote()
   }
 
-  /** Admits the head of the queue for as long as it fits, a crowd in portions; these grants are offers. */
+  /** Admits the head of the queue while it fits, up to `mostOffers`; these grants are offers. */
   promote(): void {
     if (this.closed) return
     while (this.contended && this.offers < this.rules.mostOffers) {
@@ -60,14 +60,14 @@ export class IndexedDraft {
     }
   }
 
-  /** Goes on where a step that made its offers left claims of a holding owner in the queue. */
+  /** Continues where an earlier step reached `mostOffers` and left claims of a holding owner in the queue. */
   promoteOwn(owner: string | null): void {
     if (owner === null || !this.contended) return
     this.owners.set(owner, null)
     this.promote()
   }
 
-  /** The first of the queue that lives. */
+  /** The first live claim of the queue. */
   head(): IndexedClaim | undefined {
     for (let removed = 0; removed < MOST_REMOVED; removed++) {
       const head = this.index.head()
@@ -85,7 +85,7 @@ export class IndexedDraft {
     return undefined
   }
 
-  /** A living claim of the hold that a claim of that owner would join. */
+  /** A live claim of the hold that a claim of that owner would join. */
   own(owner: string | null): IndexedClaim | undefined {
     if (owner === null || this.index.summary.holders === 0) return undefined
     for (;;) {
@@ -95,7 +95,7 @@ export class IndexedDraft {
     }
   }
 
-  /** Whether a claim that nobody stands before could be granted now; an owner that holds less lets go of that first. */
+  /** True if a claim at the head of the queue could be granted now; an owner that holds less releases that first. */
   admits({ owner, mode }: Pick<Claim, 'owner' | 'mode'>): boolean {
     const own = this.own(owner)
     return own === undefined ? this.fits(mode) : covers(own.mode, mode)
@@ -161,7 +161,7 @@ export class IndexedDraft {
   }
 
   post(inbox: string | null, notice: Notice): void {
-    this.letters.push({ inbox, notice })
+    this.notifications.push({ inbox, notice })
   }
 
   get closed(): boolean {
@@ -172,7 +172,7 @@ export class IndexedDraft {
     return this.index.summary.waiters > 0
   }
 
-  /** The time of a claim is over. */
+  /** Removes an expired claim. */
   private end(claim: IndexedClaim): void {
     this.remove(claim)
     if (!claim.held) return
@@ -194,7 +194,7 @@ export class IndexedDraft {
     }
   }
 
-  /** The first waiter whose owner was let in meanwhile: it need not wait for those before it. */
+  /** The first waiter whose owner was admitted meanwhile: it overtakes the queue. */
   private firstJoining(): IndexedClaim | undefined {
     let first: IndexedClaim | undefined
     for (const [owner, known] of this.owners) {
@@ -219,7 +219,7 @@ export class IndexedDraft {
     }
   }
 
-  /** Named field by field: to spread objects costs as much as a statement of a database. */
+  /** Field by field: spreading objects costs as much as a database statement. */
   private rowOf(claim: Candidate, inbox: string | null, lifeMs: number, rank: Rank): IndexedClaim {
     const { id, owner, actor, label, meta, ttlMs, lockDelayMs } = claim
     const { held, hold, ticket, mode, seq } = rank

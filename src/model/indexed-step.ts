@@ -1,6 +1,6 @@
 import { covers, mismatch, refused } from './admission.ts'
-import type { IndexedClaim, KeyIndex } from './indexed.ts'
 import { IndexedDraft } from './indexed-draft.ts'
+import type { IndexedClaim, KeyIndex } from './key-index.ts'
 import { EMPTY, MOST_TOLD_OF_CONTENTION } from './step.ts'
 import { SPARE_TOKENS, seqOf, tokenOf } from './token.ts'
 import type {
@@ -12,32 +12,32 @@ import type {
   Event,
   EvictAnswer,
   Granted,
-  Letter,
   Mode,
+  Notification,
   Refused,
   ReleaseAnswer,
   RenewAnswer,
   Rules,
 } from './types.ts'
 
-/** Positions up to this one are counted; those behind are told an upper bound, the distance of their tickets. */
+/** Positions up to this one are exact; further back the answer is an upper bound, the distance of the tickets. */
 export const MOST_COUNTED_POSITIONS = 8
 
 /**
  * `step` for a key whose claims lie in an index: the same meaning, at a cost that does not depend on how many hold or wait.
- * It differs in three ways. A position behind the first eight is an upper bound. Their `retryAfterMs` may be too early, never too
- * late. More claims that end at once than one step removes are removed by the next ones; until then they are dead all the same.
+ * It differs in three ways. A position behind the first eight is an upper bound. Its `retryAfterMs` may be too early, never too
+ * late. If more claims expire at once than one step removes, the next steps remove the rest; until then they count as expired.
  */
 export function indexedStep<E extends Event>(
   index: KeyIndex,
   event: E,
   clock: Clock,
   rules: Rules,
-): { readonly answer: Answer<E>; readonly letters: readonly Letter[] } {
+): { readonly answer: Answer<E>; readonly notifications: readonly Notification[] } {
   const draft = new IndexedDraft(index, clock, rules)
   draft.sweep()
   const answer = apply(draft, event) as Answer<E>
-  return { answer, letters: draft.letters }
+  return { answer, notifications: draft.notifications }
 }
 
 function apply(draft: IndexedDraft, event: Event): Answer<Event> {
@@ -174,7 +174,7 @@ function block(
   }
 }
 
-/** Holders hand their claims over inside their processes, so they need to know that others wait. */
+/** Holders need to know that others wait, because they hand over inside their processes. */
 function tellHolders(draft: IndexedDraft): void {
   for (const { inbox, id } of draft.index.holders(MOST_TOLD_OF_CONTENTION))
     draft.post(inbox, { kind: 'contended', id })
@@ -192,12 +192,12 @@ function placeOf(
   return { position: Math.min(distance, index.summary.waiters), endMs: index.nextEndMs(false) }
 }
 
-/** Those before a claim stand in its way as the holders do: one of them may be dead. */
+/** The claims before this one block it as the holders do, and any of them may expire. */
 function retryAfterMs({ index, clock: { nowMs } }: IndexedDraft, waiterEndMs: number | null): number | null {
   const { closedUntilMs } = index.summary
   const closedMs = closedUntilMs > nowMs ? closedUntilMs : null
   const ends = [closedMs, waiterEndMs, index.nextEndMs(true)].filter((atMs) => atMs !== null)
-  // What is over already, and was too much for this step, is for the next one.
+  // Claims that have expired already, and were too many for this step, are removed by the next one.
   return ends.length === 0 ? null : Math.max(0, Math.min(...ends) - nowMs)
 }
 

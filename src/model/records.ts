@@ -4,13 +4,13 @@ import type { Clock } from './types.ts'
 /** A small value that a store keeps beside its locks. */
 export interface RecordState {
   readonly value: string
-  /** Strictly rising per record, also over removal: an old version never comes back. */
+  /** Strictly rising per record, also after a removal: an old version never comes back. */
   readonly version: number
   /** Null for a record that stays until it is removed. */
   readonly expiresAtMs: number | null
 }
 
-/** When a write or a removal may go ahead. `held` names a claim that must hold its key at that very moment. */
+/** The condition of a write or a removal. `held` names a claim that must hold its key at that moment. */
 export type RecordCondition =
   | { readonly kind: 'always' }
   | { readonly kind: 'absent' }
@@ -36,7 +36,7 @@ export function alive(record: RecordState | null, nowMs: number): RecordState | 
   return record === null || (record.expiresAtMs !== null && record.expiresAtMs <= nowMs) ? null : record
 }
 
-/** `isHeld` answers for the condition `held`, inside the same atomic step. */
+/** `isHeld` decides the condition `held`, inside the same atomic step. */
 export function conditionHolds(
   current: RecordState | null,
   condition: RecordCondition,
@@ -54,7 +54,7 @@ export function conditionHolds(
   }
 }
 
-export function written(
+export function writtenRecord(
   previousVersion: number,
   value: string,
   ttlMs: number | null,
@@ -71,7 +71,7 @@ export function written(
  * Takes `count` from a record in one step, all or nothing. The value is either a whole number (a count)
  * or a JSON list of texts (numbered units, taken from its front).
  */
-export function take(
+export function takeFromRecord(
   record: RecordState | null,
   count: number,
   clock: Clock,
@@ -80,7 +80,7 @@ export function take(
   const stock: unknown = JSON.parse(record.value)
   const units = Array.isArray(stock) ? (stock as string[]) : null
   const available = units === null ? stock : units.length
-  // Anything else would compare as enough for every request.
+  // Any other value would compare as enough for every request.
   if (typeof available !== 'number' || !Number.isSafeInteger(available)) {
     throw new TypeError('only a whole number or a list can be taken from')
   }

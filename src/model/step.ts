@@ -1,6 +1,6 @@
 import { covers, mismatch, ownHold, refused } from './admission.ts'
-import { Draft, spareOf } from './draft.ts'
-import { quickStep } from './quick.ts'
+import { KeyDraft, spareOf } from './draft.ts'
+import { fastStep } from './fast-step.ts'
 import { seqOf, tokenOf } from './token.ts'
 import type {
   Answer,
@@ -13,51 +13,51 @@ import type {
   Granted,
   Hold,
   KeyState,
-  Outcome,
   Refused,
   ReleaseAnswer,
   RenewAnswer,
   Rules,
+  StepOutcome,
 } from './types.ts'
 
-export const EMPTY: KeyState = { holds: [], line: [], seq: 0, seqKeptUntilMs: 0, closedUntilMs: 0 }
+export const EMPTY: KeyState = { holds: [], queue: [], seq: 0, seqKeptUntilMs: 0, closedUntilMs: 0 }
 
-/** The meaning of a lock: what an event does to a key, what is answered and who is told. Pure. */
+/** The meaning of a lock: the effect of an event on a key, the answer and the notifications. Pure. */
 export function step<E extends Event>(
   state: KeyState,
   event: E,
   clock: Clock,
   rules: Rules,
-): Outcome<Answer<E>> {
-  const quick = quickStep(state, event, clock, rules) as Outcome<Answer<E>> | null
-  return quick ?? longStep(state, event, clock, rules)
+): StepOutcome<Answer<E>> {
+  const fast = fastStep(state, event, clock, rules) as StepOutcome<Answer<E>> | null
+  return fast ?? fullStep(state, event, clock, rules)
 }
 
-/** The same for every event; the meaning itself, which the quick way only repeats. */
-export function longStep<E extends Event>(
+/** Reference implementation; `fastStep` must agree with it. */
+export function fullStep<E extends Event>(
   state: KeyState,
   event: E,
   clock: Clock,
   rules: Rules,
-): Outcome<Answer<E>> {
-  const draft = new Draft(state, clock, rules)
+): StepOutcome<Answer<E>> {
+  const draft = new KeyDraft(state, clock, rules)
   draft.sweep()
   const answer = apply(draft, event, clock) as Answer<E>
-  return { state: draft.finish(), answer, letters: draft.letters }
+  return { state: draft.finish(), answer, notifications: draft.notifications }
 }
 
-/** Whether nothing about the key is worth remembering any more. */
+/** True if the key can be forgotten. */
 export function isForgettable(state: KeyState, nowMs: number): boolean {
   return forgetAtMs(state) <= nowMs
 }
 
-/** When the state will be forgettable if nothing else happens. */
+/** The time from which the state is forgettable if no event comes before. */
 export function forgetAtMs(state: KeyState): number {
   let atMs = Math.max(state.seqKeptUntilMs, state.closedUntilMs)
   for (const hold of state.holds) {
     for (const member of hold.members) atMs = Math.max(atMs, member.expiresAtMs + member.lockDelayMs)
   }
-  for (const waiter of state.line) atMs = Math.max(atMs, waiter.expiresAtMs)
+  for (const waiter of state.queue) atMs = Math.max(atMs, waiter.expiresAtMs)
   return atMs
 }
 
@@ -65,11 +65,11 @@ export function forgetAtMs(state: KeyState): number {
 export function nextChangeMs(state: KeyState, nowMs: number): number | null {
   let atMs = state.closedUntilMs > nowMs ? state.closedUntilMs : Number.POSITIVE_INFINITY
   for (const hold of state.holds) for (const member of hold.members) atMs = Math.min(atMs, member.expiresAtMs)
-  for (const waiter of state.line) atMs = Math.min(atMs, waiter.expiresAtMs)
+  for (const waiter of state.queue) atMs = Math.min(atMs, waiter.expiresAtMs)
   return atMs === Number.POSITIVE_INFINITY ? null : atMs
 }
 
-function apply(draft: Draft, event: Event, clock: Clock): Answer<Event> {
+function apply(draft: KeyDraft, event: Event, clock: Clock): Answer<Event> {
   switch (event.kind) {
     case 'claim':
       return claim(draft, event.claim, event.inbox, clock)
@@ -86,25 +86,25 @@ function apply(draft: Draft, event: Event, clock: Clock): Answer<Event> {
   }
 }
 
-function claim(draft: Draft, wanted: Claim, inbox: string | null, clock: Clock): ClaimAnswer {
+function claim(draft: KeyDraft, wanted: Claim, inbox: string | null, clock: Clock): ClaimAnswer {
   const found = draft.find(wanted.id)
   if (found !== undefined) return reclaim(draft, wanted, found, clock)
   if (wanted.replaces !== null) return adopt(draft, wanted, wanted.replaces, inbox)
   const refusal = mismatch(draft, wanted) ?? upgrade(draft, wanted)
   if (refusal !== null) {
-    // Whoever is refused goes away, so it must not keep a place that others wait behind.
+    // A refused claim goes away, so it must not keep a position that others wait behind.
     if (draft.leave(wanted.id)) draft.promote()
     return refusal
   }
-  const waiting = draft.line.findIndex((waiter) => waiter.claim.id === wanted.id)
-  if (draft.joins(wanted) || (waiting < 0 && draft.line.length === 0 && draft.admits(wanted))) {
+  const waiting = draft.queue.findIndex((waiter) => waiter.claim.id === wanted.id)
+  if (draft.joins(wanted) || (waiting < 0 && draft.queue.length === 0 && draft.admits(wanted))) {
     draft.leave(wanted.id)
     return granted(draft, draft.grant(wanted, inbox, wanted.ttlMs))
   }
   return block(draft, wanted, inbox, waiting, clock)
 }
 
-function upgrade(draft: Draft, wanted: Claim): Refused | null {
+function upgrade(draft: KeyDraft, wanted: Claim): Refused | null {
   const own = ownHold(draft.holds, wanted)
   if (own === undefined || covers(own.mode, wanted.mode)) return null
   return refused(
@@ -115,9 +115,9 @@ function upgrade(draft: Draft, wanted: Claim): Refused | null {
 
 /** A claim that holds the key already is the same claim: it is granted again, for its full ttl. */
 function reclaim(
-  draft: Draft,
+  draft: KeyDraft,
   wanted: Claim,
-  found: NonNullable<ReturnType<Draft['find']>>,
+  found: NonNullable<ReturnType<KeyDraft['find']>>,
   clock: Clock,
 ): ClaimAnswer {
   const { hold, member } = found
@@ -133,7 +133,7 @@ function reclaim(
   return granted(draft, hold)
 }
 
-function adopt(draft: Draft, wanted: Claim, givenId: string, inbox: string | null): ClaimAnswer {
+function adopt(draft: KeyDraft, wanted: Claim, givenId: string, inbox: string | null): ClaimAnswer {
   const given = draft.find(givenId)
   if (given === undefined) return refused('absent', 'the lease to adopt is no longer held')
   const { hold, member } = given
@@ -148,55 +148,55 @@ function adopt(draft: Draft, wanted: Claim, givenId: string, inbox: string | nul
   return granted(draft, kept)
 }
 
-function granted(draft: Draft, hold: Hold): Granted {
+function granted(draft: KeyDraft, hold: Hold): Granted {
   return { kind: 'granted', token: tokenOf(hold.seq), spare: spareOf(hold), contended: draft.contended }
 }
 
-function block(draft: Draft, wanted: Claim, inbox: string | null, waiting: number, clock: Clock): Blocked {
+function block(draft: KeyDraft, wanted: Claim, inbox: string | null, waiting: number, clock: Clock): Blocked {
   const { nowMs } = clock
-  let place = waiting
+  let index = waiting
   if (waiting >= 0) {
-    draft.line = draft.line.map((waiter, index) =>
-      index === waiting
+    draft.queue = draft.queue.map((waiter, at) =>
+      at === waiting
         ? { ...waiter, expiresAtMs: Math.max(waiter.expiresAtMs, nowMs + wanted.ttlMs) }
         : waiter,
     )
   } else if (wanted.queue && wanted.group === null) {
     if (!draft.contended) tellHolders(draft)
-    place = draft.line.length
-    draft.line = [
-      ...draft.line,
+    index = draft.queue.length
+    draft.queue = [
+      ...draft.queue,
       { claim: wanted, inbox, joinedAtMs: nowMs, expiresAtMs: nowMs + wanted.ttlMs },
     ]
   }
   const holder = draft.holds[0]?.members[0]
   return {
     kind: 'blocked',
-    position: place + 1,
-    retryAfterMs: retryAfterMs(draft, place, nowMs),
+    position: index + 1,
+    retryAfterMs: retryAfterMs(draft, index, nowMs),
     storeTimeMs: nowMs,
     holder: holder === undefined ? null : { label: holder.label, heldMs: nowMs - holder.sinceMs },
   }
 }
 
-/** A crowd of holders is not told one by one: the others learn it from their next renewal. */
+/** Of many holders only the first are notified: the others learn it from their next renewal. */
 export const MOST_TOLD_OF_CONTENTION = 32
 
-/** Holders hand their claims over inside their processes, so they need to know that others wait. */
-function tellHolders(draft: Draft): void {
+/** Holders need to know that others wait, because they hand over inside their processes. */
+function tellHolders(draft: KeyDraft): void {
   const members = draft.holds.flatMap((hold) => hold.members)
   for (const member of members.slice(0, MOST_TOLD_OF_CONTENTION))
     draft.post(member.inbox, { kind: 'contended', id: member.id })
 }
 
-/** Those before a claim stand in its way as the holders do: one of them may be dead. */
-function retryAfterMs(draft: Draft, place: number, nowMs: number): number | null {
-  const before = place < 0 ? draft.line : draft.line.slice(0, place)
-  const atMs = nextChangeMs({ ...draft.finish(), line: before }, nowMs)
+/** The claims before this one block it as the holders do, and any of them may expire. */
+function retryAfterMs(draft: KeyDraft, index: number, nowMs: number): number | null {
+  const before = index < 0 ? draft.queue : draft.queue.slice(0, index)
+  const atMs = nextChangeMs({ ...draft.finish(), queue: before }, nowMs)
   return atMs === null ? null : atMs - nowMs
 }
 
-function renew(draft: Draft, id: string, ttlMs: number, clock: Clock): RenewAnswer {
+function renew(draft: KeyDraft, id: string, ttlMs: number, clock: Clock): RenewAnswer {
   const expiresAtMs = clock.nowMs + ttlMs
   const found = draft.find(id)
   if (found !== undefined) {
@@ -205,17 +205,17 @@ function renew(draft: Draft, id: string, ttlMs: number, clock: Clock): RenewAnsw
       draft.replaceMember(found.hold, found.member, { ...found.member, expiresAtMs })
     return { kind: 'renewed', contended: draft.contended }
   }
-  const waiting = draft.line.find((waiter) => waiter.claim.id === id)
+  const waiting = draft.queue.find((waiter) => waiter.claim.id === id)
   if (waiting === undefined) return { kind: 'lost' }
-  const place = draft.line.indexOf(waiting)
-  draft.line = draft.line.with(place, {
+  const index = draft.queue.indexOf(waiting)
+  draft.queue = draft.queue.with(index, {
     ...waiting,
     expiresAtMs: Math.max(waiting.expiresAtMs, expiresAtMs),
   })
-  return { kind: 'waiting', position: place + 1, storeTimeMs: clock.nowMs }
+  return { kind: 'waiting', position: index + 1, storeTimeMs: clock.nowMs }
 }
 
-function release(draft: Draft, id: string): ReleaseAnswer {
+function release(draft: KeyDraft, id: string): ReleaseAnswer {
   const found = draft.find(id)
   if (found !== undefined) {
     draft.replaceMember(found.hold, found.member, null)
@@ -226,7 +226,7 @@ function release(draft: Draft, id: string): ReleaseAnswer {
   return { kind: 'released' }
 }
 
-function evict(draft: Draft, token: bigint | null): EvictAnswer {
+function evict(draft: KeyDraft, token: bigint | null): EvictAnswer {
   const evicted = holdsOf(draft, token)
   if (evicted.length === 0) return { kind: 'absent', labels: [] }
   for (const hold of evicted) {
@@ -239,7 +239,7 @@ function evict(draft: Draft, token: bigint | null): EvictAnswer {
   return { kind: 'evicted', labels: labelsOf(evicted) }
 }
 
-function revoke(draft: Draft, token: bigint | null): EvictAnswer {
+function revoke(draft: KeyDraft, token: bigint | null): EvictAnswer {
   const asked = holdsOf(draft, token)
   for (const hold of asked) {
     for (const member of hold.members) draft.post(member.inbox, { kind: 'revoked', id: member.id })
@@ -247,7 +247,7 @@ function revoke(draft: Draft, token: bigint | null): EvictAnswer {
   return { kind: asked.length === 0 ? 'absent' : 'evicted', labels: labelsOf(asked) }
 }
 
-function holdsOf(draft: Draft, token: bigint | null): readonly Hold[] {
+function holdsOf(draft: KeyDraft, token: bigint | null): readonly Hold[] {
   return token === null ? draft.holds : draft.holds.filter((hold) => hold.seq === seqOf(token))
 }
 

@@ -13,42 +13,42 @@ import {
   buyerCell,
   type Cells,
   OPENING,
-  type Order,
   type OrderState,
   orderCell,
   type Parcel,
   parcelOf,
   type Reading,
-  read,
+  readCell,
   type StockHead,
+  type StockOrder,
   sizeOf,
   takeUnits,
   unitsIn,
 } from './stock-cells.ts'
-import { popHold, pushHold } from './stock-holds.ts'
+import { popHold, pushHold } from './stock-hold-heap.ts'
 
 /**
- * For so long after its hold ran out, an order still belongs to its buyer. If it were free at once, another buyer could take
- * under it, and a late `confirm` of the first one would sell the other's goods.
+ * An order belongs to its buyer for so long after its hold expired. If it were free at once, another buyer could use it,
+ * and a late `confirm` of the first one would sell the other's goods.
  */
 const REMEMBER_MS = 86_400_000
 
-/** So many holds return in one step; the others in the next ones. */
+/** The most holds that return in one step; the next steps return the others. */
 export const MOST_RETURNS = 50
 
-/** What a step makes of the head: null when there is no stock. */
+/** The result of a step; the head is null when there is no stock. */
 export interface Traded {
   readonly head: StockHead | null
   readonly answer: DealAnswer
 }
 
-/** Holds end by `wallMs`, because they may outlive a restart of the machine. */
+/** `wallMs` is the time of holds, because they may outlive a restart of the machine. */
 export function trade(head: StockHead | null, deal: Deal, cells: Cells, wallMs: number): Reading<Traded> {
   if (deal.kind === 'open') return open(head, deal, cells, wallMs)
   return head === null ? absent() : step(head, deal, cells, wallMs)
 }
 
-/** Whether holds have run out that `returnExpired` should give back before anything else is done. */
+/** True if expired holds remain, which `returnExpired` gives back before the step. */
 export function hasExpired({ holds }: StockHead, wallMs: number): boolean {
   return holds.count > 0 && holds.nextMs <= wallMs
 }
@@ -58,11 +58,16 @@ export function* returnExpired(head: StockHead, cells: Cells, wallMs: number): R
     const popped = yield* popHold(head, cells)
     head = popped.head
     const { order: name, untilMs } = popped.hold
-    const order = yield* read<Order>(orderCell(name))
+    const order = yield* readCell<StockOrder>(orderCell(name))
     if (order?.state !== 'held' || order.untilMs !== untilMs) continue
     head = yield* putBack({ ...head, held: head.held - amount(order.goods) }, order, cells)
     const forgetAtMs = untilMs + REMEMBER_MS
-    const kept: Order = { ...order, state: 'registered', goods: amount(order.goods), untilMs: forgetAtMs }
+    const kept: StockOrder = {
+      ...order,
+      state: 'registered',
+      goods: amount(order.goods),
+      untilMs: forgetAtMs,
+    }
     cells.set(orderCell(name), kept, forgetAtMs)
   }
   return head
@@ -80,7 +85,7 @@ function* open(
   wallMs: number,
 ): Reading<Traded> {
   if (head !== null) {
-    const opening = (yield* read<number | Parcel>(OPENING)) ?? 0
+    const opening = (yield* readCell<number | Parcel>(OPENING)) ?? 0
     const first = typeof opening === 'number' ? opening : yield* unitsIn(opening, 0, sizeOf(opening))
     return { head, answer: { kind: 'opened', created: false, goods: first } }
   }
@@ -110,10 +115,10 @@ function* step(
   wallMs: number,
 ): Reading<Traded> {
   if (deal.kind === 'look') return { head, answer: yield* look(head) }
-  const found = yield* read<Order>(orderCell(deal.order))
-  // What is kept after its hold is forgotten by the clock, and removed by the store in its own time.
+  const found = yield* readCell<StockOrder>(orderCell(deal.order))
+  // An order that outlived its hold is forgotten by the clock; the store removes it later.
   const order = found?.state === 'registered' && found.untilMs > 0 && found.untilMs <= wallMs ? null : found
-  const put = (next: Order | null) => cells.set(orderCell(deal.order), next)
+  const put = (next: StockOrder | null) => cells.set(orderCell(deal.order), next)
   switch (deal.kind) {
     case 'add':
       if ((typeof deal.goods !== 'number') !== head.named) return { head, answer: { kind: 'unfit' } }
@@ -159,7 +164,7 @@ function* step(
 function* take(
   head: StockHead,
   deal: Deal & { kind: 'take' },
-  order: Order | null,
+  order: StockOrder | null,
   cells: Cells,
   wallMs: number,
 ): Reading<Traded> {
@@ -169,7 +174,7 @@ function* take(
   if (order !== null && order.state !== 'registered')
     return { head, answer: { kind: 'taken', goods: order.goods } }
   const { buyer, count, perBuyer, holdMs } = deal
-  const has = buyer === null ? 0 : ((yield* read<number>(buyerCell(buyer))) ?? 0)
+  const has = buyer === null ? 0 : ((yield* readCell<number>(buyerCell(buyer))) ?? 0)
   if (perBuyer !== null && has + count > perBuyer) return { head, answer: { kind: 'limit', has } }
   if (head.left < count) return { head, answer: { kind: 'short', left: head.left } }
   let goods: Goods = count
@@ -188,12 +193,12 @@ function* take(
     next = { ...next, held: next.held + count }
     next = yield* pushHold(next, { order: deal.order, untilMs }, cells)
   }
-  cells.set(orderCell(deal.order), { state, buyer, goods, untilMs } satisfies Order)
+  cells.set(orderCell(deal.order), { state, buyer, goods, untilMs } satisfies StockOrder)
   return { head: next, answer: { kind: 'taken', goods } }
 }
 
-/** Undefined when the deal is what the order was first used for. */
-function conflictOf(order: Order, deal: Deal & { kind: 'add' | 'take' | 'register' | 'compare' }) {
+/** Undefined if the deal is the one that the order was first used for. */
+function conflictOf(order: StockOrder, deal: Deal & { kind: 'add' | 'take' | 'register' | 'compare' }) {
   const first: FirstUse = {
     kind: order.state === 'added' ? 'add' : 'take',
     buyer: order.buyer,
@@ -206,18 +211,18 @@ function conflictOf(order: Order, deal: Deal & { kind: 'add' | 'take' | 'registe
   return same ? undefined : ({ kind: 'conflict', first } as const)
 }
 
-function settled(order: Order | null, ...states: readonly OrderState[]): DealAnswer {
+function settled(order: StockOrder | null, ...states: readonly OrderState[]): DealAnswer {
   if (order !== null && states.includes(order.state)) return { kind: 'settled' }
   return order?.state === 'returned' ? { kind: 'returned' } : { kind: 'unknown' }
 }
 
 function* look({ left, held, sold, moving }: StockHead): Reading<DealAnswer> {
-  const orders = (yield moving.map(orderCell)) as readonly Order[]
-  const moves: Move[] = moving.map((order, index) => ({ order, goods: (orders[index] as Order).goods }))
+  const orders = (yield moving.map(orderCell)) as readonly StockOrder[]
+  const moves: Move[] = moving.map((order, index) => ({ order, goods: (orders[index] as StockOrder).goods }))
   return { kind: 'stock', left, held, sold, moving: moves }
 }
 
-function* putBack(head: StockHead, { buyer, goods }: Order, cells: Cells): Reading<StockHead> {
+function* putBack(head: StockHead, { buyer, goods }: StockOrder, cells: Cells): Reading<StockHead> {
   yield* addToBuyer(buyer, goods, -1, cells)
   return joined(head, goods, cells)
 }

@@ -1,4 +1,4 @@
-/** Tokens per sequence number: the grant itself and its local hand-overs. */
+/** Tokens per sequence number: the grant itself and its local handovers. */
 export const TOKENS_PER_SEQ = 256n
 export const SPARE_TOKENS = 255
 

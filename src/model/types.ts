@@ -10,7 +10,7 @@ export interface Claim {
   readonly id: string
   readonly mode: Mode
   readonly ttlMs: number
-  /** Whether the claim joins the line when it is blocked; a claim that does not is forgotten at once. */
+  /** The claim joins the queue when it is blocked; otherwise it is forgotten at once. */
   readonly queue: boolean
   /** A named owner joins its own hold, from any process; without one the claim's id is the owner. */
   readonly owner: string | null
@@ -21,7 +21,7 @@ export interface Claim {
   readonly meta: string | null
   /** How long the key stays closed if this claim's hold ends by expiry. */
   readonly lockDelayMs: number
-  /** Claims of one group are granted together or not at all, and never join a line. */
+  /** Claims of one group are granted together or not at all, and never join a queue. */
   readonly group: string | null
   /** The id of a live hold that this claim takes over in one step (adoption). */
   readonly replaces: string | null
@@ -29,19 +29,19 @@ export interface Claim {
 
 /** The two readings of a store's clock. */
 export interface Clock {
-  /** What expiry is counted on, in whole milliseconds; monotonic where the store has such a clock. */
+  /** For expiry, in whole milliseconds; monotonic where the store has such a clock. */
   readonly nowMs: number
-  /** What tokens are stamped with, in whole microseconds since 1970. */
+  /** For tokens, in whole microseconds since 1970. */
   readonly stampUs: number
 }
 
 /** Constants of a store. */
 export interface Rules {
-  /** Life of a grant that the claimant did not ask for in this very step, until it is renewed. */
+  /** Life of an offer, a grant that its claim did not ask for in this very step, until it is renewed. */
   readonly offerMs: number
   /** How long the last token is remembered after a grant. */
   readonly keepSeqMs: number
-  /** How many waiters one step admits at most. The next event of the key goes on, such as the first renewal of an offer. */
+  /** The most waiters that one step admits. The key's next event goes on, for example the first renewal of an offer. */
   readonly mostOffers: number
 }
 
@@ -65,8 +65,8 @@ export interface Hold {
   readonly members: readonly Member[]
 }
 
-/** A claim in the line. */
-export interface Waiter {
+/** A claim in the queue. */
+export interface QueuedClaim {
   readonly claim: Claim
   readonly inbox: string | null
   readonly joinedAtMs: number
@@ -76,7 +76,7 @@ export interface Waiter {
 /** Everything a store remembers about one key. Plain data: it survives JSON. */
 export interface KeyState {
   readonly holds: readonly Hold[]
-  readonly line: readonly Waiter[]
+  readonly queue: readonly QueuedClaim[]
   /** The last sequence number that was granted, 0 if none is remembered. */
   readonly seq: number
   readonly seqKeptUntilMs: number
@@ -84,7 +84,7 @@ export interface KeyState {
   readonly closedUntilMs: number
 }
 
-/** What may happen to a key. Leaving the line is a release. */
+/** An event on a key. To leave the queue is a release. */
 export type Event =
   | { readonly kind: 'claim'; readonly claim: Claim; readonly inbox: string | null }
   | { readonly kind: 'renew'; readonly id: string; readonly ttlMs: number }
@@ -96,24 +96,24 @@ export type Event =
 export interface Granted {
   readonly kind: 'granted'
   readonly token: bigint | null
-  /** How many tokens directly above `token` belong to this grant, for local hand-over. */
+  /** How many tokens directly above `token` belong to this grant, for local handover. */
   readonly spare: number
-  /** Whether others wait in the store's line. */
+  /** Others wait in the store's queue. */
   readonly contended: boolean
 }
 
 export interface Blocked {
   readonly kind: 'blocked'
-  /** Place in the line, 1 is next; 0 when the claim is not in the line. */
+  /** Position in the queue, 1 is next; 0 when the claim is not in the queue. */
   readonly position: number
-  /** When the answer may change although nobody tells; null when only a push can change it. */
+  /** When the answer may change without a notification; null when only a notification can change it. */
   readonly retryAfterMs: number | null
-  /** The store's expiry clock when it answered: what a pushed grant is measured against. */
+  /** The store's expiry clock when it answered: a pushed grant is compared with it. */
   readonly storeTimeMs: number
-  /** One of those who stand in the way. */
+  /** One of the holders that block the claim. */
   readonly holder: {
     readonly label: string
-    /** Null for a holder that others than Holdfast let in. */
+    /** Null for a holder of another program. */
     readonly heldMs: number | null
   } | null
 }
@@ -131,7 +131,7 @@ export interface Refused {
 
 export type ClaimAnswer = Granted | Blocked | Refused
 export type RenewAnswer =
-  /** The claim holds its key. For a waiter it is news: an offer was made whose push may have been lost, so it attempts again. */
+  /** The claim holds its key. To a waiter it says that the notification of its offer may be lost: it attempts again. */
   | { readonly kind: 'renewed'; readonly contended: boolean }
   /** The claim keeps its position in the queue; 0 where the store does not count positions. */
   | { readonly kind: 'waiting'; readonly position: number; readonly storeTimeMs: number }
@@ -143,10 +143,10 @@ export interface EvictAnswer {
   readonly labels: readonly string[]
 }
 
-/** Why a hold ended without its holder's doing. */
+/** Why a hold ended that its holder did not release. */
 export type LossCause = 'expired' | 'evicted' | 'adopted'
 
-/** What a store tells a claimant by itself: hints, never the only way to know. */
+/** A message that a store sends by itself about a claim: a hint, never the only way to know. */
 export type Notice =
   | {
       readonly kind: 'granted'
@@ -165,8 +165,8 @@ export type Notice =
   /** The claim still waits, and an attempt may now have another answer. */
   | { readonly kind: 'retry'; readonly id: string }
 
-/** A notice and the inbox of the process it is for. */
-export interface Letter {
+/** A notice, and the inbox of the process that it is for. */
+export interface Notification {
   readonly inbox: string | null
   readonly notice: Notice
 }
@@ -181,8 +181,8 @@ export type Answer<E extends Event> = E extends { kind: 'claim' }
         ? EvictAnswer
         : null
 
-export interface Outcome<A> {
+export interface StepOutcome<A> {
   readonly state: KeyState
   readonly answer: A
-  readonly letters: readonly Letter[]
+  readonly notifications: readonly Notification[]
 }

@@ -1,7 +1,7 @@
 import { tokenOf } from './token.ts'
 import type { KeyState, Mode } from './types.ts'
 
-/** What an operator sees of a holder. Ids are never shown: they are the proof of ownership. */
+/** A holder as an operator sees it. Ids are never shown: they are the proof of ownership. */
 export interface HolderView {
   readonly label: string
   readonly owner: string | null
@@ -9,14 +9,14 @@ export interface HolderView {
   readonly mode: Mode['kind']
   readonly weight: number
   readonly token: bigint | null
-  /** Null for a holder that others than Holdfast, or another version of it, let in. */
+  /** Null for a holder of another program, or of another version of Holdfast. */
   readonly heldMs: number | null
-  /** Null for a holder that others let in without an end. */
+  /** Null for a holder of another program without an expiry. */
   readonly expiresInMs: number | null
   readonly meta: string | null
 }
 
-/** What an operator sees of a waiter. */
+/** A waiter as an operator sees it. */
 export interface WaiterView {
   readonly label: string
   readonly owner: string | null
@@ -24,7 +24,7 @@ export interface WaiterView {
   readonly mode: Mode['kind']
   readonly weight: number
   readonly waitedMs: number
-  /** How long its place is kept after each renewal; a living waiter renews it long before that. */
+  /** How long each renewal keeps its position; a live waiter renews well before that. */
   readonly ttlMs: number
   readonly expiresInMs: number
   readonly meta: string | null
@@ -44,7 +44,7 @@ export interface KeyView {
 }
 
 export function viewOf(key: string, state: KeyState, nowMs: number): KeyView {
-  const mode = state.holds[0]?.mode ?? state.line[0]?.claim.mode
+  const mode = state.holds[0]?.mode ?? state.queue[0]?.claim.mode
   return {
     key,
     holders: state.holds.flatMap((hold) =>
@@ -60,7 +60,7 @@ export function viewOf(key: string, state: KeyState, nowMs: number): KeyView {
         meta: member.meta,
       })),
     ),
-    line: state.line.map(({ claim, joinedAtMs, expiresAtMs }) => ({
+    line: state.queue.map(({ claim, joinedAtMs, expiresAtMs }) => ({
       label: claim.label,
       owner: claim.owner,
       actor: claim.actor,
@@ -77,14 +77,14 @@ export function viewOf(key: string, state: KeyState, nowMs: number): KeyView {
   }
 }
 
-/** When the last claim on the key ended, or will end; null for a key that nobody claims. */
-export function lastLifeMs({ holds, line, closedUntilMs }: KeyState): number | null {
-  const claims = [...holds.flatMap(({ members }) => members), ...line]
+/** The time at which the last claim on the key ends; null for a key without claims. */
+export function lastLifeMs({ holds, queue, closedUntilMs }: KeyState): number | null {
+  const claims = [...holds.flatMap(({ members }) => members), ...queue]
   if (claims.length === 0) return null
   return Math.max(closedUntilMs, ...claims.map(({ expiresAtMs }) => expiresAtMs))
 }
 
-/** A holder that another version of Holdfast let in: how it is written is not known, so nothing more can be told. */
+/** A holder of another version of Holdfast: its format is not known, so nothing more can be shown. */
 export const STRANGE_HOLDER: HolderView = {
   label: 'another version of Holdfast',
   owner: null,
@@ -97,7 +97,7 @@ export const STRANGE_HOLDER: HolderView = {
   meta: null,
 }
 
-/** A key in a list that is kept in a format of another version: it must not hide the others. */
+/** A listed key in a format of another version: it must not hide the others. */
 export function strangeView(key: string): KeyView {
   return { key, holders: [STRANGE_HOLDER], line: [], token: null, limit: null, closedForMs: 0 }
 }

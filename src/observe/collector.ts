@@ -1,36 +1,36 @@
-import { checkFunction, checkLocks, checkOptions, checkWholeNumber, type Known } from '../core/check.ts'
+import { checkFunction, checkLocks, checkOptions, checkWholeNumber, type NamesOf } from '../core/check.ts'
 import type { LocalView, Locks, Meter } from '../index.ts'
 import { Histogram, SECONDS, type Taps } from './histogram.ts'
 import { keyPattern, Patterns } from './patterns.ts'
-import { type Call, CallSeries, Series } from './series.ts'
+import { type CallKind, CallSeries, Series } from './series.ts'
 
-/** Anything that tells what locks tell. */
+/** The events of locks: a `Locks` object, or its metering part. */
 export type Observed = Pick<Locks, 'on' | 'meter' | 'local' | 'traits'>
 
 export interface CollectorOptions {
-  /** The pattern of a key, under which it is counted; by default its numbers and ids become `*`. */
+  /** The pattern of a key, under which it is counted; by default numbers and ids become `*`. */
   readonly keyPattern?: (key: string) => string
-  /** At most so many patterns, 100 by default; keys beyond them are counted as `other`. */
+  /** The most patterns, 100 by default; further keys count as `other`. */
   readonly maxPatterns?: number
 }
 
-const OPTIONS: Known<CollectorOptions> = { keyPattern: true, maxPatterns: true }
+const OPTIONS: NamesOf<CollectorOptions> = { keyPattern: true, maxPatterns: true }
 const MOST_PATTERNS = 100
-/** How many keys find their series without a look at their pattern: at least so many, at most twice as many. */
+/** The number of keys with a cached pattern: at least so many, at most twice as many. */
 const REMEMBERED_KEYS = 4096
-const CALLS: readonly Call[] = ['attempt', 'renew', 'release', 'admin', 'records']
+const CALLS: readonly CallKind[] = ['attempt', 'renew', 'release', 'admin', 'records']
 
-/** Counts what locks tell, by pattern of key. Everything that shows figures reads them here. */
+/** Counts the events of locks by key pattern. Every outlet of metrics reads them here. */
 export class Collector implements Meter {
   readonly renewSeconds: Histogram
   stalls = 0
   stalledSeconds = 0
-  /** Set by whoever looks for keys that never expire; null until somebody did. */
+  /** Set by a search for keys that never expire; null before the first one. */
   keysWithoutTtl: number | null = null
   private readonly taps: Taps = { listeners: [] }
   private readonly patterns: Patterns
   private readonly byPattern = new Map<string, Series>()
-  private readonly byStore = new Map<string, Record<Call, CallSeries>>()
+  private readonly byStore = new Map<string, Record<CallKind, CallSeries>>()
   private readonly watched = new Map<Observed, () => void>()
   private recent = new Map<string, Series>()
   private older = new Map<string, Series>()
@@ -44,7 +44,7 @@ export class Collector implements Meter {
     this.renewSeconds = new Histogram('holdfast_renewal_seconds', {}, SECONDS, this.taps)
   }
 
-  /** Counts what these locks tell from now on. Returns the way to stop. */
+  /** Counts the events of these locks from now on. Returns a function that stops it. */
   watch(locks: Observed): () => void {
     checkLocks(locks, 'on', 'meter', 'local')
     const watching = this.watched.get(locks)
@@ -58,7 +58,7 @@ export class Collector implements Meter {
     return stop
   }
 
-  /** Called by the locks that are watched. */
+  /** Called by the watched locks. */
   granted(key: string, waitedMs: number, handedOver: boolean): Series {
     const series = this.seriesOf(key)
     series.granted++
@@ -67,17 +67,17 @@ export class Collector implements Meter {
     return series
   }
 
-  /** Everything by pattern, in the order in which the patterns were met. */
+  /** The series by pattern, in the order of the patterns' first keys. */
   series(): Iterable<Series> {
     return this.byPattern.values()
   }
 
-  /** What was counted of keys like this one; its pattern counts as met. */
+  /** The counts of keys like this one; its pattern counts as met. */
   seriesOf(key: string): Series {
     const known = this.recent.get(key)
     if (known !== undefined) return known
     const series = this.older.get(key) ?? this.ofPattern(this.patterns.of(key))
-    // Two generations in place of a list in order of use, which would have to be changed at every look.
+    // Two generations instead of an LRU list, which every look-up would change.
     if (this.recent.size >= REMEMBERED_KEYS) {
       this.older = this.recent
       this.recent = new Map()
@@ -90,7 +90,7 @@ export class Collector implements Meter {
     return [...this.byStore.values()].flatMap((calls) => Object.values(calls))
   }
 
-  /** What the watched locks hold and wait for right now. */
+  /** The numbers of holds and waiters of the watched locks right now. */
   local(): LocalView {
     const views = [...this.watched.keys()].map((locks) => locks.local())
     return {
@@ -99,14 +99,14 @@ export class Collector implements Meter {
     }
   }
 
-  /** Tells every value of every histogram. Returns the way to stop. */
+  /** Reports every value of every histogram. Returns a function that stops it. */
   tap(listener: Taps['listeners'][number]): () => void {
     checkFunction('listener', listener)
     const { listeners } = this.taps
     listeners.push(listener)
     return () => {
-      const place = listeners.indexOf(listener)
-      if (place >= 0) listeners.splice(place, 1)
+      const at = listeners.indexOf(listener)
+      if (at >= 0) listeners.splice(at, 1)
     }
   }
 
@@ -122,12 +122,12 @@ export class Collector implements Meter {
     return series
   }
 
-  private callsTo(store: string): Record<Call, CallSeries> {
+  private callsTo(store: string): Record<CallKind, CallSeries> {
     const known = this.byStore.get(store)
     if (known !== undefined) return known
     const calls = Object.fromEntries(CALLS.map((call) => [call, new CallSeries(store, call, this.taps)]))
-    this.byStore.set(store, calls as Record<Call, CallSeries>)
-    return calls as Record<Call, CallSeries>
+    this.byStore.set(store, calls as Record<CallKind, CallSeries>)
+    return calls as Record<CallKind, CallSeries>
   }
 
   private listen(locks: Observed): readonly (() => void)[] {

@@ -1,6 +1,6 @@
 export type Labels = Readonly<Record<string, string>>
 
-/** Whoever wants every single value. Kept in one list by the collector, so that values which nobody wants cost nothing. */
+/** Listeners for every single value. The collector keeps them in one list, so that values without a listener cost nothing. */
 export interface Taps {
   readonly listeners: ((histogram: Histogram, value: number) => void)[]
 }
@@ -11,12 +11,12 @@ export const SECONDS = [
 ] as const
 export const PLACES = [1, 2, 5, 10, 25, 50, 100, 250, 1000] as const
 
-/** Counts of values by upper bound. To add one allocates nothing. */
+/** Counts of values by upper bound. Adding a value allocates nothing. */
 export class Histogram {
   readonly measure: string
   readonly labels: Labels
   readonly bounds: readonly number[]
-  /** One more than bounds: the last is for what is above all of them. */
+  /** One more than bounds: the last counts the values above all of them. */
   readonly counts: Float64Array
   sum = 0
   private readonly taps: Taps
@@ -35,16 +35,16 @@ export class Histogram {
 
   add(value: number): void {
     const { bounds, counts } = this
-    let place = 0
-    while (place < bounds.length && value > (bounds[place] as number)) place++
-    counts[place] = (counts[place] as number) + 1
+    let index = 0
+    while (index < bounds.length && value > (bounds[index] as number)) index++
+    counts[index] = (counts[index] as number) + 1
     this.sum += value
     const { listeners } = this.taps
     for (let index = 0; index < listeners.length; index++)
       (listeners[index] as Taps['listeners'][number])(this, value)
   }
 
-  /** The value that so large a part of all values does not exceed; null when there is none. */
+  /** The quantile: the value that this part of all values does not exceed; null if there are none. */
   quantile(part: number): number | null {
     return quantileOf(this.bounds, this.counts, part)
   }
@@ -59,15 +59,15 @@ export function quantileOf(
   part: number,
 ): number | null {
   let total = 0
-  for (let place = 0; place < counts.length; place++) total += counts[place] as number
+  for (let index = 0; index < counts.length; index++) total += counts[index] as number
   if (total === 0) return null
   const rank = part * total
   let below = 0
-  for (let place = 0; place < bounds.length; place++) {
-    const inside = counts[place] as number
+  for (let index = 0; index < bounds.length; index++) {
+    const inside = counts[index] as number
     if (below + inside >= rank && inside > 0) {
-      const lower = place === 0 ? 0 : (bounds[place - 1] as number)
-      return lower + ((bounds[place] as number) - lower) * ((rank - below) / inside)
+      const lower = index === 0 ? 0 : (bounds[index - 1] as number)
+      return lower + ((bounds[index] as number) - lower) * ((rank - below) / inside)
     }
     below += inside
   }

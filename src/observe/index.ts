@@ -1,5 +1,4 @@
-export type { Alarm } from './alarms/alarm.ts'
-export type { RuleName } from './alarms/rules.ts'
+export type { Alarm, RuleName } from './alarms/rules.ts'
 export type { AlarmOptions } from './alarms/watch.ts'
 export type { WebhookOptions } from './alarms/webhook.ts'
 export { Collector, type CollectorOptions, type Observed } from './collector.ts'

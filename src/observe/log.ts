@@ -3,7 +3,7 @@ import { show } from '../core/durations.ts'
 import { type EventName, InvalidArgumentError, type LockEvents } from '../index.ts'
 import type { Observed } from './collector.ts'
 
-/** Where lines of a log go: `console` fits, and so do pino and its like. */
+/** A logger: `console` fits, and so do pino and similar ones. */
 export interface Logger {
   info(fields: object, message: string): void
   warn(fields: object, message: string): void
@@ -35,10 +35,10 @@ const LINES: { readonly [N in EventName]?: Line<N> } = {
   warning: ['warn', 'the store warns', ({ code, message }) => ({ code, error: message })],
 }
 
-/** An outage makes thousands of events a second; of each kind so many are written, and the rest is counted. */
+/** An outage makes thousands of events a second: so many of each kind are written, the rest is counted. */
 const LINES_PER_SECOND = 10
 
-/** Writes what goes wrong to a log, without secrets and within bounds. Returns the way to stop. */
+/** Writes failures to a log, without secrets and within bounds. Returns a function that stops it. */
 export function logTo(locks: Pick<Observed, 'on'>, logger: Logger): () => void {
   checkLocks(locks, 'on')
   checkLogger(logger)
@@ -77,7 +77,7 @@ function follow<N extends EventName>(locks: Pick<Observed, 'on'>, name: N, logge
   })
 }
 
-/** What every logger can write, and anybody may read. */
+/** The data of an event in a form that every logger can write, without secrets. */
 function plain(fields: object): Record<string, string | number> {
   return Object.fromEntries(
     Object.entries(fields)
@@ -93,7 +93,7 @@ function textOf(value: unknown): string {
 const USER_INFO = /([a-z][a-z0-9+.-]*:\/\/)[^\s/@]*@/gi
 const SECRET_PARAMETER = /([?&;](?:\w*password|passwd|pwd|pass|secret|token|auth)=)[^\s&;]*/gi
 
-/** A text without the passwords of the addresses in it. */
+/** A text without the passwords of the URLs in it. */
 export function redacted(text: string): string {
   return text.replace(USER_INFO, '$1***@').replace(SECRET_PARAMETER, '$1***')
 }

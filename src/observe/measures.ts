@@ -20,7 +20,7 @@ export interface NumberMeasure extends Described {
 
 export interface HistogramMeasure extends Described {
   readonly type: 'histogram'
-  /** As OpenTelemetry wants it: `s` for seconds. */
+  /** In OpenTelemetry's notation: `s` for seconds. */
   readonly unit: string
   readonly bounds: readonly number[]
   read(collector: Collector): readonly Histogram[]
@@ -28,7 +28,7 @@ export interface HistogramMeasure extends Described {
 
 export type Measure = NumberMeasure | HistogramMeasure
 
-/** Every measure: the outlets, the documentation and the checks of the dashboard all go by this list. */
+/** Every measure: the outlets, the documentation and the checks of the dashboard use this list. */
 export const MEASURES: readonly Measure[] = [
   {
     name: 'holdfast_acquisitions_total',

@@ -1,23 +1,23 @@
-import { checkFunction, checkLocks, checkOptions, checkRuntime, type Known } from '../core/check.ts'
+import { checkFunction, checkLocks, checkOptions, checkRuntime, type NamesOf } from '../core/check.ts'
 import type { Runtime } from '../core/runtime.ts'
-import type { Alarm } from './alarms/alarm.ts'
+import type { Alarm } from './alarms/rules.ts'
 import { type AlarmOptions, AlarmWatch } from './alarms/watch.ts'
 import { Webhook, type WebhookOptions } from './alarms/webhook.ts'
 import { Collector, type CollectorOptions, type Observed } from './collector.ts'
 import { checkLogger, type Logger, logTo, redacted } from './log.ts'
 
 export interface ObserveOptions extends CollectorOptions, AlarmOptions {
-  /** Called when a rule begins to be broken, and when it no longer is. */
+  /** Called when a rule begins to fire, and when it stops. */
   readonly onAlarm?: (alarm: Alarm) => unknown
-  /** Where alarms are sent to. */
+  /** The receiver of alarms. */
   readonly webhook?: string | WebhookOptions
-  /** Gets what goes wrong, and alarms; `console` and pino fit. */
+  /** Gets failures and alarms; `console` and pino fit. */
   readonly logger?: Logger
-  /** Time; for tests. */
+  /** Time, for tests. */
   readonly runtime?: Runtime
 }
 
-const OPTIONS: Known<ObserveOptions> = {
+const OPTIONS: NamesOf<ObserveOptions> = {
   keyPattern: true,
   maxPatterns: true,
   rules: true,
@@ -29,7 +29,7 @@ const OPTIONS: Known<ObserveOptions> = {
   runtime: true,
 }
 
-/** What watches locks. */
+/** Watches locks. */
 export interface Observer {
   readonly collector: Collector
   readonly locks: readonly Observed[]
@@ -37,7 +37,7 @@ export interface Observer {
   close(): void
 }
 
-/** Watches these locks from now on: counts, and, where that is asked for, writes to a log and raises alarms. */
+/** Watches these locks from now on: counts, and optionally writes to a log and raises alarms. */
 export function observe(locks: Observed | readonly Observed[], options: ObserveOptions = {}): Observer {
   const watched = Array.isArray(locks) ? (locks as readonly Observed[]) : [locks as Observed]
   for (const each of watched) checkLocks(each, 'on', 'meter', 'local')
@@ -80,7 +80,7 @@ export function observe(locks: Observed | readonly Observed[], options: ObserveO
   }
 }
 
-/** A hook that fails, at once or later, must not end the process. */
+/** A hook that throws or rejects must not end the process. */
 async function attempt(
   tell: (alarm: Alarm) => unknown,
   alarm: Alarm,

@@ -3,17 +3,17 @@ import { checkText } from '../core/check.ts'
 const LONGEST_PATTERN = 100
 const HEX_ID_LENGTH = 8
 const LONG_ID_LENGTH = 20
-/** How long the words of a UUID are; dashes are between them. */
+/** The lengths of a UUID's parts, between its dashes. */
 const UUID_WORDS = [8, 4, 4, 4, 12] as const
 const UUID_LENGTH = 36
 const DASH = 45
 
-/** The pattern of everything beyond the bound. */
+/** The pattern of all keys beyond the limit. */
 export const OTHER = 'other'
 
 /**
- * The key with its variable parts as `*`: numbers, UUIDs, and words in which digits and letters are mixed, as in
- * `order:42` -> `order:*` and `cart:sku7:3f9a-b2` -> `cart:sku*:*-*`. A scan by hand, because it runs for every key that is new.
+ * The key with its variable parts as `*`: numbers, UUIDs, and words that mix digits and letters, as in
+ * `order:42` -> `order:*` and `cart:sku7:3f9a-b2` -> `cart:sku*:*-*`. A hand-written scan, because it runs for every new key.
  */
 export function keyPattern(key: string): string {
   checkText('key', key)
@@ -40,12 +40,12 @@ interface Word {
   end: number
   digits: number
   firstDigit: number
-  /** A letter stands after a digit. */
+  /** A letter follows a digit. */
   mixed: boolean
   hex: boolean
 }
 
-/** Used again for every word: what it says is read before the next one is looked at. */
+/** Reused for every word: its result is read before the next word is scanned. */
 const seen: Word = { end: 0, digits: 0, firstDigit: 0, mixed: false, hex: true }
 
 function wordAt(key: string, start: number): Word {
@@ -93,7 +93,7 @@ function bounded(pattern: string): string {
   return pattern.length <= LONGEST_PATTERN ? pattern : `${pattern.slice(0, LONGEST_PATTERN - 1)}…`
 }
 
-/** At most so many patterns; a key that would need one more is among the `other` ones. */
+/** At most so many patterns; keys that need a further one count as `other`. */
 export class Patterns {
   private readonly known = new Set<string>()
   private readonly patternOf: (key: string) => string
@@ -109,7 +109,7 @@ export class Patterns {
     try {
       pattern = bounded(String(this.patternOf(key)))
     } catch {
-      // A function of the user's that fails must not fail a lock.
+      // A failing function of the user must not fail a lock.
       return OTHER
     }
     if (this.known.has(pattern)) return pattern

@@ -4,7 +4,7 @@ import type { Collector } from './collector.ts'
 import type { Histogram } from './histogram.ts'
 import { MEASURES, type Measure } from './measures.ts'
 
-/** A registry of `prom-client` by its shape. */
+/** The shape of a `prom-client` registry. */
 export interface PrometheusRegistry {
   // biome-ignore lint/suspicious/noExplicitAny: the client's own type wants its own classes, and asks only for a name and `get`
   registerMetric(metric: any): void
@@ -18,7 +18,7 @@ interface Value {
 }
 
 /**
- * Puts every measure into the user's registry; figures are read when it is asked for them. Returns the way to take them out.
+ * Registers every measure in the user's registry, which reads the values on demand. Returns a function that removes them.
  * One registry takes one collector, which may watch several locks.
  */
 export function prometheus(
@@ -45,12 +45,12 @@ export function prometheus(
   return remove
 }
 
-/** What a registry asks of a metric. It may change the name, when it writes OpenMetrics. */
+/** The interface that a registry expects of a metric. It may change the name when it writes OpenMetrics. */
 class RegistryMetric {
   name: string
   readonly help: string
   readonly type: string
-  /** How a cluster's primary puts the figures of its workers together. */
+  /** The aggregation of the workers' values in a cluster's primary. */
   readonly aggregator = 'sum'
   private readonly measure: Measure
   private readonly collector: Collector
@@ -72,17 +72,17 @@ class RegistryMetric {
     return { name, help, type, aggregator, values }
   }
 
-  /** Figures that others read too are not set back for one of them. */
+  /** Other readers share the values, so no one resets them. */
   reset(): void {}
 }
 
 function valuesOf(name: string, { labels, bounds, counts, sum }: Histogram): Value[] {
   let below = 0
   const buckets: Value[] = []
-  for (let place = 0; place <= bounds.length; place++) {
-    below += counts[place] as number
+  for (let index = 0; index <= bounds.length; index++) {
+    below += counts[index] as number
     buckets.push({
-      labels: { le: bounds[place] ?? '+Inf', ...labels },
+      labels: { le: bounds[index] ?? '+Inf', ...labels },
       value: below,
       metricName: `${name}_bucket`,
     })

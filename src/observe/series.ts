@@ -3,9 +3,9 @@ import { Histogram, type Labels, PLACES, SECONDS, type Taps } from './histogram.
 
 export type Why = LockEvents['turnedAway']['why']
 export type Cause = LockEvents['lost']['cause']
-export type Call = LockEvents['storeCall']['call']
+export type CallKind = LockEvents['storeCall']['call']
 
-/** What was counted of the keys of one pattern. */
+/** The counts of the keys of one pattern. */
 export class Series implements HoldMeter {
   readonly pattern: string
   granted = 0
@@ -22,7 +22,7 @@ export class Series implements HoldMeter {
   readonly wait: Histogram
   /** Seconds from the grant to the release or the loss. */
   readonly hold: Histogram
-  /** Places in the store's line when it was joined. */
+  /** Positions in the store's queue at the time of joining. */
   readonly place: Histogram
 
   constructor(pattern: string, taps: Taps) {
@@ -33,7 +33,7 @@ export class Series implements HoldMeter {
     this.place = new Histogram('holdfast_line_place', labels, PLACES, taps)
   }
 
-  /** Called by the locks that are watched. */
+  /** Called by the watched locks. */
   released(heldMs: number, outcome: 'released' | 'expired'): void {
     if (outcome === 'released') this.releasedInTime++
     else this.releasedExpired++
@@ -41,7 +41,7 @@ export class Series implements HoldMeter {
   }
 }
 
-/** What was counted of one kind of call to one kind of store. */
+/** The counts of one kind of call to one kind of store. */
 export class CallSeries {
   readonly labels: Labels
   calls = 0
@@ -49,7 +49,7 @@ export class CallSeries {
   claims = 0
   readonly seconds: Histogram
 
-  constructor(store: string, call: Call, taps: Taps) {
+  constructor(store: string, call: CallKind, taps: Taps) {
     this.labels = { store, call }
     this.seconds = new Histogram('holdfast_store_call_seconds', this.labels, SECONDS, taps)
   }

@@ -1,18 +1,18 @@
 import type { Duration, Lease } from '../core/api.ts'
-import { checkOptions, type Known } from '../core/check.ts'
+import { checkOptions, type NamesOf } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
 import { LeaseLostError } from '../errors.ts'
-import { functionOf, type Kit, keepMs, keyFor, recordsOf, wholeNumber, writeUnder } from './kit.ts'
+import { functionOf, keepMs, keyFor, type RecipeKit, recordsOf, wholeNumber, writeUnder } from './kit.ts'
 import { packed, unpacked } from './values.ts'
 
 export interface CachedOptions {
   /** How long a value is fresh in the store. */
   ttl: Duration
-  /** How long a copy is served by this process without asking the store: a tenth of `ttl`, at most one second, by default. */
+  /** How long this process serves its copy without asking the store: a tenth of `ttl`, at most one second, by default. */
   local?: Duration
-  /** How much longer an old value is served while one process loads the new one. */
+  /** How much longer a stale value is served while one process loads the new one. */
   stale?: Duration
-  /** Told when the load in the background failed; a warning of the process when left out. */
+  /** Called when a background load failed; without it, the process warns. */
   onRefreshError?: (error: unknown) => void
   /** How long to wait for the process that loads. */
   wait?: Duration
@@ -20,9 +20,9 @@ export interface CachedOptions {
   maxBytes?: number
 }
 
-export type Load<T> = () => Promise<T> | T
+export type Loader<T> = () => Promise<T> | T
 
-/** By both clocks: the monotonic one stands still while the machine sleeps, the wall clock may be set back. */
+/** Both clocks count: the monotonic one stands still while the machine sleeps, the wall clock may be set back. */
 interface Moment {
   readonly nowMs: number
   readonly wallMs: number
@@ -30,7 +30,7 @@ interface Moment {
 
 interface Copy {
   readonly value: unknown
-  /** When the store was asked for it, or when it was loaded. */
+  /** The time of the read from the store, or of the load. */
   readonly since: Moment
   readonly localMs: number
 }
@@ -44,7 +44,7 @@ interface Checked {
   readonly onRefreshError: (error: unknown) => void
 }
 
-const OPTIONS: Known<CachedOptions> = {
+const OPTIONS: NamesOf<CachedOptions> = {
   ttl: true,
   local: true,
   stale: true,
@@ -54,20 +54,20 @@ const OPTIONS: Known<CachedOptions> = {
 }
 const MOST_COPIES = 10_000
 
-/** Values by key: a copy of this process first, then the store's, then one loader across all processes. */
+/** Values by key: a local copy first, then the store's, then one loader across all processes. */
 export class Cache {
-  private readonly kit: Kit
+  private readonly kit: RecipeKit
   private readonly copies = new Map<string, Copy>()
-  /** What is being fetched by this process: later callers join in. */
+  /** The loads of this process that are under way: later callers join them. */
   private readonly flights = new Map<string, Promise<unknown>>()
   /** Keys that this process loads in the background. */
   private readonly refreshing = new Set<string>()
 
-  constructor(kit: Kit) {
+  constructor(kit: RecipeKit) {
     this.kit = kit
   }
 
-  async get<T>(key: string, options: CachedOptions, load: Load<T>): Promise<T> {
+  async get<T>(key: string, options: CachedOptions, load: Loader<T>): Promise<T> {
     functionOf('load', load)
     const checked = checkedOf(options)
     lockOf(key)
@@ -80,7 +80,7 @@ export class Cache {
     return flight as Promise<T>
   }
 
-  private async fetch(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
+  private async fetch(key: string, checked: Checked, load: Loader<unknown>): Promise<unknown> {
     const records = recordsOf(this.kit, 'cached')
     const name = this.kit.nameOf(lockOf(key))
     const since = this.moment()
@@ -91,8 +91,8 @@ export class Cache {
     return this.keep(key, unpacked(found.value), fresh ? checked.localMs : 0, since)
   }
 
-  /** One caller of one process loads; those that waited for it find its value. */
-  private async load(key: string, checked: Checked, load: Load<unknown>): Promise<unknown> {
+  /** One caller of one process loads; the callers that waited find its value. */
+  private async load(key: string, checked: Checked, load: Loader<unknown>): Promise<unknown> {
     const { wait } = checked
     const options = wait === undefined ? {} : { wait }
     let got: { readonly value: unknown } | null = null
@@ -107,14 +107,14 @@ export class Cache {
         got = { value }
       })
     } catch (error) {
-      // Only the loss of our own lease is told after the value; before it, the error is the loader's.
+      // Only the loss of our own lease comes after the value; an earlier error is the loader's.
       if (got === null) throw error
     }
     return (got as { readonly value: unknown } | null)?.value
   }
 
-  /** In the background, by whoever gets the lock; a failure leaves the old value until it ends. */
-  private refresh(key: string, checked: Checked, load: Load<unknown>): void {
+  /** Loads in the background if the lock is free; after a failure the stale value stays until it expires. */
+  private refresh(key: string, checked: Checked, load: Loader<unknown>): void {
     if (this.refreshing.has(key)) return
     this.refreshing.add(key)
     const refreshed = async (): Promise<void> => {
@@ -136,7 +136,7 @@ export class Cache {
     lease: Lease,
     key: string,
     checked: Checked,
-    load: Load<unknown>,
+    load: Loader<unknown>,
   ): Promise<unknown> {
     const { ttlMs, staleMs, localMs, maxBytes } = checked
     const value = await load()
@@ -145,7 +145,7 @@ export class Cache {
     try {
       await writeUnder(this.kit, lease, text, ttlMs + staleMs)
     } catch (error) {
-      // Another process may load by now. The value is as good as it was; it only is not kept for others.
+      // Another process may load by now. The value is valid, but it is not stored for others.
       if (error instanceof LeaseLostError) return value
       throw error
     }
@@ -181,7 +181,7 @@ function lockOf(key: string): string {
   return keyFor('cached', 'key', key)
 }
 
-/** Its record is there as long as the value is fresh: the store's clock decides, not ours. */
+/** Its record exists while the value is fresh: the store's clock decides, not ours. */
 function freshOf(key: string): string {
   return `fresh:${key}`
 }

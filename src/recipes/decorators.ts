@@ -1,15 +1,15 @@
 import type { AcquireOptions, Locks } from '../core/api.ts'
 import { checkFunction, checkLocks, checkOptions } from '../core/check.ts'
-import { ACQUIRE_OPTIONS } from '../core/known.ts'
+import { ACQUIRE_OPTIONS } from '../core/option-names.ts'
 import { InvalidArgumentError } from '../errors.ts'
 import type { Recipes } from './index.ts'
 import { ONCE_OPTIONS, type OnceOptions } from './once.ts'
 
 type Method<This, A extends unknown[], T> = (this: This, ...args: A) => Promise<T>
-/** The locks, or where an object keeps them. */
+/** The locks, or a function that finds them in an object. */
 export type LocksOf<This, L> = L | ((self: This) => L)
 
-/** Decorates a method in the standard way, or as TypeScript's `experimentalDecorators` do. */
+/** Decorates a method in the standard way, or in that of TypeScript's `experimentalDecorators`. */
 export interface MethodDecorator<This, A extends unknown[]> {
   <Self extends This, B extends A, T>(
     method: Method<Self, B, T>,
@@ -24,7 +24,7 @@ export interface MethodDecorator<This, A extends unknown[]> {
 
 type Run<This, A> = (self: This, args: A, work: () => Promise<unknown>) => Promise<unknown>
 
-/** The method runs under the lock on a key, or on the key that its arguments have. */
+/** Runs the method under the lock on a key, or on the key computed from its arguments. */
 export function locked<This, A extends unknown[]>(
   locks: LocksOf<This, Locks>,
   keyOf: string | ((...args: A) => string),
@@ -40,7 +40,7 @@ export function locked<This, A extends unknown[]>(
   })
 }
 
-/** The method runs once per id that its arguments have; later calls get its result. */
+/** Runs the method once per id, computed from its arguments; later calls get its result. */
 export function idempotent<This, A extends unknown[]>(
   locks: LocksOf<This, Recipes>,
   idOf: (...args: A) => string,
@@ -54,7 +54,7 @@ export function idempotent<This, A extends unknown[]>(
   )
 }
 
-/** The compiler's settings decide how a decorator is called: only a standard one gets a context. */
+/** The compiler's settings decide the form of the call: only a standard decorator gets a context. */
 function decorator<This, A extends unknown[]>(name: string, run: Run<This, A>): MethodDecorator<This, A> {
   const decorate = (
     target: unknown,

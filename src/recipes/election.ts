@@ -1,14 +1,14 @@
 import type { AcquireOptions, Duration, Lease } from '../core/api.ts'
-import { checkOptions, checkSignal, type Known } from '../core/check.ts'
+import { checkOptions, checkSignal, type NamesOf } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
 import { Events } from '../core/events.ts'
 import { ConflictError, quote } from '../errors.ts'
-import { functionOf, type Kit, keyFor, pause } from './kit.ts'
+import { functionOf, keyFor, pause, type RecipeKit } from './kit.ts'
 
 export interface ElectionOptions {
   /** Time to live of the leadership: how long the others wait when the leader dies. */
   ttl?: Duration
-  /** Shown to those who ask who leads. */
+  /** The name that `leader` and `watch` show. */
   meta?: unknown
 }
 
@@ -16,16 +16,16 @@ export interface Leader {
   readonly label: string
   readonly meta: unknown
   readonly token: bigint | null
-  /** Null where the store does not know. */
+  /** Null if the store does not know. */
   readonly leadsForMs: number | null
 }
 
 export interface ElectionEvents {
-  /** This process leads. */
+  /** This process is the leader. */
   elected: { token: bigint | null }
-  /** This process lost the leadership against its will. */
+  /** This process lost the leadership. */
   lost: { token: bigint | null }
-  /** This process gave the leadership back. */
+  /** This process resigned. */
   resigned: { token: bigint | null }
 }
 
@@ -37,23 +37,23 @@ interface WatchOptions extends LeadOptions {
   every?: Duration
 }
 
-const OPTIONS: Known<ElectionOptions> = { ttl: true, meta: true }
-const LEAD: Known<LeadOptions> = { signal: true }
-const OBSERVE: Known<WatchOptions> = { signal: true, every: true }
-const EVENTS: Known<ElectionEvents> = { elected: true, lost: true, resigned: true }
+const OPTIONS: NamesOf<ElectionOptions> = { ttl: true, meta: true }
+const LEAD: NamesOf<LeadOptions> = { signal: true }
+const OBSERVE: NamesOf<WatchOptions> = { signal: true, every: true }
+const EVENTS: NamesOf<ElectionEvents> = { elected: true, lost: true, resigned: true }
 
-/** `signal` fires when the leadership is lost and when it is to be given back: stop then. */
+/** `signal` fires when the leadership is lost and when the process resigns: stop then. */
 export type LeaderWork<T> = (lease: Lease, signal: AbortSignal) => Promise<T> | T
 
-/** One leader among those who campaign for the same name. */
+/** One leader among the candidates for a name. */
 export class Election {
-  private readonly kit: Kit
+  private readonly kit: RecipeKit
   private readonly name: string
   private readonly options: AcquireOptions
   private readonly events = new Events<ElectionEvents>(EVENTS)
   private term: { readonly resigning: AbortController; over: Promise<unknown> } | null = null
 
-  constructor(kit: Kit, name: string, options: ElectionOptions = {}) {
+  constructor(kit: RecipeKit, name: string, options: ElectionOptions = {}) {
     const { ttl, meta } = checkOptions('options', options, OPTIONS)
     this.kit = kit
     this.name = name
@@ -66,8 +66,8 @@ export class Election {
   }
 
   /**
-   * Waits to be elected, then runs the work. Resolves with its result; a leadership that is lost ends the work by its
-   * signal and begins a new campaign. `signal` ends the campaign, with its reason, or the work.
+   * Waits to be elected, then runs the work. Resolves with its result; a lost leadership aborts the work by its signal and
+   * starts a new campaign. `signal` ends the campaign, with its reason, or the work.
    */
   async lead<T>(work: LeaderWork<T>, options: LeadOptions = {}): Promise<T | undefined> {
     functionOf('work', work)
@@ -84,7 +84,7 @@ export class Election {
     }
   }
 
-  /** Gives the leadership back, or ends the campaign; resolves when the work has ended and the next may lead. */
+  /** Resigns, or ends the campaign; resolves when the work has ended and the next candidate may lead. */
   async resign(): Promise<void> {
     const { term } = this
     if (term === null) return
@@ -92,7 +92,7 @@ export class Election {
     await term.over.catch(() => undefined)
   }
 
-  /** Who leads right now, or null. */
+  /** The present leader, or null. */
   async leader(): Promise<Leader | null> {
     const [holder] = (await this.kit.locks.read(this.key)).holders
     if (holder === undefined) return null
@@ -100,7 +100,7 @@ export class Election {
     return { label, meta: meta === null ? null : JSON.parse(meta), token, leadsForMs: heldMs }
   }
 
-  /** Tells who leads: at once, and whenever that changes. Looks every second unless told otherwise. */
+  /** Reports the leader: at once, and after every change. Polls every second by default. */
   async *observe(options: WatchOptions = {}): AsyncIterable<Leader | null> {
     const { every = 1000, signal } = checkOptions('options', options, OBSERVE)
     const everyMs = durationMs('every', every, { minMs: 10, maxMs: 3_600_000 })
@@ -118,7 +118,7 @@ export class Election {
     }
   }
 
-  /** Returns the way to stop listening. */
+  /** Returns a function that stops listening. */
   on<N extends keyof ElectionEvents>(event: N, listener: (event: ElectionEvents[N]) => void): () => void {
     return this.events.on(event, listener)
   }
@@ -147,7 +147,7 @@ export class Election {
       try {
         return await this.kit.workUnder(lease, term)
       } catch (error) {
-        // Work that ended before it was told of a loss, or because it was asked to, is done whatever became of the leadership.
+        // Work that ended before it learned of a loss, or because it was asked to, is done, whatever happened to the leadership.
         if (ended !== null && (stop.aborted || !ended.told)) return ended.result
         if (ended === null && !lease.signal.aborted && !resigned.aborted) throw error
       } finally {

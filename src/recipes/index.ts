@@ -1,14 +1,14 @@
 import type { AcquireOptions, Work } from '../core/api.ts'
-import { Cache, type CachedOptions, type Load } from './cached.ts'
+import { Cache, type CachedOptions, type Loader } from './cached.ts'
 import { Election, type ElectionOptions } from './election.ts'
 import { Inventory, type InventoryOptions } from './inventory.ts'
 import { type JobOptions, job } from './job.ts'
-import type { Kit } from './kit.ts'
+import type { RecipeKit } from './kit.ts'
 import { idempotent, type OnceOptions, type OnceWork, once } from './once.ts'
-import { type Change, type UpdateOptions, update } from './optimistic.ts'
+import { type UpdateOptions, type Updater, update } from './optimistic.ts'
 import { type Striped, striped } from './striped.ts'
 
-/** What people wanted the lock for. */
+/** The uses of a lock: recipes over it. */
 export interface Recipes {
   /** Runs the work once per id; others wait for it, and later calls get the stored result. A failure allows a retry. */
   once<T>(id: string, work: OnceWork<T>): Promise<T>
@@ -18,28 +18,28 @@ export interface Recipes {
     work: OnceWork<T>,
   ): Promise<T | undefined>
   once<T>(id: string, options: OnceOptions, work: OnceWork<T>): Promise<T>
-  /** The function, run once per id that its arguments have. */
+  /** Wraps a function so that it runs once per id, computed from its arguments. */
   idempotent<A extends unknown[], T>(
     idOf: (...args: A) => string,
     work: (...args: A) => Promise<T> | T,
     options?: OnceOptions,
   ): (...args: A) => Promise<T>
   /** Changes a value by compare-and-set, with bounded, jittered retries; `ConflictError` when they are used up. */
-  update<T>(key: string, change: Change<T>, options?: UpdateOptions): Promise<T | undefined>
-  /** Stock that cannot be oversold. */
+  update<T>(key: string, change: Updater<T>, options?: UpdateOptions): Promise<T | undefined>
+  /** A stock that cannot be oversold. */
   inventory(name: string, options?: InventoryOptions): Inventory
   /** A fixed number of locks for many ids. */
   striped(name: string, size: number, defaults?: AcquireOptions): Striped
-  /** A copy of this process, then the shared value, then one loader across all processes. */
-  cached<T>(key: string, options: CachedOptions, load: Load<T>): Promise<T>
-  /** Once across replicas. */
+  /** A local copy, then the shared value, then one loader across all processes. */
+  cached<T>(key: string, options: CachedOptions, load: Loader<T>): Promise<T>
+  /** Runs a job once across replicas. */
   job(name: string, work: Work<unknown>): Promise<'ran' | 'skipped'>
   job(name: string, options: JobOptions, work: Work<unknown>): Promise<'ran' | 'skipped'>
-  /** One leader among those who campaign for the same name. */
+  /** One leader among the candidates for a name. */
   election(name: string, options?: ElectionOptions): Election
 }
 
-export function recipesOf(kit: Kit): Recipes {
+export function recipesOf(kit: RecipeKit): Recipes {
   const cache = new Cache(kit)
   return {
     once: async <T>(id: string, ...rest: [OnceWork<T>] | [OnceOptions, OnceWork<T>]) => {

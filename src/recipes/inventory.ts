@@ -1,24 +1,24 @@
 import type { Duration } from '../core/api.ts'
-import { checkOptions, type Known } from '../core/check.ts'
+import { checkOptions, type NamesOf } from '../core/check.ts'
 import { show } from '../core/durations.ts'
 import { ConflictError, InvalidArgumentError, quote } from '../errors.ts'
 import { amount, type Deal, type DealAnswer, type FirstUse, type Goods, sameGoods } from '../model/index.ts'
-import { type Kit, keepMs, keyFor, recordsOf, wholeNumber } from './kit.ts'
+import { keepMs, keyFor, type RecipeKit, recordsOf, wholeNumber } from './kit.ts'
 import { type Trader, traderOf } from './stock-records.ts'
 import { stripeOf } from './striped.ts'
-import { gather, orderOf, spread, type Take } from './stripes.ts'
+import { gatherGoods, orderOf, spreadGoods, type TakeDeal } from './stripes.ts'
 
 export interface InventoryOptions {
   /** The most that one buyer may have, held or bought. */
   perBuyer?: number
-  /** Goods that are taken are held that long and return unless they are confirmed; without it they are sold at once. */
+  /** Taken goods are held for so long and return unless they are confirmed; by default they are sold at once. */
   hold?: Duration
-  /** Into how many parts the stock is split, for goods that very many want at once: 1 by default. */
+  /** The number of stripes, for goods in very high demand: 1 by default. */
   stripes?: number
 }
 
 export interface TakeOptions {
-  /** How many, all or nothing: 1 by default. */
+  /** The number of goods, all or nothing: 1 by default. */
   count?: number
   /**
    * Names the purchase: the same request takes once and gets the same answer again. `ConflictError` if it was used for another
@@ -27,7 +27,7 @@ export interface TakeOptions {
   request?: string
 }
 
-/** What became of a purchase. `order` is for `confirm` and `giveBack`. */
+/** The outcome of a purchase. `order` is for `confirm` and `giveBack`. */
 export type Taken =
   | {
       readonly kind: 'taken'
@@ -39,22 +39,22 @@ export type Taken =
   | { readonly kind: 'limit'; readonly has: number }
   | { readonly kind: 'givenBack' }
 
-const OPTIONS: Known<InventoryOptions> = { perBuyer: true, hold: true, stripes: true }
-const TAKE: Known<TakeOptions> = { count: true, request: true }
+const OPTIONS: NamesOf<InventoryOptions> = { perBuyer: true, hold: true, stripes: true }
+const TAKE: NamesOf<TakeOptions> = { count: true, request: true }
 const STOCK = { ttl: true } as const
 const ADD = { request: true } as const
 const MOST_GOODS = 1_000_000_000
 const MOST_UNITS = 100_000
 const MOST_STRIPES = 256
 const LONGEST_NAME_BYTES = 256
-/** An order is a request behind the number of a stripe. */
+/** The number of a stripe, then the request. */
 const LONGEST_ORDER_BYTES = LONGEST_NAME_BYTES + 4
-/** For so long, that nothing was left anywhere is believed without asking every stripe again. */
+/** After every stripe was empty, the stock counts as empty for so long without asking all of them. */
 const EMPTY_MS = 50
 
-/** Stock that cannot be oversold: every step is one atomic step in the store. */
+/** A stock that cannot be oversold: every step is one atomic step in the store. */
 export class Inventory {
-  private readonly kit: Kit
+  private readonly kit: RecipeKit
   private readonly name: string
   private readonly stripes: readonly string[]
   private readonly perBuyer: number | null
@@ -62,7 +62,7 @@ export class Inventory {
   private traders: readonly Trader[] | null = null
   private emptyUntilMs = Number.NEGATIVE_INFINITY
 
-  constructor(kit: Kit, name: string, options: InventoryOptions = {}) {
+  constructor(kit: RecipeKit, name: string, options: InventoryOptions = {}) {
     const { perBuyer, hold, stripes = 1 } = checkOptions('options', options, OPTIONS)
     this.kit = kit
     this.name = name
@@ -101,7 +101,7 @@ export class Inventory {
       throw this.conflict(request, answer.first, { kind: 'add', buyer: null, count })
     this.emptyUntilMs = Number.NEGATIVE_INFINITY
     const newId = () => this.kit.runtime.newId()
-    await spread((...deal) => this.trade(...deal), this.stripes.length, stripe, count, newId)
+    await spreadGoods((...deal) => this.trade(...deal), this.stripes.length, stripe, count, newId)
   }
 
   async take(buyer: string, options: TakeOptions = {}): Promise<Taken> {
@@ -130,7 +130,7 @@ export class Inventory {
     }
   }
 
-  /** Sells what was held; `ConflictError` when the hold ran out or was given back. */
+  /** Sells held goods; `ConflictError` if the hold expired or was given back. */
   async confirm(order: string): Promise<void> {
     const answer = await this.settle(order, 'confirm')
     if (answer === 'settled') return
@@ -138,14 +138,14 @@ export class Inventory {
     throw new ConflictError(`the hold of order ${quote(order)} ${why}`)
   }
 
-  /** Puts what was taken back; false when nothing is held or sold under that order. */
+  /** Returns goods to the stock; false if nothing is held or sold under that order. */
   async giveBack(order: string): Promise<boolean> {
     const settled = (await this.settle(order, 'giveBack')) === 'settled'
     if (settled) this.emptyUntilMs = Number.NEGATIVE_INFINITY
     return settled
   }
 
-  /** How many can be taken. */
+  /** The number of goods left. */
   async remaining(): Promise<number> {
     const looks = await this.look()
     return looks.reduce(
@@ -158,20 +158,20 @@ export class Inventory {
     return (await this.look()).reduce((sum, look) => sum + look.sold, 0)
   }
 
-  /** How many are held and neither confirmed nor given back. */
+  /** The number of goods held, neither confirmed nor given back. */
   async held(): Promise<number> {
     return (await this.look()).reduce((sum, look) => sum + look.held, 0)
   }
 
   /**
-   * A request has a stripe of its own, which knows whose it is: the stripes of two buyers know nothing of each other. Only
-   * what was taken is registered, so that buyers who come too late leave nothing behind. Nobody was told yet of what is
-   * given back here.
+   * A request has a home stripe, which knows its buyer: the stripes of two buyers do not know each other. Only goods taken
+   * are registered, so that late buyers leave nothing behind. Goods given back here were not yet confirmed to
+   * any caller.
    */
   private async registered(
     home: number,
     request: string,
-    { order, buyer, count }: Take & { readonly buyer: string },
+    { order, buyer, count }: TakeDeal & { readonly buyer: string },
     answer: DealAnswer,
   ): Promise<DealAnswer> {
     const stripe = stripeOf(request, this.stripes.length)
@@ -191,10 +191,10 @@ export class Inventory {
     return new ConflictError(`${differs}: give every purchase and every delivery a request of its own`)
   }
 
-  private async takeFromAll(home: number, deal: Take, short: DealAnswer): Promise<DealAnswer> {
+  private async takeFromAll(home: number, deal: TakeDeal, short: DealAnswer): Promise<DealAnswer> {
     if (this.kit.runtime.nowMs() < this.emptyUntilMs) return short
     const newId = () => this.kit.runtime.newId()
-    const answer = await gather((...step) => this.trade(...step), this.stripes.length, home, deal, newId)
+    const answer = await gatherGoods((...step) => this.trade(...step), this.stripes.length, home, deal, newId)
     if (answer.kind === 'short' && answer.left === 0) this.emptyUntilMs = this.kit.runtime.nowMs() + EMPTY_MS
     return answer
   }
@@ -232,7 +232,7 @@ function takenOf(order: string, goods: Goods): Taken {
   return { kind: 'taken', order, count: amount(goods), units }
 }
 
-/** As even as it goes; units keep their order inside a part. */
+/** As evenly as possible; units keep their order inside a part. */
 function split(goods: Goods, parts: number): Goods[] {
   return Array.from({ length: parts }, (_, part) => {
     if (typeof goods === 'number') return Math.floor(goods / parts) + (part < goods % parts ? 1 : 0)
@@ -240,7 +240,7 @@ function split(goods: Goods, parts: number): Goods[] {
   })
 }
 
-/** The buyer's name is kept out of it: the message may reach somebody else. */
+/** Without the buyer's name: the message may reach another user. */
 function differences(first: FirstUse, now: FirstUse): string {
   if (first.kind !== now.kind) return `another operation (${first.kind}, not ${now.kind})`
   const parts: string[] = []

@@ -1,23 +1,23 @@
 import type { Duration, Work } from '../core/api.ts'
-import { checkOptions, type Known } from '../core/check.ts'
+import { checkOptions, type NamesOf } from '../core/check.ts'
 import { durationMs } from '../core/durations.ts'
-import { functionOf, type Kit, keepMs, keyFor, recordsOf, writeUnder } from './kit.ts'
+import { functionOf, keepMs, keyFor, type RecipeKit, recordsOf, writeUnder } from './kit.ts'
 
 export interface JobOptions {
-  /** Nobody runs the job again before this time after its start, however short the work was. */
+  /** The job does not run again before this time after its start, however short the work was. */
   atLeast?: Duration
-  /** The lease is not renewed beyond this time after the start: its signal fires, and another may run the job. */
+  /** The lease is not renewed beyond this time after the start: its signal fires, and another process may run the job. */
   atMost?: Duration
-  /** Time to live of the lease: what a crash of the process costs. */
+  /** Time to live of the lease: the delay after a crash of the process. */
   ttl?: Duration
   meta?: unknown
 }
 
-const OPTIONS: Known<JobOptions> = { atLeast: true, atMost: true, ttl: true, meta: true }
+const OPTIONS: NamesOf<JobOptions> = { atLeast: true, atMost: true, ttl: true, meta: true }
 
-/** Runs the work on one replica; `skipped` on those that came while it ran, or within `atLeast` of its start. */
+/** Runs the work on one replica; `skipped` on the others that try while it runs, or within `atLeast` of its start. */
 export async function job(
-  kit: Kit,
+  kit: RecipeKit,
   name: string,
   options: JobOptions,
   work: Work<unknown>,
@@ -38,7 +38,7 @@ export async function job(
   return kit.workUnder(lease, async () => {
     if (records !== null) {
       if ((await records.read(kit.nameOf(key))) !== null) return 'skipped'
-      // Before the work, so that the time counts although the process may die in the middle.
+      // Before the work, so that the time counts even if the process dies during it.
       await writeUnder(kit, lease, lease.acquiredAt.toISOString(), atLeastMs)
     }
     await work(lease)

@@ -7,23 +7,23 @@ import type { Runtime } from '../core/runtime.ts'
 import type { Records } from '../core/store.ts'
 import { InvalidArgumentError, LeaseLostError, StoreError, UnsupportedError } from '../errors.ts'
 
-/** What recipes are made from. */
-export interface Kit {
+/** The parts that recipes are built from. */
+export interface RecipeKit {
   readonly locks: Locks
   readonly runtime: Runtime
   /** The name of a key in the store; throws when it is too long. */
   nameOf(key: string): string
-  /** Runs the work under a lease of these locks, judges loss as `using` does, and gives the lease back. */
+  /** Runs the work under a lease of these locks, judges loss as `using` does, and releases the lease. */
   workUnder<T>(lease: Lease, work: () => Promise<T> | T): Promise<T>
 }
 
 const DAY_MS = 86_400_000
 const LONGEST_KEPT_MS = 365 * DAY_MS
-/** How often the mark of finished work is sent again when the store does not answer. */
+/** The number of tries to store the mark of finished work when the store does not answer. */
 const PAUSE_MS = 50
 
-/** The records of the store, or an error that says which recipe needs them. */
-export function recordsOf({ locks }: Kit, recipe: string): Records {
+/** The records of the store, or an error that names the recipe that needs them. */
+export function recordsOf({ locks }: RecipeKit, recipe: string): Records {
   if (locks.records !== null) return locks.records
   throw new UnsupportedError(
     `${recipe} needs records, and the ${locks.traits.name} store has none: ` +
@@ -31,19 +31,19 @@ export function recordsOf({ locks }: Kit, recipe: string): Records {
   )
 }
 
-/** The key of what a recipe keeps under a name that the user gave it. */
+/** The key of a recipe's record under a name that the user gave it. */
 export function keyFor(recipe: string, argument: string, name: string): string {
   if (typeof name === 'string' && name !== '') return `${recipe}:${name}`
   throw new InvalidArgumentError(argument, `must be a text of at least one letter, not ${show(name)}`)
 }
 
-/** How long something is kept in the store. */
+/** A duration for which the store keeps a value. */
 export function keepMs(argument: string, value: Duration): number {
   return durationMs(argument, value, { minMs: 1, maxMs: LONGEST_KEPT_MS })
 }
 
 /** Rejects with the signal's reason as soon as it fires. */
-export function pause({ runtime }: Kit, delayMs: number, signal?: AbortSignal): Promise<void> {
+export function pause({ runtime }: RecipeKit, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted === true) return reject(signal.reason)
     const stop = () => {
@@ -63,10 +63,15 @@ export function pause({ runtime }: Kit, delayMs: number, signal?: AbortSignal): 
 }
 
 /**
- * Writes the record of the same name as the lease's key, only while the lease is held: checked by the store in the
- * same step. An unknown outcome is tried again as long as the lease lives, since a repeated write changes nothing.
+ * Writes the record with the name of the lease's key, only while the lease is held: the store checks that in the same
+ * step. An unknown outcome is tried again while the lease lives, since a repeated write changes nothing.
  */
-export async function writeUnder(kit: Kit, lease: Lease, value: string, ttlMs: number | null): Promise<void> {
+export async function writeUnder(
+  kit: RecipeKit,
+  lease: Lease,
+  value: string,
+  ttlMs: number | null,
+): Promise<void> {
   const records = recordsOf(kit, 'a write under a lease')
   const name = kit.nameOf(lease.key)
   for (;;) {

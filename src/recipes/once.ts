@@ -1,34 +1,34 @@
 import type { Duration, Lease } from '../core/api.ts'
-import { checkOptions, type Known } from '../core/check.ts'
+import { checkOptions, type NamesOf } from '../core/check.ts'
 import { show } from '../core/durations.ts'
 import { ConflictError, InvalidArgumentError, LockTimeoutError, quote } from '../errors.ts'
-import { functionOf, type Kit, keepMs, keyFor, recordsOf, wholeNumber } from './kit.ts'
+import { functionOf, keepMs, keyFor, type RecipeKit, recordsOf, wholeNumber } from './kit.ts'
 import { keepResult, resultOf } from './results.ts'
 
-/** What a second caller with the same id gets. */
+/** The answer to a second call with the same id. */
 export type OnDuplicate = 'wait' | 'replay' | 'skip' | 'error'
 
 export interface OnceOptions {
   /** How long the result is kept: 24 h by default. Later, the same id runs again. */
   ttl?: Duration
   /**
-   * `wait` (default): waits while the work runs elsewhere, then gets its result. `replay`: gets the result of finished
-   * work, and `ConflictError` while it runs. `skip`: gets undefined in both cases. `error`: `ConflictError` in both.
+   * `wait` (default): waits while the work runs elsewhere, then returns its result. `replay`: returns the result of finished
+   * work, and throws `ConflictError` while it runs. `skip`: returns undefined in both cases. `error`: throws `ConflictError` in both.
    */
   onDuplicate?: OnDuplicate
   /** How long `wait` waits. */
   wait?: Duration
-  /** Time to live of the mark that the work is in progress; it is renewed while the work runs. */
+  /** Time to live of the record that says the work is in progress; it is renewed while the work runs. */
   lease?: Duration
   /** Cancels the wait. */
   signal?: AbortSignal
-  /** A larger result is not kept, although the work counts as done: 65,536 bytes of JSON by default. */
+  /** A larger result is not stored, although the work counts as done: 65,536 bytes of JSON by default. */
   maxResultBytes?: number
 }
 
 export type OnceWork<T> = (lease: Lease) => Promise<T> | T
 
-export const ONCE_OPTIONS: Known<OnceOptions> = {
+export const ONCE_OPTIONS: NamesOf<OnceOptions> = {
   ttl: true,
   onDuplicate: true,
   wait: true,
@@ -40,11 +40,11 @@ const CHOICES: readonly OnDuplicate[] = ['wait', 'replay', 'skip', 'error']
 const LARGEST_RESULT_BYTES = 16 * 1024 * 1024
 
 /**
- * Runs the work once per id. Work that throws leaves no mark, so that a retry may run it again; after work that returned,
- * nothing does: neither a lost lease nor a result that cannot be kept turns its success into a failure.
+ * Runs the work once per id. Work that throws leaves no record, so that a retry may run it again. Work that returned never
+ * runs again: neither a lost lease nor a result that cannot be stored turns its success into a failure.
  */
 export async function once<T>(
-  kit: Kit,
+  kit: RecipeKit,
   id: string,
   options: OnceOptions,
   work: OnceWork<T>,
@@ -76,7 +76,7 @@ export async function once<T>(
   let outcome: { readonly value: T | undefined } | null = null
   const run = async (lease: Lease): Promise<void> => {
     granted = true
-    // Whoever waited may come after the one that finished.
+    // A call that waited may come after one that finished.
     const finished = await records.read(name)
     if (finished !== null) {
       outcome = { value: duplicate(id, onDuplicate, finished.value) }
@@ -98,7 +98,7 @@ export async function once<T>(
     const isBusy = !granted && error instanceof LockTimeoutError && onDuplicate !== 'wait'
     if (isBusy && onDuplicate === 'skip') return undefined
     if (isBusy) throw new ConflictError(`${quote(id)} is in progress`)
-    // Only the loss of the lease is told after the outcome.
+    // Only the loss of the lease is reported after the outcome.
     if (outcome === null) throw error
   }
   return (outcome as { readonly value: T | undefined } | null)?.value
@@ -110,9 +110,9 @@ function duplicate<T>(id: string, onDuplicate: OnDuplicate, text: string): T | u
   return resultOf<T>(id, text)
 }
 
-/** The function, run once per id that its arguments have. */
+/** Wraps a function so that it runs once per id, computed from its arguments. */
 export function idempotent<A extends unknown[], T>(
-  kit: Kit,
+  kit: RecipeKit,
   idOf: (...args: A) => string,
   work: (...args: A) => Promise<T> | T,
   options: OnceOptions = {},

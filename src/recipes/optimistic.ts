@@ -1,14 +1,14 @@
 import type { Duration } from '../core/api.ts'
-import { checkOptions, checkSignal, type Known } from '../core/check.ts'
+import { checkOptions, checkSignal, type NamesOf } from '../core/check.ts'
 import { ConflictError, quote } from '../errors.ts'
 import type { RecordCondition } from '../model/index.ts'
-import { functionOf, type Kit, keepMs, keyFor, pause, recordsOf, wholeNumber } from './kit.ts'
+import { functionOf, keepMs, keyFor, pause, type RecipeKit, recordsOf, wholeNumber } from './kit.ts'
 import { packed, unpacked } from './values.ts'
 
 export interface UpdateOptions {
-  /** How long the value is kept after this change; for ever by default. */
+  /** How long the value is stored after this change; for ever by default. */
   ttl?: Duration
-  /** How often the change is tried before `ConflictError`: 25 by default. */
+  /** The number of tries before `ConflictError`: 25 by default. */
   tries?: number
   /** Ends the tries with the signal's reason. */
   signal?: AbortSignal
@@ -16,18 +16,18 @@ export interface UpdateOptions {
   maxBytes?: number
 }
 
-/** Called with the value, undefined when there is none; returning undefined leaves it as it is. */
-export type Change<T> = (value: T | undefined) => T | undefined | Promise<T | undefined>
+/** Called with the value, or undefined if there is none; returning undefined leaves it unchanged. */
+export type Updater<T> = (value: T | undefined) => T | undefined | Promise<T | undefined>
 
-const OPTIONS: Known<UpdateOptions> = { ttl: true, tries: true, signal: true, maxBytes: true }
+const OPTIONS: NamesOf<UpdateOptions> = { ttl: true, tries: true, signal: true, maxBytes: true }
 const LARGEST_BYTES = 16 * 1024 * 1024
 const LONGEST_PAUSE_MS = 100
 
-/** Reads, changes and writes back if nobody else wrote in between; else begins again after a random pause. */
+/** Reads, changes and writes back unless another process wrote in between; then retries after a random pause. */
 export async function update<T>(
-  kit: Kit,
+  kit: RecipeKit,
   key: string,
-  change: Change<T>,
+  change: Updater<T>,
   options: UpdateOptions = {},
 ): Promise<T | undefined> {
   functionOf('change', change)

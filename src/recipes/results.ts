@@ -1,18 +1,18 @@
 import type { Lease } from '../core/api.ts'
 import { InvalidArgumentError, quote, StoreError } from '../errors.ts'
-import { type Kit, pause, recordsOf } from './kit.ts'
+import { pause, type RecipeKit, recordsOf } from './kit.ts'
 import { packed, unpacked } from './values.ts'
 
-/** What errors call it. */
+/** Its name in errors. */
 export const RESULT = 'the result of the work'
 const SHORTEST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 1000
-/** A store that refuses a result this often while it answers otherwise takes the mark alone. */
+/** A store that refuses a result this often, but answers otherwise, gets only the mark that the work is done. */
 const TRIES_BEFORE_MARK = 3
-/** How long a store that does not answer is tried after the lease was lost. */
+/** The retry time with a store that does not answer, after the lease was lost. */
 const TRYING_MS = 600_000
 
-/** A result on its way into the store. */
+/** A result that is being stored. */
 export interface Finished {
   readonly name: string
   readonly result: unknown
@@ -21,11 +21,16 @@ export interface Finished {
 }
 
 /**
- * Keeps the result of finished work unless another one is kept already, also when the lease is lost by now: the effect
- * happened. A result that cannot be kept leaves the mark that the work is done. Never rejects, and waits for a store that
- * does not answer only as long as the lease lives; the tries go on in the background.
+ * Stores the result of finished work unless another one is stored already, even if the lease is lost by now: the effect
+ * happened. A result that cannot be stored leaves the mark that the work is done. Never rejects, and waits for a silent store
+ * only as long as the lease lives; the tries continue in the background.
  */
-export async function keepResult(kit: Kit, lease: Lease, id: string, finished: Finished): Promise<void> {
+export async function keepResult(
+  kit: RecipeKit,
+  lease: Lease,
+  id: string,
+  finished: Finished,
+): Promise<void> {
   const { text, problem } = textOf(finished)
   if (problem !== null) warn(id, problem)
   const write = async (value: string): Promise<StoreError | null> => {
@@ -47,7 +52,7 @@ export async function keepResult(kit: Kit, lease: Lease, id: string, finished: F
 }
 
 async function tryAgain(
-  kit: Kit,
+  kit: RecipeKit,
   id: string,
   text: string,
   write: (value: string) => Promise<StoreError | null>,
@@ -65,7 +70,7 @@ async function tryAgain(
   }
 }
 
-/** What a later caller gets. */
+/** The result for a later caller. */
 export function resultOf<T>(id: string, text: string): T {
   const { notKept } = JSON.parse(text) as { notKept?: string }
   if (notKept === undefined) return unpacked<T>(text)

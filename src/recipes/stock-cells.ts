@@ -4,9 +4,9 @@ import { cellKey, formatCell, type HeadRecord, parseCell } from './stock-format.
 
 const MOST_KNOWN = 2000
 const PAGES_AT_ONCE = 50
-/** A cell that is gone stays as an empty one for a day, so that nobody who was late brings its last value back. */
+/** A removed cell stays as an empty one for a day, so that a late writer cannot restore its last value. */
 const GONE_MS = 86_400_000
-/** The cells outlast their stock a little, because the clocks of two processes differ. */
+/** The cells outlast their stock a little, because clocks of two processes differ. */
 const SLACK_MS = 600_000
 
 interface Known {
@@ -17,9 +17,9 @@ interface Known {
 /** The cells of a stock as records, each with the revision that wrote it: an older one never replaces a newer one. */
 export class StockCells {
   private readonly records: Records
-  /** As of the head that is known. */
+  /** As of the known head. */
   private readonly known = new Map<string, Known>()
-  /** How many cells were read. */
+  /** The number of cells read. */
   reads = 0
 
   constructor(records: Records) {
@@ -45,7 +45,7 @@ export class StockCells {
     this.known.clear()
   }
 
-  /** Writes what the head's journal says. It may be written already, and later steps may have been made since. */
+  /** Writes the cells in the head's journal. They may be written already, and later steps may have followed. */
   async write({ head, journal }: HeadRecord, wallMs: number): Promise<void> {
     if (this.known.size > MOST_KNOWN) this.known.clear()
     let open = Object.entries(journal).map(([name, { value, untilMs }]) => ({
@@ -88,7 +88,7 @@ export class StockCells {
     })
   }
 
-  /** Nobody has seen them, because the step they belong to was not made. */
+  /** No reader has seen them, because their step did not happen. */
   async removePages(head: StockHead, pages: ReadonlyMap<string, readonly string[]>): Promise<void> {
     await this.inPortions(pages, ([name]) => this.records.remove(cellKey(head.id, name), { kind: 'always' }))
   }

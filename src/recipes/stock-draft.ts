@@ -12,23 +12,23 @@ import {
 
 export interface Written {
   readonly value: unknown
-  /** Wall-clock milliseconds after which nobody needs it; null for the life of the stock. */
+  /** Wall-clock milliseconds of its expiry; null for the life of the stock. */
   readonly untilMs: number | null
 }
 
 /** Reads the cells of the stock with that id. */
-export type Load = (id: string, names: readonly string[]) => Promise<readonly unknown[]>
+export type ReadCells = (id: string, names: readonly string[]) => Promise<readonly unknown[]>
 
-/** What several steps on a stock come to, before any of it is written. */
-export class Draft implements Cells {
+/** The changes of several steps on a stock, before any of them is written. */
+export class StockDraft implements Cells {
   head: StockHead | null
   readonly cells = new Map<string, Written>()
   readonly pages = new Map<string, readonly string[]>()
   readonly newId: () => string
-  private readonly load: Load
+  private readonly load: ReadCells
   private readonly wallMs: number
 
-  constructor(head: StockHead | null, wallMs: number, load: Load, newId: () => string) {
+  constructor(head: StockHead | null, wallMs: number, load: ReadCells, newId: () => string) {
     this.head = head
     this.wallMs = wallMs
     this.load = load
@@ -43,7 +43,7 @@ export class Draft implements Cells {
     this.pages.set(name, units)
   }
 
-  /** Whether more holds have run out than one step gives back. */
+  /** True if more holds have expired than one step returns. */
   async returnExpired(): Promise<boolean> {
     if (this.head === null || !hasExpired(this.head, this.wallMs)) return false
     this.head = await this.finish(returnExpired(this.head, this, this.wallMs))
@@ -56,7 +56,7 @@ export class Draft implements Cells {
     return answer
   }
 
-  /** Reads together what these deals will ask for one after the other. */
+  /** Reads together the cells that these deals will need one after the other. */
   async prefetch(deals: readonly Deal[]): Promise<void> {
     if (this.head === null || deals.length < 2) return
     await this.load(this.head.id, [...new Set(deals.flatMap(cellsOf))])

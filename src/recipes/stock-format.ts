@@ -1,13 +1,13 @@
 import { StoreError } from '../errors.ts'
 import type { StockHead } from '../model/index.ts'
 
-/** A cell as it is kept, with the revision of the stock that wrote it. */
+/** A stored cell, with the revision of the stock that wrote it. */
 export interface CellRecord {
   readonly revision: number
   readonly value: unknown
 }
 
-/** What the last step changed beside the head: by cell, its value, and when nobody needs it any more. */
+/** The last step's changes beside the head: each cell with its value and its expiry. */
 export type Journal = Readonly<Record<string, { readonly value: unknown; readonly untilMs: number | null }>>
 
 export interface HeadRecord {
@@ -15,7 +15,7 @@ export interface HeadRecord {
   readonly journal: Journal
 }
 
-/** Before the text, because what an earlier build wrote was bare JSON, and that build must not take this for its own. */
+/** Precedes the text: an earlier build wrote bare JSON, and must not read this as its own. */
 const FORMAT = 'format 2: '
 
 export function formatHead({ head, journal }: HeadRecord): string {
@@ -39,7 +39,7 @@ export function parseCell(text: string): CellRecord {
   return JSON.parse(text) as CellRecord
 }
 
-/** The record of a cell. It has the stock's id, so that it belongs to no other stock, also of the same name. */
+/** The record name of a cell. It has the stock's id, so that a later stock of the same name has other cells. */
 export function cellKey(id: string, name: string): string {
   return `stock:${id}:${name}`
 }

@@ -3,10 +3,10 @@ import type { Records, Soon } from '../core/store.ts'
 import { StoreError } from '../errors.ts'
 import type { Deal, DealAnswer, RecordCondition, RecordState, StockHead } from '../model/index.ts'
 import { StockCells } from './stock-cells.ts'
-import { Draft } from './stock-draft.ts'
+import { StockDraft } from './stock-draft.ts'
 import { formatHead, type HeadRecord, parseHead } from './stock-format.ts'
 
-/** The deals that wait for their turn go together, so many at most: the head carries what they changed. */
+/** The most queued deals in one write: the head carries their changes. */
 const MOST_TOGETHER = 32
 const PATIENCE_MS = 5000
 const LONGEST_PAUSE_MS = 40
@@ -15,7 +15,7 @@ const CROWDED = `others changed the stock for ${PATIENCE_MS} ms, each time befor
 /** One step on a stock. */
 export type Trader = (deal: Deal) => Soon<DealAnswer>
 
-/** By the accelerator of the store where it has one, and else over its records. */
+/** Runs on the store's accelerator if it has one, else over its records. */
 export function traderOf(records: Records, runtime: Runtime, key: string): Trader {
   if (records.inventory !== undefined) return (deal) => records.inventory!(key, deal)
   const stock = new StockRecords(records, runtime, key)
@@ -28,16 +28,16 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
-/** The record of the head as it was read or written last. */
+/** The record of the head at the last read or write. */
 interface Known {
   readonly version: number | null
   readonly record: HeadRecord | null
 }
 
 /**
- * A stock as records that are each changed by themselves: a head of constant size, and a cell for every order and buyer. A step
- * happens when the head is written over the one it was made from. The head carries a journal of the cells that the step
- * changed; they are written after it, by the one that made the step or by whoever reads the head next, and always before the
+ * A stock as independent records: a head of constant size, and a cell for every order and buyer. A step happens when the
+ * new head replaces the one that the step started from. The head carries a journal of the cells that the step changed;
+ * they are written after it, by the process that made the step or by the next reader of the head, and always before the
  * next step. So a crash leaves a step undone or done, and nothing in between.
  */
 export class StockRecords {
@@ -47,9 +47,9 @@ export class StockRecords {
   private readonly cells: StockCells
   private waiting: Waiting[] = []
   private running = false
-  /** Null when it has to be read. */
+  /** Null when it must be read. */
   private known: Known | null = null
-  /** Ends when the cells of the known head are written. */
+  /** Settles when the cells of the known head are written. */
   private settling: Promise<void> = Promise.resolve()
 
   constructor(records: Records, runtime: Runtime, key: string) {
@@ -64,7 +64,7 @@ export class StockRecords {
       this.waiting.push({ deal, resolve, reject })
       if (this.running) return
       this.running = true
-      // Those of one tick go together.
+      // The requests of one tick travel together.
       this.runtime.defer(() => void this.run())
     })
   }
@@ -93,7 +93,7 @@ export class StockRecords {
       const reads = this.cells.reads
       const wallMs = this.runtime.wallMs()
       const before = livingHead(known, wallMs)
-      const draft = new Draft(before, wallMs, this.cells.read, () => this.runtime.newId())
+      const draft = new StockDraft(before, wallMs, this.cells.read, () => this.runtime.newId())
       let unfinished = false
       const answers: DealAnswer[] = []
       try {
@@ -101,7 +101,7 @@ export class StockRecords {
         if (!unfinished) await draft.prefetch(deals)
         if (!unfinished) for (const deal of deals) answers.push(await draft.trade(deal))
       } catch (error) {
-        // Cells that are newer than the head may lack what the head speaks of.
+        // Cells newer than the head may lack what the head refers to.
         if (await this.isStill(known)) throw error
         continue
       }
@@ -110,14 +110,14 @@ export class StockRecords {
       if (changed ? await this.commit(known, draft, wallMs) : await this.isStill(known)) {
         if (!unfinished) return answers
       } else if (losses++ > 0) {
-        // The first loss says only that somebody was faster; more of them say that there is a crowd.
+        // The first conflict only says that another process was faster; more of them mean contention.
         await this.pause(Math.min(2 ** losses, LONGEST_PAUSE_MS) * this.runtime.random())
       }
     }
     throw new StoreError(CROWDED)
   }
 
-  /** Whether the head is what it was, so that the cells that were read since belong to it. */
+  /** True if the head is unchanged, so that the cells read since belong to it. */
   private async isStill({ version }: Known): Promise<boolean> {
     const state = await this.records.read(this.key)
     if ((state?.version ?? null) === version) return true
@@ -125,7 +125,7 @@ export class StockRecords {
     return false
   }
 
-  /** The cells of a head that somebody else wrote are written before anything is built on them. */
+  /** The cells of another process's head are written before a step builds on them. */
   private async learn(state: RecordState | null): Promise<void> {
     const record = state === null ? null : parseHead(this.key, state.value)
     const known = { version: state?.version ?? null, record }
@@ -135,8 +135,8 @@ export class StockRecords {
     this.known = known
   }
 
-  /** Whether the head was still the one the draft was made from. The outcome is unknown when it throws. */
-  private async commit(known: Known, draft: Draft, wallMs: number): Promise<boolean> {
+  /** True if the head was still the one that the draft started from. The outcome is unknown when it throws. */
+  private async commit(known: Known, draft: StockDraft, wallMs: number): Promise<boolean> {
     const head: StockHead = { ...(draft.head as StockHead), revision: (draft.head as StockHead).revision + 1 }
     const record: HeadRecord = { head, journal: Object.fromEntries(draft.cells) }
     await this.cells.writePages(head, draft.pages, wallMs)
@@ -166,7 +166,7 @@ export class StockRecords {
   }
 }
 
-/** The store may keep the record of a stock a little longer than the stock itself lasts. */
+/** The store may keep the record of a stock a little longer than the stock lasts. */
 function livingHead({ record }: Known, wallMs: number): StockHead | null {
   if (record === null) return null
   const { head } = record

@@ -1,25 +1,25 @@
 import type { AcquireOptions, Lease, Mutex, Work } from '../core/api.ts'
 import { checkFunction, checkObject, checkText } from '../core/check.ts'
-import { type Kit, wholeNumber } from './kit.ts'
+import { type RecipeKit, wholeNumber } from './kit.ts'
 
-/** A fixed number of locks for many ids: ids that fall on the same stripe wait for each other. */
+/** A fixed number of locks for many ids: ids with the same stripe wait for each other. */
 export interface Striped {
   readonly size: number
-  /** The lock of the stripe that an id falls on, the same in every process. */
+  /** The lock of an id's stripe, the same in every process. */
   for(id: string): Mutex
-  /** Runs the work under any stripe that is free; waits for the first one when none is. */
+  /** Runs the work under any free stripe; waits for the first one if none is free. */
   any<T>(work: Work<T>): Promise<T>
   any<T>(options: AcquireOptions, work: Work<T>): Promise<T>
 }
 
 const MOST_STRIPES = 1024
 
-export function striped(kit: Kit, name: string, size: number, defaults: AcquireOptions = {}): Striped {
+export function striped(kit: RecipeKit, name: string, size: number, defaults: AcquireOptions = {}): Striped {
   checkText('name', name)
   wholeNumber('size', size, 1, MOST_STRIPES)
   const keyOf = (stripe: number) => `${name}:${stripe}`
   kit.nameOf(keyOf(size - 1))
-  // Refuses unknown options once, here, where they are written.
+  // Checks the options once, when they are given.
   kit.locks.mutex(keyOf(0), defaults)
   return {
     size,
@@ -44,7 +44,7 @@ export function stripeOf(id: string, size: number): number {
 }
 
 async function usingAny<T>(
-  kit: Kit,
+  kit: RecipeKit,
   keys: readonly string[],
   options: AcquireOptions,
   work: Work<T>,
@@ -57,8 +57,8 @@ async function usingAny<T>(
   return kit.workUnder(lease, () => work(lease))
 }
 
-/** Waits in every line at once; what comes after the first is let go. */
-async function firstOf(kit: Kit, keys: readonly string[], options: AcquireOptions): Promise<Lease> {
+/** Waits in every queue at once; releases every lease after the first. */
+async function firstOf(kit: RecipeKit, keys: readonly string[], options: AcquireOptions): Promise<Lease> {
   const enough = new AbortController()
   const signal =
     options.signal === undefined ? enough.signal : AbortSignal.any([options.signal, enough.signal])

@@ -1,7 +1,7 @@
 import { amount, type Deal, type DealAnswer, type Move } from '../model/index.ts'
 
 type Trade = (stripe: number, deal: Deal) => Promise<DealAnswer>
-export type Take = Deal & { readonly kind: 'take' }
+export type TakeDeal = Deal & { readonly kind: 'take' }
 
 interface Sight {
   readonly stripe: number
@@ -9,26 +9,26 @@ interface Sight {
   readonly moving: readonly Move[]
 }
 
-/** Others may be faster to what was moved; after so many rounds the buyer is told what is left. */
+/** Other buyers may take the moved goods first; after so many rounds the buyer gets `short`. */
 const ROUNDS = 8
 const MOVE = 'move.'
 const MARK = '~'
 
-/** The order that a user's request has in the store: never one of a move. */
+/** The order of a user's request in the store: never one of a move. */
 export function orderOf(request: string): string {
   return request.startsWith(MOVE) || request.startsWith(MARK) ? MARK + request : request
 }
 
 /**
- * Takes from a stripe that has too little, after goods of the others were moved there. A move is three steps, each of
- * which has its effect once: out of the giver, into the taker, and forgotten by the giver. Goods on their way belong to
- * nobody and are seen by everyone, so whoever comes next finishes a move that its starter did not: the total is exact.
+ * Takes from a stripe that has too little, after moving goods of other stripes there. A move is three steps, each of which
+ * has its effect once: out of the giver, into the taker, and forgotten by the giver. Moving goods have no owner and are
+ * visible to every process, so the next process finishes a move that its starter did not: the total is exact.
  */
-export async function gather(
+export async function gatherGoods(
   trade: Trade,
   stripes: number,
   home: number,
-  take: Take,
+  take: TakeDeal,
   newId: () => string,
 ): Promise<DealAnswer> {
   let answer: DealAnswer = { kind: 'short', left: 0 }
@@ -45,8 +45,8 @@ export async function gather(
   return answer
 }
 
-/** Shares a delivery, which arrives in one stripe as one step, with the others. */
-export async function spread(
+/** Distributes a delivery, which arrives in one stripe as one step, over the other stripes. */
+export async function spreadGoods(
   trade: Trade,
   stripes: number,
   giver: number,
@@ -72,13 +72,13 @@ async function fetchGoods(
   let missing = needed
   for (const { stripe, left } of givers) {
     if (missing <= 0) return
-    // Half of what a rich stripe has, so that the next buyers need not move again.
+    // Half of a rich stripe's goods, so that the next buyers need no move.
     const count = Math.min(left, Math.max(missing, Math.floor(left / 2)))
     if (await move(trade, stripe, home, count, newId)) missing -= count
   }
 }
 
-/** Whether the giver had so many. */
+/** True if the giver had so many. */
 async function move(
   trade: Trade,
   giver: number,

@@ -1,19 +1,19 @@
 import { InvalidArgumentError } from '../errors.ts'
 
 /**
- * Values as text that a person can read. Plain data is JSON as it stands. Dates, maps, sets, big integers and the numbers
- * and gaps that JSON has no word for are written as an object with one name, such as `{"$date": …}`. Anything else would
- * come back as something different, so it is refused.
+ * Values as readable text. Plain data is JSON. Dates, maps, sets, big integers, and the numbers and gaps that JSON cannot
+ * express become an object with one name, such as `{"$date": …}`. Any other value would be read back differently, so it is
+ * refused.
  */
 interface Writing {
   readonly argument: string
-  /** The objects around the current one: meeting one of them again means that the value contains itself. */
+  /** The enclosing objects: meeting one of them again means that the value contains itself. */
   readonly around: Set<object>
-  /** Whether the text needs to be read with its marks. */
+  /** The text contains marks that a reader must decode. */
   marked: boolean
 }
 
-/** A value as it is kept; `undefined` is kept too, JSON has no word for it. */
+/** A stored value; `undefined` too, which JSON cannot express. */
 export function packed(argument: string, value: unknown, maxBytes: number): string {
   if (value === undefined) return '{}'
   const writing: Writing = { argument, around: new Set(), marked: false }
@@ -61,7 +61,7 @@ function writtenObject(writing: Writing, path: string, value: object): unknown {
     Array.from(values, (member, index) => written(writing, `${path}[${index}]`, member))
   const prototype = Object.getPrototypeOf(value)
   if (Array.isArray(value)) {
-    // The root of all arrays is one itself, in every realm; that of a class is none.
+    // The prototype of all arrays is an array in every realm; a subclass's is not.
     if (!Array.isArray(prototype)) throw refused(writing, path, instanceOf(prototype))
     const named = Object.keys(value).find((name) => !(Number(name) < value.length))
     if (named === undefined) return list(value)
@@ -75,7 +75,7 @@ function writtenObject(writing: Writing, path: string, value: object): unknown {
     case Set.prototype:
       return mark(writing, '$set', list(value as Set<unknown>))
   }
-  // The root of another realm, such as a test runner's, is as good as ours.
+  // The prototype of another realm, such as a test runner's, counts like ours.
   if (prototype !== null && Object.getPrototypeOf(prototype) !== null)
     throw refused(writing, path, instanceOf(prototype))
   const present = Object.entries(value).filter(([, member]) => member !== undefined)
@@ -83,7 +83,7 @@ function writtenObject(writing: Writing, path: string, value: object): unknown {
     present.map(([name, member]) => [name, written(writing, `${path}.${name}`, member)]),
   )
   const [name, second] = Object.keys(data)
-  // One that looks like a mark gets another sign in front, which is taken away when it is read.
+  // A name that looks like a mark gets a further sign in front, which reading removes.
   if (name?.startsWith('$') !== true || second !== undefined) return data
   return mark(writing, `$${name}`, data[name])
 }

@@ -6,18 +6,18 @@ const realImmediate = setImmediate
 /** Virtual time begins here, so that tokens stamped with it look like those of a real store. */
 const EPOCH_MS = Date.UTC(2026, 0, 1)
 
-interface Alarm {
+interface PendingTimer {
   readonly task: () => void
   readonly dueMs: number
 }
 
 /**
- * A runtime whose time stands still until it is told to pass. Whole milliseconds; timers that are due together run
- * in the order in which they were set, and all promise jobs run between two timers.
+ * A runtime whose time only passes on demand. Whole milliseconds; timers that are due together run in the order in which
+ * they were set, and all promise jobs run between two timers.
  */
 export class FakeRuntime implements Runtime {
-  /** Sorted by due time; among equals, the one that was set first comes first. */
-  private readonly alarms: Alarm[] = []
+  /** Sorted by due time, then by the order of setting. */
+  private readonly timers: PendingTimer[] = []
   private now = 0
   private wallShift = 0
   private seed: number
@@ -36,13 +36,13 @@ export class FakeRuntime implements Runtime {
   }
 
   setTimer(task: () => void, delayMs: number, _background: boolean): Timer {
-    const alarm = { task, dueMs: this.now + Math.max(0, Math.ceil(delayMs)) }
-    const place = this.alarms.findIndex((other) => other.dueMs > alarm.dueMs)
-    this.alarms.splice(place < 0 ? this.alarms.length : place, 0, alarm)
+    const timer = { task, dueMs: this.now + Math.max(0, Math.ceil(delayMs)) }
+    const index = this.timers.findIndex((other) => other.dueMs > timer.dueMs)
+    this.timers.splice(index < 0 ? this.timers.length : index, 0, timer)
     return {
       clear: () => {
-        const at = this.alarms.indexOf(alarm)
-        if (at >= 0) this.alarms.splice(at, 1)
+        const at = this.timers.indexOf(timer)
+        if (at >= 0) this.timers.splice(at, 1)
       },
       keepAlive: () => {},
     }
@@ -65,24 +65,24 @@ export class FakeRuntime implements Runtime {
     return Buffer.from(bytes).toString('base64url')
   }
 
-  /** How many timers are set: none, once everything was released and closed. */
+  /** The number of timers: none after everything was released and closed. */
   get pendingTimers(): number {
-    return this.alarms.length
+    return this.timers.length
   }
 
-  /** Lets all promise jobs run; no time passes. */
+  /** Runs all promise jobs; no time passes. */
   drain(): Promise<void> {
     return new Promise((resolve) => realImmediate(() => resolve()))
   }
 
-  /** Lets `ms` pass and runs what falls due on the way. */
+  /** Lets `ms` pass and runs the timers that fall due. */
   async advance(ms: number): Promise<void> {
     const endMs = this.now + Math.ceil(ms)
     await this.drain()
     for (;;) {
-      const next = this.alarms[0]
+      const next = this.timers[0]
       if (next === undefined || next.dueMs > endMs) break
-      await this.ring(next)
+      await this.fire(next)
     }
     this.now = Math.max(this.now, endMs)
   }
@@ -97,29 +97,29 @@ export class FakeRuntime implements Runtime {
     promise.then(watch, watch)
     await this.drain()
     while (!settled) {
-      const next = this.alarms[0]
+      const next = this.timers[0]
       if (next === undefined) throw new Error('nothing can settle the promise: no timer is set')
       if (next.dueMs > giveUpAtMs)
         throw new Error(`the promise did not settle within ${limitMs} ms of virtual time`)
-      await this.ring(next)
+      await this.fire(next)
     }
     return promise
   }
 
-  /** A blocked event loop: `ms` pass, and what fell due meanwhile runs only with the next `advance` or `until`. */
+  /** A blocked event loop: `ms` pass, and timers that fell due run only with the next `advance` or `until`. */
   stall(ms: number): void {
     this.now += Math.ceil(ms)
   }
 
-  /** A step of the wall clock; monotonic time does not notice. */
+  /** A step of the wall clock, which monotonic time does not show. */
   shiftWall(ms: number): void {
     this.wallShift += ms
   }
 
-  private async ring(alarm: Alarm): Promise<void> {
-    this.alarms.splice(this.alarms.indexOf(alarm), 1)
-    this.now = Math.max(this.now, alarm.dueMs)
-    alarm.task()
+  private async fire(timer: PendingTimer): Promise<void> {
+    this.timers.splice(this.timers.indexOf(timer), 1)
+    this.now = Math.max(this.now, timer.dueMs)
+    timer.task()
     await this.drain()
   }
 }

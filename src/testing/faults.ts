@@ -3,29 +3,29 @@ import type { Soon, StoreNotice } from '../core/store.ts'
 
 export type CallName = 'attempt' | 'renew' | 'release' | 'admin' | 'records'
 
-/** What may happen to one call on its way to the store and back. */
+/** A fault of one call on its way to the store and back. */
 export type Fault =
   /** The call goes through. For scripts such as "the second one fails". */
   | { readonly kind: 'none' }
   /** The store never sees the request; the caller gets an error. */
   | { readonly kind: 'lose request' }
-  /** The store does what it was asked; the caller gets an error. */
+  /** The store serves the call; the caller gets an error. */
   | { readonly kind: 'lose reply' }
-  /** The request is that late. */
+  /** The request is delayed. */
   | { readonly kind: 'delay'; readonly ms: number }
-  /** The store sees the request a second time, that long after its first answer. */
+  /** The store gets the request a second time, this long after its first answer. */
   | { readonly kind: 'duplicate'; readonly afterMs: number }
-  /** The request, or its reply, stands at the gate until that is opened. */
+  /** The request, or its reply, waits at the gate until it is opened. */
   | { readonly kind: 'hang'; readonly gate: Gate; readonly at: 'request' | 'reply' }
 
-/** What may happen to a notice. */
+/** A fault of a notice. */
 export type NoticeFate =
   | { readonly kind: 'pass' }
   | { readonly kind: 'drop' }
   | { readonly kind: 'double' }
   | { readonly kind: 'delay'; readonly ms: number }
 
-/** What the caller of a lost request or reply gets. */
+/** The error of a lost request or reply. */
 export class LostCallError extends Error {
   constructor(call: CallName, what: string) {
     super(`${call}: the ${what} was lost on purpose`)
@@ -33,9 +33,9 @@ export class LostCallError extends Error {
   }
 }
 
-/** Where calls wait until they are let through. */
+/** A gate that holds calls back. */
 export class Gate {
-  /** Resolves when the first call stands at the gate. */
+  /** Resolves when the first call waits at the gate. */
   readonly reached: Promise<void>
   private readonly opened: Promise<void>
   private markReached = () => {}
@@ -60,7 +60,7 @@ export class Gate {
   }
 }
 
-/** The script of a faulty store: which call meets which fault. */
+/** The script of a faulty store: the fault of each call. */
 export class Faults {
   private readonly scripts = new Map<CallName, Fault[]>()
   private readonly standing = new Map<CallName, Fault>()
@@ -72,18 +72,18 @@ export class Faults {
     this.runtime = runtime
   }
 
-  /** The next calls of that name meet these faults, one each; those after them go through. */
+  /** The next calls of that name get these faults, one each; later calls go through. */
   next(call: CallName, ...faults: Fault[]): void {
     const script = this.scripts.get(call) ?? []
     this.scripts.set(call, [...script, ...faults])
   }
 
-  /** Every call of that name meets the fault, until it heals. A script for the next calls goes first. */
+  /** Every call of that name gets the fault until `heal`. A script for the next calls goes first. */
   every(call: CallName, fault: Fault): void {
     this.standing.set(call, fault)
   }
 
-  /** The next call of that name waits at the gate that this returns. */
+  /** The next call of that name waits at the returned gate. */
   hang(call: CallName, at: 'request' | 'reply' = 'request'): Gate {
     const gate = new Gate()
     this.gates.push(gate)
@@ -96,7 +96,7 @@ export class Faults {
     this.fateOf = typeof fate === 'function' ? fate : () => fate
   }
 
-  /** As if this process had died or its cable had been cut: nothing goes out, nothing comes in. */
+  /** A dead process or a cut cable: no call gets through in either direction. */
   cut(): void {
     for (const call of ['attempt', 'renew', 'release', 'admin', 'records'] as const) {
       this.every(call, { kind: 'lose request' })
@@ -154,5 +154,5 @@ export class Faults {
   }
 }
 
-/** Nobody waits for a duplicate, so nobody is told how it ended. */
+/** The result of a duplicate is ignored. */
 function ignore(): void {}

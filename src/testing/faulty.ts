@@ -3,14 +3,14 @@ import type { Runtime, Timer } from '../core/runtime.ts'
 import type { Records, Soon, Store, StoreNotice } from '../core/store.ts'
 import { Faults } from './faults.ts'
 
-/** A store that fails as it is told to. */
+/** A store with scripted faults. */
 export interface FaultyStore extends Store {
   readonly faults: Faults
 }
 
 /**
- * Wraps any store, so that the faults of a network can be made on every server. Without a fault each call goes
- * through as it is. The wrapped store never counts as immediate, because a fault turns an answer into a promise.
+ * Wraps any store, so that network faults can be simulated on every server. Without a fault each call goes through
+ * unchanged. The wrapped store is never immediate, because a fault turns an answer into a promise.
  */
 export function faulty(store: Store, given?: Runtime): FaultyStore {
   const runtime = checkRuntime(given)

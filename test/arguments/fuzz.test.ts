@@ -54,7 +54,7 @@ async function faultOf(call: () => unknown): Promise<string | null> {
   }
 }
 
-/** What can be walked is begun, and what is open is closed. */
+/** Starts every iterable and closes everything open. */
 async function settled(call: () => unknown): Promise<null> {
   const value = (await call()) as { close?: unknown } & object
   if (value === null || typeof value !== 'object') return null

@@ -24,7 +24,7 @@ const any = {} as never
 const endpoints = ['127.0.0.1:1']
 const update = { table: 't', where: { id: 1 }, set: {}, token: 1n }
 
-/** What the options are for, the misspelt name, what was meant, and the call. */
+/** The options' name, the misspelt name, the right name, and the call. */
 const CALLS: readonly [string, string, string, (options: never) => unknown][] = [
   ['createLocks', 'tll', 'ttl', (options) => createLocks(options)],
   ['createLocks', 'perfix', 'prefix', (options) => createLocks(options)],
@@ -161,7 +161,7 @@ test('an option that is there and undefined is as one that is left out', async (
   expect(lease.held).toBe(true)
 })
 
-test('a misspelt question to a holder evicts nobody', async () => {
+test('a misspelt option of evict evicts no holder', async () => {
   await using lease = await locks.acquire('evicted')
   await errorOf(() => locks.evict('evicted', { aks: true } as never))
   await errorOf(() => locks.evict('evicted', { ask: 'yes' } as never))
@@ -217,7 +217,7 @@ async function adopt(options: object): Promise<unknown> {
   return locks.adopt({ key: 'a', id: 'i', token: null, mode: 'exclusive', ttlMs: 100 }, options)
 }
 
-/** What a call throws, at once, later, or when what it returns is walked. */
+/** The error of a call: at once, later, or when its result is iterated. */
 async function errorOf(call: () => unknown): Promise<Error> {
   try {
     const result = (await call()) as AsyncIterable<unknown> | null | undefined

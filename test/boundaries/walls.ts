@@ -11,9 +11,6 @@ const CONTRACT = [
   'src/core/store.ts',
   'src/core/facts.ts',
   'src/core/runtime.ts',
-  'src/core/sleep.ts',
-  'src/core/unknown.ts',
-  'src/core/calls/answered-within.ts',
   // Options of stores, too, may be durations or misspelt, and must be refused in the same words.
   'src/core/check.ts',
   'src/core/durations.ts',
@@ -99,7 +96,13 @@ export const ROOMS: readonly Room[] = [
   },
   {
     inside: 'src/recipes/nestjs/',
-    may: ['src/index.ts', 'src/core/check.ts', 'src/core/known.ts', 'src/recipes/once.ts', '@nestjs/common'],
+    may: [
+      'src/index.ts',
+      'src/core/check.ts',
+      'src/core/option-names.ts',
+      'src/recipes/once.ts',
+      '@nestjs/common',
+    ],
   },
   // It runs over the clients of Redis, beside any store.
   {
@@ -119,7 +122,7 @@ export const ROOMS: readonly Room[] = [
       'src/core/check.ts',
       'src/core/durations.ts',
       'src/core/events.ts',
-      'src/core/known.ts',
+      'src/core/option-names.ts',
       'src/core/runtime.ts',
       'src/core/store.ts',
       'src/model/index.ts',

@@ -4,14 +4,14 @@ import { TOPICS } from '../../src/testing/conformance/target.ts'
 import type { Canary } from './canary.ts'
 import { crowds } from './crowds.ts'
 import { holds } from './holds.ts'
-import { line } from './line.ts'
 import { modes } from './modes.ts'
+import { queue } from './queue.ts'
 import { stocks } from './stock.ts'
 import { tokens } from './tokens.ts'
 import { views } from './views.ts'
 import { World } from './world.ts'
 
-const canaries: readonly Canary[] = [...crowds, ...holds, ...line, ...modes, ...stocks, ...tokens, ...views]
+const canaries: readonly Canary[] = [...crowds, ...holds, ...queue, ...modes, ...stocks, ...tokens, ...views]
 
 /** The whole suite, all cases side by side, on virtual time. */
 function examine(name: string, Patient: Canary['World']): Promise<ConformanceReport> {

@@ -1,6 +1,6 @@
 import type { Runtime } from 'holdfast'
 import type { Topic } from 'holdfast/testing'
-import type { Answer, Event, Hold, KeyState, Outcome } from '../../src/model/index.ts'
+import type { Answer, Event, Hold, KeyState, StepOutcome } from '../../src/model/index.ts'
 import type { World } from './world.ts'
 
 /** A store with one disease, and the topic under which the suite must find it. */
@@ -17,8 +17,8 @@ export function holdOf(state: KeyState, id: string): Hold | undefined {
 
 /** Changes the state that a step leaves behind. */
 export function leaving<E extends Event>(
-  outcome: Outcome<Answer<E>>,
+  outcome: StepOutcome<Answer<E>>,
   change: (state: KeyState) => Partial<KeyState>,
-): Outcome<Answer<E>> {
+): StepOutcome<Answer<E>> {
   return { ...outcome, state: { ...outcome.state, ...change(outcome.state) } }
 }

@@ -1,11 +1,11 @@
 import type { Store } from 'holdfast'
-import type { Answer, Clock, Event, KeyState, Outcome } from '../../src/model/index.ts'
+import type { Answer, Clock, Event, KeyState, StepOutcome } from '../../src/model/index.ts'
 import { type Canary, leaving } from './canary.ts'
 import { World } from './world.ts'
 
-type Result<E extends Event> = Outcome<Answer<E>>
+type Result<E extends Event> = StepOutcome<Answer<E>>
 
-/** What these stores do right with a few claims, and wrong with more. */
+/** These stores are right with a few claims, and wrong with more. */
 const MANY = 100
 const MANY_IN_A_CALL = 40
 
@@ -16,7 +16,7 @@ export const crowds: readonly Canary[] = [
     topic: 'crowds',
     World: class extends World {
       protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {
-        return leaving(super.step(state, event, clock), ({ line }) => ({ line: line.slice(0, MANY) }))
+        return leaving(super.step(state, event, clock), ({ queue }) => ({ queue: queue.slice(0, MANY) }))
       }
     },
   },
@@ -25,8 +25,8 @@ export const crowds: readonly Canary[] = [
     topic: 'crowds',
     World: class extends World {
       protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {
-        const line = [...state.line.slice(MANY), ...state.line.slice(0, MANY)]
-        return super.step(event.kind === 'release' ? { ...state, line } : state, event, clock)
+        const queue = [...state.queue.slice(MANY), ...state.queue.slice(0, MANY)]
+        return super.step(event.kind === 'release' ? { ...state, queue } : state, event, clock)
       }
     },
   },
@@ -52,7 +52,7 @@ export const crowds: readonly Canary[] = [
     World: class extends World {
       protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {
         const outcome = super.step(state, event, clock)
-        if (event.kind !== 'release' || state.line.length < MANY) return outcome
+        if (event.kind !== 'release' || state.queue.length < MANY) return outcome
         const { holds } = outcome.state
         const more = super.step({ ...outcome.state, holds: [] }, { kind: 'tick' }, clock).state
         return leaving(outcome, () => ({ ...more, holds: [...holds, ...more.holds] }))

@@ -1,10 +1,18 @@
 import type { Store } from 'holdfast'
 import type { RenewReply } from '../../src/core/store.ts'
-import type { Answer, Claim, ClaimAnswer, Clock, Event, KeyState, Outcome } from '../../src/model/index.ts'
+import type {
+  Answer,
+  Claim,
+  ClaimAnswer,
+  Clock,
+  Event,
+  KeyState,
+  StepOutcome,
+} from '../../src/model/index.ts'
 import { type Canary, holdOf, leaving } from './canary.ts'
 import { World } from './world.ts'
 
-type Result<E extends Event> = Outcome<Answer<E>>
+type Result<E extends Event> = StepOutcome<Answer<E>>
 
 /** Diseases of holds: who has the key, for how long, and who may end it. */
 export const holds: readonly Canary[] = [

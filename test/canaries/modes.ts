@@ -1,10 +1,18 @@
 import { posix } from 'node:path'
 import type { Store } from 'holdfast'
-import type { Answer, Claim, ClaimAnswer, Clock, Event, KeyState, Outcome } from '../../src/model/index.ts'
+import type {
+  Answer,
+  Claim,
+  ClaimAnswer,
+  Clock,
+  Event,
+  KeyState,
+  StepOutcome,
+} from '../../src/model/index.ts'
 import { type Canary, leaving } from './canary.ts'
 import { World } from './world.ts'
 
-type Result<E extends Event> = Outcome<Answer<E>>
+type Result<E extends Event> = StepOutcome<Answer<E>>
 
 /** Diseases of modes, of groups and of keys: what is granted beside what. */
 export const modes: readonly Canary[] = [
@@ -42,8 +50,8 @@ export const modes: readonly Canary[] = [
         const reads = state.holds.length > 0 && state.holds.every((hold) => hold.mode.kind === 'shared')
         if (event.kind !== 'claim' || event.claim.mode.kind !== 'shared' || !reads)
           return super.step(state, event, clock)
-        const outcome = super.step({ ...state, line: [] }, event, clock)
-        return leaving(outcome, ({ line }) => ({ line: [...state.line, ...line] }))
+        const outcome = super.step({ ...state, queue: [] }, event, clock)
+        return leaving(outcome, ({ queue }) => ({ queue: [...state.queue, ...queue] }))
       }
     },
   },

@@ -1,8 +1,16 @@
-import type { Answer, Claim, ClaimAnswer, Clock, Event, KeyState, Outcome } from '../../src/model/index.ts'
+import type {
+  Answer,
+  Claim,
+  ClaimAnswer,
+  Clock,
+  Event,
+  KeyState,
+  StepOutcome,
+} from '../../src/model/index.ts'
 import { type Canary, leaving } from './canary.ts'
 import { World } from './world.ts'
 
-type Result<E extends Event> = Outcome<Answer<E>>
+type Result<E extends Event> = StepOutcome<Answer<E>>
 
 /** Tokens counted from one, as a store does that has a counter and no clock. */
 class CountingWorld extends World {

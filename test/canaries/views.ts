@@ -5,11 +5,11 @@ import type {
   Event,
   KeyState,
   KeyView,
-  Letter,
-  Outcome,
+  Notification,
   RecordCondition,
   RecordState,
-  take,
+  StepOutcome,
+  takeFromRecord,
 } from '../../src/model/index.ts'
 import type { Canary } from './canary.ts'
 import { World } from './world.ts'
@@ -30,7 +30,11 @@ export const views: readonly Canary[] = [
     disease: 'an eviction does not look at the token',
     topic: 'admin',
     World: class extends World {
-      protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Outcome<Answer<E>> {
+      protected override step<E extends Event>(
+        state: KeyState,
+        event: E,
+        clock: Clock,
+      ): StepOutcome<Answer<E>> {
         return super.step(state, event.kind === 'evict' ? { ...event, token: null } : event, clock)
       }
     },
@@ -39,8 +43,8 @@ export const views: readonly Canary[] = [
     disease: 'an evicted holder is not told',
     topic: 'loss',
     World: class extends World {
-      protected override deliver(key: string, letter: Letter): void {
-        if (letter.notice.kind !== 'lost') super.deliver(key, letter)
+      protected override deliver(key: string, notification: Notification): void {
+        if (notification.notice.kind !== 'lost') super.deliver(key, notification)
       }
     },
   },
@@ -48,8 +52,8 @@ export const views: readonly Canary[] = [
     disease: 'notices go to everyone',
     topic: 'clean-up',
     World: class extends World {
-      protected override deliver(key: string, letter: Letter): void {
-        for (const inbox of this.listeners.keys()) super.deliver(key, { ...letter, inbox })
+      protected override deliver(key: string, notification: Notification): void {
+        for (const inbox of this.listeners.keys()) super.deliver(key, { ...notification, inbox })
       }
     },
   },
@@ -57,7 +61,7 @@ export const views: readonly Canary[] = [
     disease: 'a take goes below zero',
     topic: 'records',
     World: class extends World {
-      protected override taken(record: RecordState | null, count: number): ReturnType<typeof take> {
+      protected override taken(record: RecordState | null, count: number): ReturnType<typeof takeFromRecord> {
         const stock = Number(record?.value)
         if (record === null || Number.isNaN(stock)) return super.taken(record, count)
         const { next, answer } = super.taken({ ...record, value: String(stock + count) }, count)

@@ -6,7 +6,7 @@ import type {
   Event,
   KeyState,
   KeyView,
-  Letter,
+  Notification,
   RecordState,
 } from '../../src/model/index.ts'
 import * as model from '../../src/model/index.ts'
@@ -75,7 +75,12 @@ export class World {
         write: async (key, value, ttlMs, condition) => {
           const current = this.record(key)
           if (!this.allows(current, condition)) return { kind: 'refused', current }
-          const next = model.written(current?.version ?? this.removedVersion, value, ttlMs, this.clock())
+          const next = model.writtenRecord(
+            current?.version ?? this.removedVersion,
+            value,
+            ttlMs,
+            this.clock(),
+          )
           this.values.set(key, next)
           return { kind: 'written', version: next.version }
         },
@@ -95,7 +100,11 @@ export class World {
     }
   }
 
-  protected step<E extends Event>(state: KeyState, event: E, clock: Clock): model.Outcome<model.Answer<E>> {
+  protected step<E extends Event>(
+    state: KeyState,
+    event: E,
+    clock: Clock,
+  ): model.StepOutcome<model.Answer<E>> {
     return model.step(state, event, clock, this.rules)
   }
 
@@ -103,19 +112,19 @@ export class World {
   protected group(claims: readonly Claim[], inbox: string): ClaimAnswer[] {
     const clock = this.clock()
     const drafts = new Map<string, KeyState>()
-    const letters: [string, Letter][] = []
+    const notifications: [string, Notification][] = []
     const answers = claims.map((claim) => {
       const key = this.keyOf(claim.key)
       const outcome = this.step(drafts.get(key) ?? this.stateOf(key), { kind: 'claim', claim, inbox }, clock)
       drafts.set(key, outcome.state)
-      for (const letter of outcome.letters) letters.push([key, letter])
+      for (const notification of outcome.notifications) notifications.push([key, notification])
       return outcome.answer
     })
     if (answers.some((answer) => answer.kind !== 'granted')) {
       return answers.map((answer) => (answer.kind === 'granted' ? this.heldBack() : answer))
     }
     for (const [key, state] of drafts) this.states.set(key, state)
-    for (const [key, letter] of letters) this.deliver(key, letter)
+    for (const [key, notification] of notifications) this.deliver(key, notification)
     return answers
   }
 
@@ -123,7 +132,7 @@ export class World {
     return this.apply(this.keyOf(claim.key), { kind: 'claim', claim, inbox }) as ClaimAnswer
   }
 
-  protected deliver(key: string, { inbox, notice }: Letter): void {
+  protected deliver(key: string, { inbox, notice }: Notification): void {
     for (const listener of this.listeners.get(inbox ?? '') ?? []) listener({ ...notice, key })
   }
 
@@ -149,8 +158,8 @@ export class World {
     })
   }
 
-  protected taken(record: RecordState | null, count: number): ReturnType<typeof model.take> {
-    return model.take(record, count, this.clock())
+  protected taken(record: RecordState | null, count: number): ReturnType<typeof model.takeFromRecord> {
+    return model.takeFromRecord(record, count, this.clock())
   }
 
   protected clock(): Clock {
@@ -158,9 +167,9 @@ export class World {
   }
 
   private apply<E extends Event>(key: string, event: E): model.Answer<E> {
-    const { state, answer, letters } = this.step(this.stateOf(key), event, this.clock())
+    const { state, answer, notifications } = this.step(this.stateOf(key), event, this.clock())
     this.states.set(key, state)
-    for (const letter of letters) this.deliver(key, letter)
+    for (const notification of notifications) this.deliver(key, notification)
     return answer
   }
 

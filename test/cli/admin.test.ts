@@ -83,7 +83,7 @@ it.each([
 })
 
 describe('show', () => {
-  it('shows holders, the line in order, and the token', async () => {
+  it('shows holders, the queue in order, and the token', async () => {
     await held('order:42', 'web1:1', async (locks, lease) => {
       await using other = await connect(bench.store, { label: 'web2:2' })
       const waiting = other
@@ -149,7 +149,7 @@ describe('text that others chose', () => {
 })
 
 describe('evict', () => {
-  it('takes the key away with --yes and says from whom', async () => {
+  it('evicts with --yes and names the holder', async () => {
     await held('order:42', 'web1:1', async (locks) => {
       const end = await bench.holdfast(['evict', 'order:42', '--yes'])
       expect(end).toMatchObject({ code: 0, stdout: 'order:42: evicted web1:1; the next token is higher\n' })
@@ -166,7 +166,7 @@ describe('evict', () => {
     })
   })
 
-  it('compares the token: one that is not the holder’s evicts nobody', async () => {
+  it('compares the token: another one than the holder’s evicts no holder', async () => {
     await held('order:42', 'web1:1', async (locks, lease) => {
       const wrong = await bench.holdfast(['evict', 'order:42', '--token', '7', '--yes'])
       expect(wrong.code).toBe(1)
@@ -192,7 +192,7 @@ describe('evict', () => {
     expect(JSON.parse(json.stdout)).toEqual({ key: 'order:42', evicted: [] })
   })
 
-  it('takes a key away from all who share it', async () => {
+  it('evicts all holders of a shared key', async () => {
     await using locks = await connect(bench.store, { label: 'web1:1' })
     await using other = await connect(bench.store, { label: 'web2:2' })
     await using _one = await locks.rw('key').read.acquire()

@@ -93,7 +93,7 @@ it('says how many it could not judge, because their programs tell nothing', asyn
   await Promise.all([web.close(), worker.close()])
 })
 
-it('shows who only stands in the line, and who waits for itself', () => {
+it('shows actors that are only in the queue, and actors that wait for themselves', () => {
   const reader = { actor: '#2', label: 'p', waitsFor: 'k', waitedMs: 3000, holds: ['k'], heldMs: 4000 }
   const writer = { actor: null, label: 'q', waitsFor: 'k', waitedMs: 3500, holds: [], heldMs: null }
   expect(drawing([reader, writer])).toEqual([

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { SALE, type Sale } from '../../src/cli/demo/messages.ts'
 import { fullStock, nextUnit, StockFile, withoutOne } from '../../src/cli/demo/stock.ts'
 import { timeline } from '../../src/cli/demo/timeline.ts'
-import { brokenPromises, type Result, tallyOf } from '../../src/cli/demo/witness.ts'
+import { brokenPromises, type SaleRecord, tallyOf } from '../../src/cli/demo/witness.ts'
 
 function saleOf(unit: number): Sale {
   return {
@@ -18,7 +18,7 @@ function saleOf(unit: number): Sale {
 }
 
 const UNITS = Array.from({ length: SALE.units }, (_, at) => at + 1)
-const PERFECT: Result = {
+const PERFECT: SaleRecord = {
   guarded: true,
   startedAtMs: 0,
   endedAtMs: 1_010,
@@ -96,7 +96,7 @@ describe('the stock', () => {
   })
 })
 
-it('draws who was inside, the kill, the pause and the refused write', () => {
+it('draws the sales, the kill, the pause and the refused write', () => {
   const rows = timeline(PERFECT, 101)
   expect(rows).toHaveLength(SALE.workers)
   expect(rows[0]).toMatch(/^worker 1 {2}·{8}█·{7}█/)

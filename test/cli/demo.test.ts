@@ -40,7 +40,7 @@ it('tells the story in plain lines on a pipe', { timeout: PATIENCE_MS }, async (
   expect(stdout).toMatch(/^✔ Exactly 100 sold/m)
 })
 
-it('ends when nobody reads it any more, with all its processes and files', async () => {
+it('ends when it has no reader any more, with all its processes and files', async () => {
   const running = bench.start(['demo'], { TMPDIR: bench.folder })
   await running.printed(/sold of 100/)
   const folder = readdirSync(bench.folder).find((name) => name.startsWith('holdfast-demo-'))

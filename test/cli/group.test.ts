@@ -93,7 +93,7 @@ describe('what the command leaves behind', () => {
   const leave = (...options: readonly string[]): Running =>
     bench.start(['run', 'key', '--ttl', '2s', ...options, '--', ...shell('"$0" "$@" & exit 3', 'background')])
 
-  it('keeps the lock beyond its ttl, is told, and does not change the exit code', async () => {
+  it('keeps the lock beyond its ttl, is reported, and does not change the exit code', async () => {
     const running = leave()
     bench.endAtLast(await pidOf(running, 'shell'))
     const worker = await pidOf(running, 'worker')
@@ -110,7 +110,7 @@ describe('what the command leaves behind', () => {
     expect((await locks.read('key')).holders).toEqual([])
   })
 
-  it('is not told with --quiet', async () => {
+  it('is not reported with --quiet', async () => {
     const running = leave('--quiet')
     bench.endAtLast(await pidOf(running, 'shell'))
     await pidOf(running, 'worker')

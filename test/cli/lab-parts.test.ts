@@ -49,7 +49,7 @@ describe('evidence', () => {
 })
 
 describe('the warehouse', () => {
-  it('believes everyone who has no token, and refuses an old one', () => {
+  it('accepts writers without a token, and refuses an old token', () => {
     const trusting = new Warehouse(10)
     expect([trusting.write(9, null), trusting.write(9, null)]).toEqual([true, true])
     expect({ sold: trusting.sold, left: trusting.left }).toEqual({ sold: 2, left: 9 })

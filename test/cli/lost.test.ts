@@ -42,7 +42,7 @@ describe('a lost lease', () => {
     expect((await locks.read('key')).holders).toHaveLength(1)
   })
 
-  it('ends the whole group when nobody reads stderr any more', async () => {
+  it('ends the whole group when stderr has no reader any more', async () => {
     const running = bench.start(['run', 'key', '--ttl', '2s', '--', 'sh', '-c', STUBBORN])
     const pids = await pidsOf(running)
     running.stopReading('stderr')

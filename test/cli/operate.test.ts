@@ -152,7 +152,7 @@ describe('reap', () => {
 })
 
 describe('evict --ask', () => {
-  it('asks the holder, waits until it let go, and leaves word of it', async () => {
+  it('asks the holder, waits until it has released, and records it', async () => {
     await using locks = await connect(bench.store, { label: 'web1:1' })
     const lease = await locks.acquire('order:42')
     const stop = lease.on('revoked', () => void lease.release())

@@ -116,7 +116,7 @@ describe('a busy key', () => {
     expect(existsSync(bench.file('ran'))).toBe(false)
   })
 
-  it('ends with 75, too, when nobody reads stderr', async () => {
+  it('ends with 75, too, when stderr has no reader', async () => {
     await using locks = await connect(bench.store)
     await using _lease = await locks.acquire('key')
     const running = bench.start(['run', 'key', '--wait', '300ms', '--', 'touch', bench.file('ran')])
@@ -125,7 +125,7 @@ describe('a busy key', () => {
     expect(existsSync(bench.file('ran'))).toBe(false)
   })
 
-  it('is waited for, with one line that says for whom', async () => {
+  it('is waited for, with one line that names the holder', async () => {
     await using locks = await connect(bench.store, { label: 'somebody:1' })
     const lease = await locks.acquire('key')
     const running = bench.start(['run', 'key', '--', 'echo', 'mine'])

@@ -18,7 +18,7 @@ it.each([
   expect(shown).toContain('cannot reach')
 })
 
-it('hides the password of an address that nobody told it about', () => {
+it('hides the password of a URL that it does not know', () => {
   expect(redact('connect redis://user:canary@cache:6379 failed', [])).toBe(
     'connect redis://***@cache:6379 failed',
   )

@@ -69,7 +69,7 @@ describe('warnings of the process', () => {
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   })
 
-  it('are not said where Node was told to say none', async () => {
+  it('are not printed when Node has them disabled', async () => {
     const { stderr } = await bench.startWith(WARN, ['ls'], { NODE_NO_WARNINGS: '1' }).finished
     expect(stderr).toBe('')
   })
@@ -87,7 +87,7 @@ describe('a Redis server that endangers locks', () => {
     return bench.start(['run', 'key', ...options, '--store', store, '--', 'sleep', '2'])
   }
 
-  it('is told by run, in one line', async () => {
+  it('is reported by run, in one line', async () => {
     const running = run()
     await running.printed(
       /^holdfast: warning: the Redis server on port \d+ keeps nothing over a restart/,
@@ -97,7 +97,7 @@ describe('a Redis server that endangers locks', () => {
     expect((await running.finished).stderr).not.toMatch(/\(node:|trace-warnings/)
   })
 
-  it('is not told by run --quiet', async () => {
+  it('is not reported by run --quiet', async () => {
     expect(await run('--quiet').finished).toMatchObject({ code: 0, stderr: '' })
   })
 })

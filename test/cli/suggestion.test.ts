@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { suggestion } from '../../src/cli/suggestion.ts'
+import { suggestion } from '../../src/cli/secrets.ts'
 
 const FIX = "wait 3 s; then: holdfast show 'holdfast evict x'   # or: holdfast evict a --token 7"
 

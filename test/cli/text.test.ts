@@ -16,7 +16,7 @@ const ESCAPES = [
   '\u200b',
 ]
 
-/** What a terminal may act upon. */
+/** Characters that a terminal may act upon. */
 function dangerous(text: string): boolean {
   return /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(text)
 }

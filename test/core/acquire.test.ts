@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { drift, failure, Scene } from './support.ts'
 
-test('an attempt of unknown outcome is released by id, and the caller is told of the outage', async () => {
+test('an attempt of unknown outcome is released by id, and the caller gets the outage', async () => {
   const scene = new Scene()
   const { locks, faults } = scene.party()
   faults.next('attempt', { kind: 'lose reply' })

@@ -150,7 +150,7 @@ test('a lost lease is not handed over, and the next waiter goes for the key at o
   expect(second.held).toBe(true)
 })
 
-test('a waiter that leaves passes its place in the store’s line to the next local one', async () => {
+test('a waiter that leaves passes its position in the store’s queue to the next local one', async () => {
   const scene = new Scene()
   const [here, there, third] = [scene.party(), scene.party(), scene.party()]
   const holder = await scene.runtime.until(there.locks.acquire('a'))
@@ -167,7 +167,7 @@ test('a waiter that leaves passes its place in the store’s line to the next lo
   await scene.runtime.until((await scene.runtime.until(later)).release())
 })
 
-test('the last waiter that leaves leaves nothing in the line', async () => {
+test('the last waiter that leaves leaves nothing in the queue', async () => {
   const scene = new Scene()
   const [here, there] = [scene.party(), scene.party()]
   const holder = await scene.runtime.until(there.locks.acquire('a'))

@@ -86,7 +86,7 @@ test('a key that is lost while others are waited for is asked for again', async 
   expect((await a.locks.read('x')).holders).toHaveLength(1)
 })
 
-test('that it was lost is told when there is no time for that', async () => {
+test('a loss is an error when there is no time left', async () => {
   const scene = new Scene()
   const [a, b] = [scene.party(), scene.party()]
   Object.assign(b.locks.traits, { groups: false })

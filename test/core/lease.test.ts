@@ -98,7 +98,7 @@ test('release answers expired for an expired lease, and says the same when asked
   expect(both).toEqual(['released', 'released'])
 })
 
-test('a release whose outcome is unknown rejects, is told, and is tried again in the background', async () => {
+test('a release whose outcome is unknown rejects, emits an event, and is retried in the background', async () => {
   const scene = new Scene()
   const { locks, faults } = scene.party()
   const told: string[] = []

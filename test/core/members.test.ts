@@ -65,7 +65,7 @@ test('an unknown release fails alone, and is repeated apart from its caller', as
   expect((outcomes[2] as PromiseRejectedResult).reason).toBeInstanceOf(StoreError)
 })
 
-test('an unknown renewal is an error of ours for whoever extends the lease, and for the listeners', async () => {
+test('an unknown renewal is an error of ours for the caller of extend, and for the listeners', async () => {
   const told: unknown[] = []
   locks.on('renewFailed', ({ error }) => told.push(error))
   const lease = await runtime.until(locks.acquire('odd'))

@@ -129,7 +129,7 @@ test.each([
   expect((await locks.read('book')).holders).toHaveLength(2)
 })
 
-test('one of several readers cannot go to another process, one alone can, and nobody joins it then', async () => {
+test('one of several readers cannot be adopted by another process, a single one can, and no reader joins it then', async () => {
   const scene = new Scene()
   const { locks } = scene.party()
   const first = await scene.runtime.until(locks.rw('book').read.acquire())

@@ -27,7 +27,7 @@ test('without the option, the same context waits for itself', async () => {
 
 const HINT = 'this process holds it itself: a nested using needs { reentrant: true }, and so does the outer'
 
-test.each([0, 100])('who waits %i ms for itself is told so', async (wait) => {
+test.each([0, 100])('the error of a wait of %i ms for itself says so', async (wait) => {
   const scene = new Scene()
   const { locks } = scene.party()
   const nested = locks.using('a', () => locks.using('a', { wait }, async () => {}))
@@ -57,7 +57,7 @@ test.each([
   expect(await scene.runtime.until(failure(ways[inner][1]()))).toMatchObject({ heldHere: true })
 })
 
-test('who waits for another process of the same label is told nothing of the kind', async () => {
+test('the error of a wait for another process of the same label does not say so', async () => {
   const scene = new Scene()
   const [a, b] = [scene.party({ label: 'worker' }), scene.party({ label: 'worker' })]
   await scene.runtime.until(a.locks.acquire('a'))
@@ -75,7 +75,7 @@ test('another context does not enter', async () => {
   await scene.runtime.until(lease.release())
 })
 
-test('a reader that asks for more inside itself is told, instead of waiting for itself', async () => {
+test('a reader that asks for an exclusive lease inside itself gets an error instead of waiting for itself', async () => {
   const scene = new Scene()
   const rw = scene.party().locks.rw('a', { reentrant: true })
   const upgrade = rw.read.using(() => rw.write.using(async () => {}))

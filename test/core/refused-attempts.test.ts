@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Party, Scene } from './support.ts'
 
-test('waiters keep their positions while the store takes heartbeats and no attempts, and are told of their grants', async () => {
+test('waiters keep their positions while the store accepts heartbeats and no attempts, and get their grants', async () => {
   const scene = new Scene()
   const holder = scene.party()
   const held = await scene.runtime.until(holder.locks.acquire('a', { ttl: 60_000 }))

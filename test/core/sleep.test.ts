@@ -113,7 +113,7 @@ test('a renewal that was sent before a sleep proves nothing after it', async () 
   expect(lease.signal.aborted).toBe(true)
 })
 
-test('a sleep before the claim is nobody’s concern', async () => {
+test('a sleep before the claim has no effect', async () => {
   const { locks, sleeper, sleep } = machines()
   await sleep(60_000)
   const lease = await sleeper.until(locks.tryAcquire('a'))

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ROOT } from '../../scripts/docs/files.ts'
 
-/** What the pages take for granted, so that each piece of code can be read, and checked, by itself. */
+/** The assumptions of the pages, so that each piece of code can be compiled by itself. */
 const GIVEN = `
 import type { Lease, Locks, WriteLease } from 'holdfast'
 import type { PgLike, RedisLike } from 'holdfast/guard'

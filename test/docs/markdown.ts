@@ -30,7 +30,7 @@ export function linksOf(text: string): string[] {
   return targets.filter((target) => !/^[a-z]+:/i.test(target))
 }
 
-/** What is wrong with a link of a page, null when nothing is. */
+/** The problem with a link of a page, null when there is none. */
 export function faultOf(page: string, link: string): string | null {
   const [path = '', anchor] = link.split('#')
   const target = path === '' ? page : posix.join(posix.dirname(page), path)

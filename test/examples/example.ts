@@ -36,7 +36,7 @@ export function exampleOf(file: string, source: string): Example {
   return { file, shows: shows.trim(), prints: prints.map((line) => line.slice('//   '.length)) }
 }
 
-/** What an announced line stands for; `…` is whatever differs from run to run. */
+/** The pattern of an announced line; `…` stands for the parts that differ from run to run. */
 export function patternOf(line: string): RegExp {
   const parts = line.split('…').map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'))
   return new RegExp(`^${parts.join('.+')}$`)

@@ -16,7 +16,7 @@ describe('adoption', () => {
     expect(tokenIn(taken)).toBeGreaterThan(tokenIn(given))
     expect(taken).toMatchObject({ contended: true })
     expect(key.holders).toEqual(['taker'])
-    expect(key.line).toEqual(['waiter'])
+    expect(key.queue).toEqual(['waiter'])
   })
 
   it('leaves the giver with nothing: it can neither renew nor release what it gave', () => {
@@ -41,7 +41,7 @@ describe('adoption', () => {
     key.pass(100)
     expect(key.claim('taker', { replaces: 'giver' })).toMatchObject({ kind: 'refused', reason: 'absent' })
     expect(key.holders).toEqual([])
-    expect(key.line).toEqual([])
+    expect(key.queue).toEqual([])
   })
 
   it('of a claim that only waits is refused', () => {
@@ -49,7 +49,7 @@ describe('adoption', () => {
     key.claim('a')
     key.claim('giver')
     expect(key.claim('taker', { replaces: 'giver' })).toMatchObject({ kind: 'refused', reason: 'absent' })
-    expect(key.line).toEqual(['giver'])
+    expect(key.queue).toEqual(['giver'])
   })
 
   it('never gives more than the giver still has: a lease that was downgraded after it was written down', () => {

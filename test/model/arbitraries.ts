@@ -19,7 +19,7 @@ interface Move {
   readonly action: Action
 }
 
-/** What the claims look like, one for each id, and what happens to them. */
+/** The claims, one for each id, and the events on them. */
 export interface Plan {
   readonly claims: readonly Claim[]
   readonly moves: readonly Move[]

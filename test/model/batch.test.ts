@@ -42,13 +42,13 @@ describe('a batch', () => {
   it('grants none of them when one is taken, and says which', () => {
     const shelf = shelfWith({ k2: 'other' })
     const claims = ['k1', 'k2', 'k3'].map((key) => claimOf(`a ${key}`, { key, group: 'g' }))
-    const { answers, letters } = claimBatch(shelf, claims, 'inbox', clock, rules)
+    const { answers, notifications } = claimBatch(shelf, claims, 'inbox', clock, rules)
     expect(answers.map((answer) => (answer.kind === 'blocked' ? answer.holder?.label : answer.kind))).toEqual(
       [undefined, 'label of other', undefined],
     )
     expect([...shelf.states.keys()]).toEqual(['k2'])
-    expect(shelf.get('k2').line).toEqual([])
-    expect(letters).toEqual([])
+    expect(shelf.get('k2').queue).toEqual([])
+    expect(notifications).toEqual([])
   })
 
   it('decides about claims on the same key one after another', () => {
@@ -65,7 +65,7 @@ describe('a batch', () => {
     ])
   })
 
-  it('renews and releases several claims, each on its own key, and passes the letters on', () => {
+  it('renews and releases several claims, each on its own key, and passes the notifications on', () => {
     const shelf = shelfWith({ k1: 'a', k2: 'b' })
     claimBatch(shelf, [claimOf('c', { key: 'k2' })], 'inbox', clock, rules)
     const three = [claimOf('a', { key: 'k1' }), claimOf('b', { key: 'k2' }), claimOf('a', { key: 'k3' })]
@@ -77,7 +77,7 @@ describe('a batch', () => {
     ])
     const released = stepBatch(shelf, three, releaseOf, clock, rules)
     expect(released.answers.map((answer) => answer.kind)).toEqual(['released', 'released', 'absent'])
-    expect(released.letters).toMatchObject([
+    expect(released.notifications).toMatchObject([
       { key: 'k2', inbox: 'inbox', notice: { kind: 'granted', id: 'c' } },
     ])
   })
@@ -92,6 +92,6 @@ describe('a batch', () => {
     ]
     const { answers } = claimBatch(shelf, claims, 'inbox', clock, rules)
     expect(answers.map((answer) => answer.kind)).toEqual(['blocked', 'blocked', 'granted', 'blocked'])
-    expect(shelf.get('k2').line.map((waiter) => waiter.claim.id)).toEqual(['d'])
+    expect(shelf.get('k2').queue.map((waiter) => waiter.claim.id)).toEqual(['d'])
   })
 })

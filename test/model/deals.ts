@@ -3,7 +3,7 @@ import type { Deal, DealAnswer, Goods } from '../../src/model/index.ts'
 
 const name = fc.constantFrom('a', 'b', 'c', 'd', '__proto__')
 
-/** What a shop sees in a day: few names, so that orders repeat and meet. Holds outlive the test. */
+/** A shop's day: few names, so that orders repeat and meet. Holds outlive the test. */
 export function deals(goods: Goods): fc.Arbitrary<readonly Deal[]> {
   const more =
     typeof goods === 'number'

@@ -7,7 +7,7 @@ import { prove } from './property.ts'
 describe('a downgrade', () => {
   prove(downgrade)
 
-  it('makes a writer a reader without letting go, and lets the readers at the head of the line in', () => {
+  it('makes a writer a reader without letting go, and lets the readers at the head of the queue in', () => {
     const key = new Key()
     const token = tokenIn(key.claim('w'))
     key.claim('r1', { mode: shared })
@@ -16,7 +16,7 @@ describe('a downgrade', () => {
     expect(tokenIn(key.claim('w', { mode: shared }))).toBe(token)
     expect(key.told).toEqual(['inbox of r1: granted r1'])
     expect(key.holders).toEqual(['w', 'r1'])
-    expect(key.line).toEqual(['w2', 'r2'])
+    expect(key.queue).toEqual(['w2', 'r2'])
   })
 
   it('cannot be taken back', () => {

@@ -18,7 +18,7 @@ describe('exclusion', () => {
       storeTimeMs: 7,
       holder: { label: 'label of a', heldMs: 7 },
     })
-    expect(key.line).toEqual([])
+    expect(key.queue).toEqual([])
   })
 
   it('lets readers in together and a writer only alone', () => {
@@ -51,6 +51,6 @@ describe('exclusion', () => {
     key.claim('c')
     expect(key.claim('b')).toMatchObject({ kind: 'blocked', position: 1 })
     expect(key.claim('b', { queue: false })).toMatchObject({ kind: 'blocked', position: 1 })
-    expect(key.line).toEqual(['b', 'c'])
+    expect(key.queue).toEqual(['b', 'c'])
   })
 })

@@ -4,7 +4,7 @@ import { shared } from './arbitraries.ts'
 import { Key } from './key.ts'
 import { delay } from './properties/delay.ts'
 import { expiry } from './properties/expiry.ts'
-import { letters } from './properties/letters.ts'
+import { notifications } from './properties/notifications.ts'
 import { prove } from './property.ts'
 
 describe('expiry', () => {
@@ -18,7 +18,7 @@ describe('expiry', () => {
     expect(key.holders).toEqual(['a'])
     key.pass(1)
     expect(key.told).toEqual(['inbox of a: lost a', 'inbox of b: granted b'])
-    expect(key.letters[1]?.notice).toMatchObject({
+    expect(key.notifications[1]?.notice).toMatchObject({
       storeTimeMs: 50,
       lifeMs: 10,
       spare: 255,
@@ -49,10 +49,10 @@ describe('expiry', () => {
     key.claim('a')
     key.claim('b', { ttlMs: 4 })
     key.release('a')
-    expect(key.letters[0]?.notice).toMatchObject({ kind: 'granted', lifeMs: 4 })
+    expect(key.notifications[0]?.notice).toMatchObject({ kind: 'granted', lifeMs: 4 })
   })
 
-  it('takes a dead waiter out of the line, so that it blocks nobody', () => {
+  it('takes a dead waiter out of the queue, so that it blocks nobody', () => {
     const key = new Key()
     key.claim('r1', { mode: shared, ttlMs: 1_000 })
     key.claim('dead writer', { ttlMs: 20 })
@@ -60,7 +60,7 @@ describe('expiry', () => {
     key.pass(20)
     expect(key.holders).toEqual(['r1', 'r2'])
     expect(key.renew('dead writer')).toEqual({ kind: 'lost' })
-    expect(key.line).toEqual([])
+    expect(key.queue).toEqual([])
   })
 
   it('is put off by a renewal of the place, which never makes a hold by itself', () => {
@@ -70,11 +70,11 @@ describe('expiry', () => {
     key.pass(19)
     expect(key.renew('b', 20)).toMatchObject({ kind: 'waiting', position: 1 })
     key.pass(19)
-    expect(key.line).toEqual(['b'])
+    expect(key.queue).toEqual(['b'])
     key.pass(1)
-    expect(key.line).toEqual([])
+    expect(key.queue).toEqual([])
     expect(key.renew('b', 20)).toEqual({ kind: 'lost' })
-    expect(key.line).toEqual([])
+    expect(key.queue).toEqual([])
   })
 
   it('is never brought forward by a late, shorter renewal', () => {
@@ -148,6 +148,6 @@ describe('the lock delay', () => {
   })
 })
 
-describe('letters', () => {
-  prove(letters)
+describe('notifications', () => {
+  prove(notifications)
 })

@@ -1,5 +1,5 @@
 import type * as modelModule from '../../src/model/index.ts'
-import type { Answer, Claim, Clock, Event, KeyState, Letter, Rules } from '../../src/model/index.ts'
+import type { Answer, Claim, Clock, Event, KeyState, Notification, Rules } from '../../src/model/index.ts'
 import {
   type Action,
   CLAIMANTS,
@@ -22,23 +22,23 @@ export interface Step {
   readonly clock: Clock
   readonly state: KeyState
   readonly answer: Answer<Event>
-  readonly letters: readonly Letter[]
+  readonly notifications: readonly Notification[]
 }
 
 export interface Sight extends Step {
   /** Holders whose time ran out since the step before. */
   readonly expired: readonly string[]
-  /** What the claimants knew when the event came, at that moment of time. */
+  /** The claimants' knowledge when the event came, at that time. */
   readonly known: Ledger
-  /** What they know after it. */
+  /** Their knowledge after it. */
   readonly learnt: Ledger
 }
 
 export interface Tour {
   readonly rules?: Rules
-  /** Whether the state is dropped as soon as the model calls it forgettable, as a store does. */
+  /** Drops the state as soon as the model calls it forgettable, as a store does. */
   readonly forget?: boolean
-  /** Whether states and events are frozen, so that a step that changes its input throws. */
+  /** Freezes states and events, so that a step that changes its input throws. */
   readonly freeze?: boolean
 }
 
@@ -65,8 +65,8 @@ export function explore(model: Model, plan: Plan, look: (sight: Sight) => void, 
     const before = state
     const outcome = model.step(before, event, clock, rules)
     state = keep(outcome.state)
-    const { answer, letters } = outcome
-    const sight: Sight = { before, event, clock, state, answer, letters, expired, known, learnt }
+    const { answer, notifications } = outcome
+    const sight: Sight = { before, event, clock, state, answer, notifications, expired, known, learnt }
     learnt.learn(sight)
     look(sight)
   }
@@ -118,14 +118,14 @@ function eventOf(action: Action, claims: readonly Claim[], ledger: Ledger): Even
 
 function idOf(who: string, ledger: Ledger): string {
   if (who === FIRST_HOLDER) return ledger.holds[0]?.believers[0]?.claim.id ?? CLAIMANTS[0]
-  if (who === FIRST_WAITER) return ledger.line[0]?.claim.id ?? CLAIMANTS[0]
+  if (who === FIRST_WAITER) return ledger.queue[0]?.claim.id ?? CLAIMANTS[0]
   return who
 }
 
 function copyOf(ledger: Ledger): Ledger {
   const copy = new Ledger()
   copy.holds = ledger.holds.map((hold) => ({ ...hold, believers: hold.believers.map((one) => ({ ...one })) }))
-  copy.line = ledger.line.map((waiter) => ({ ...waiter }))
+  copy.queue = ledger.queue.map((waiter) => ({ ...waiter }))
   copy.closedUntilMs = ledger.closedUntilMs
   copy.tokens.push(...ledger.tokens)
   return copy

@@ -4,7 +4,7 @@ import { Key } from './key.ts'
 import { fifo } from './properties/fifo.ts'
 import { prove } from './property.ts'
 
-describe('the line', () => {
+describe('the queue', () => {
   prove(fifo)
 
   it('is served in the order in which it was joined', () => {
@@ -37,7 +37,7 @@ describe('the line', () => {
     key.claim('r3', { mode: shared })
     key.release('w1')
     expect(key.holders).toEqual(['r1', 'r2'])
-    expect(key.line).toEqual(['w2', 'r3'])
+    expect(key.queue).toEqual(['w2', 'r3'])
   })
 
   it('closes up when somebody leaves it, and lets in whom that one kept out', () => {
@@ -50,7 +50,7 @@ describe('the line', () => {
     expect(key.holders).toEqual(['r1', 'r2'])
   })
 
-  it('tells a holder once that others wait, and again after the line was empty', () => {
+  it('tells a holder once that others wait, and again after the queue was empty', () => {
     const key = new Key()
     key.claim('a')
     key.claim('b')

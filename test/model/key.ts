@@ -5,7 +5,7 @@ import {
   EMPTY,
   type Event,
   type KeyState,
-  type Letter,
+  type Notification,
   type Rules,
   step,
 } from '../../src/model/index.ts'
@@ -20,15 +20,15 @@ export class Key {
   nowMs = 0
   /** How far the wall clock is off. */
   skewUs = 0
-  /** What the last step told whom. */
-  letters: readonly Letter[] = []
+  /** The notifications of the last step, with their inboxes. */
+  notifications: readonly Notification[] = []
   readonly rules: Rules = { offerMs: 10, keepSeqMs: 60_000, mostOffers: Number.POSITIVE_INFINITY }
 
   send<E extends Event>(event: E): Answer<E> {
     const clock = { nowMs: this.nowMs, stampUs: START_US + this.nowMs * 1000 + this.skewUs }
     const outcome = step(this.state, event, clock, this.rules)
     this.state = deepFreeze(outcome.state)
-    this.letters = outcome.letters
+    this.notifications = outcome.notifications
     return outcome.answer
   }
 
@@ -62,13 +62,13 @@ export class Key {
     return this.state.holds.flatMap((hold) => hold.members.map((member) => member.id))
   }
 
-  get line(): string[] {
-    return this.state.line.map((waiter) => waiter.claim.id)
+  get queue(): string[] {
+    return this.state.queue.map((waiter) => waiter.claim.id)
   }
 
-  /** The last step's letters as `inbox: kind id`. */
+  /** The last step's notifications as `inbox: kind id`. */
   get told(): string[] {
-    return this.letters.map(({ inbox, notice }) => `${inbox}: ${notice.kind} ${notice.id}`)
+    return this.notifications.map(({ inbox, notice }) => `${inbox}: ${notice.kind} ${notice.id}`)
   }
 }
 

@@ -21,17 +21,17 @@ export interface BelievedWaiter {
 }
 
 /**
- * What the claimants know, from answers, letters and their clocks alone. It never looks into a state, so it
+ * The claimants' knowledge, from answers, notifications and their clocks alone. It never looks into a state, so it
  * can bear witness against one.
  */
 export class Ledger {
   holds: BelievedHold[] = []
-  line: BelievedWaiter[] = []
+  queue: BelievedWaiter[] = []
   closedUntilMs = 0
   /** Every token that began a hold, in the order of the grants. */
   readonly tokens: bigint[] = []
 
-  /** Those whose time is up know it by themselves. Says which of the holders that were. */
+  /** Removes the expired claims, which know it by their clocks. Returns the holders among them. */
   pass(nowMs: number): string[] {
     const expired: string[] = []
     for (const hold of this.holds) {
@@ -44,7 +44,7 @@ export class Ledger {
       hold.believers = hold.believers.filter((believer) => believer.untilMs > nowMs)
     }
     this.dropEmpty()
-    this.line = this.line.filter((waiter) => waiter.untilMs > nowMs)
+    this.queue = this.queue.filter((waiter) => waiter.untilMs > nowMs)
     return expired
   }
 
@@ -53,7 +53,7 @@ export class Ledger {
     const { event, answer, clock } = step
     const given =
       event.kind === 'claim' && event.claim.replaces !== null ? this.holdOf(event.claim.replaces) : undefined
-    for (const { notice } of step.letters) this.read(notice)
+    for (const { notice } of step.notifications) this.read(notice)
     if (event.kind === 'claim') this.answered(event.claim, answer as ClaimAnswer, clock.nowMs, given)
     if (event.kind === 'release') this.forget(event.id)
     if (event.kind === 'renew' && (answer?.kind === 'renewed' || answer?.kind === 'waiting')) {
@@ -72,7 +72,7 @@ export class Ledger {
   }
 
   waiter(id: string): BelievedWaiter | undefined {
-    return this.line.find((waiter) => waiter.claim.id === id)
+    return this.queue.find((waiter) => waiter.claim.id === id)
   }
 
   ownHold(claim: Claim): BelievedHold | undefined {
@@ -89,7 +89,7 @@ export class Ledger {
   }
 
   private answered(claim: Claim, answer: ClaimAnswer, nowMs: number, given: BelievedHold | undefined): void {
-    if (answer.kind === 'refused') this.line = this.line.filter((waiter) => waiter.claim.id !== claim.id)
+    if (answer.kind === 'refused') this.queue = this.queue.filter((waiter) => waiter.claim.id !== claim.id)
     if (answer.kind === 'blocked') this.wait(claim, answer.position, nowMs + claim.ttlMs)
     if (answer.kind !== 'granted' || answer.token === null) return
     const untilMs = nowMs + claim.ttlMs
@@ -111,7 +111,7 @@ export class Ledger {
   }
 
   private enter(claim: Claim, token: bigint, untilMs: number): void {
-    this.line = this.line.filter((waiter) => waiter.claim.id !== claim.id)
+    this.queue = this.queue.filter((waiter) => waiter.claim.id !== claim.id)
     const joined = this.holds.find((hold) => hold.token === token)
     if (joined !== undefined) joined.believers.push({ claim, untilMs })
     else {
@@ -129,13 +129,13 @@ export class Ledger {
   private wait(claim: Claim, position: number, untilMs: number): void {
     const known = this.waiter(claim.id)
     if (known !== undefined) known.untilMs = Math.max(known.untilMs, untilMs)
-    else if (position > 0) this.line.push({ claim, untilMs })
+    else if (position > 0) this.queue.push({ claim, untilMs })
   }
 
   private forget(id: string): void {
     for (const hold of this.holds)
       hold.believers = hold.believers.filter((believer) => believer.claim.id !== id)
-    this.line = this.line.filter((waiter) => waiter.claim.id !== id)
+    this.queue = this.queue.filter((waiter) => waiter.claim.id !== id)
   }
 
   private dropEmpty(): void {

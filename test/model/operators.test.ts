@@ -9,13 +9,13 @@ import { prove } from './property.ts'
 describe('an operator', () => {
   prove(operators)
 
-  it('evicts a holder by its token, and the next in line has a higher one', () => {
+  it('evicts a holder by its token, and the next in the queue has a higher one', () => {
     const key = new Key()
     const token = tokenIn(key.claim('a'))
     key.claim('b')
     expect(key.evict(token)).toEqual({ kind: 'evicted', labels: ['label of a'] })
     expect(key.told).toEqual(['inbox of a: lost a', 'inbox of b: granted b'])
-    expect(key.letters[0]?.notice).toMatchObject({ cause: 'evicted' })
+    expect(key.notifications[0]?.notice).toMatchObject({ cause: 'evicted' })
     expect(tokenIn(key.claim('b'))).toBeGreaterThan(token + 255n)
     expect(key.renew('a')).toEqual({ kind: 'lost' })
   })

@@ -3,7 +3,7 @@ import { shared } from './arbitraries.ts'
 import { Key, tokenIn } from './key.ts'
 
 describe('a named owner', () => {
-  it('joins its own hold past the line, with the same token', () => {
+  it('joins its own hold past the queue, with the same token', () => {
     const key = new Key()
     const first = key.claim('a', { owner: 'x' })
     key.claim('b')
@@ -11,7 +11,7 @@ describe('a named owner', () => {
     expect(tokenIn(second)).toBe(tokenIn(first))
     expect(second).toMatchObject({ spare: 0, contended: true })
     expect(key.holders).toEqual(['a', 'c'])
-    expect(key.line).toEqual(['b'])
+    expect(key.queue).toEqual(['b'])
   })
 
   it('holds until the last of its claims is over', () => {
@@ -21,7 +21,7 @@ describe('a named owner', () => {
     key.claim('b')
     expect(key.release('a')).toEqual({ kind: 'released' })
     expect(key.release('a')).toEqual({ kind: 'absent' })
-    expect(key.line).toEqual(['b'])
+    expect(key.queue).toEqual(['b'])
     key.release('c')
     expect(key.holders).toEqual(['b'])
   })
@@ -38,7 +38,7 @@ describe('a named owner', () => {
     expect(key.holders).toEqual([])
   })
 
-  it('is let in together: when one of its waiters is granted, the others follow past the line', () => {
+  it('is let in together: when one of its waiters is granted, the others follow past the queue', () => {
     const key = new Key()
     key.claim('a')
     key.claim('b', { owner: 'x' })
@@ -46,17 +46,17 @@ describe('a named owner', () => {
     key.claim('d', { owner: 'x' })
     key.release('a')
     expect(key.holders).toEqual(['b', 'd'])
-    expect(key.line).toEqual(['c'])
+    expect(key.queue).toEqual(['c'])
   })
 
   it('is refused more than its hold gives: it would wait for itself', () => {
     const key = new Key()
     key.claim('a', { owner: 'x', mode: shared })
     expect(key.claim('b', { owner: 'x' })).toMatchObject({ kind: 'refused', reason: 'upgrade' })
-    expect(key.line).toEqual([])
+    expect(key.queue).toEqual([])
   })
 
-  it('that waits for more than it was granted meanwhile is refused when it asks again, and leaves the line', () => {
+  it('that waits for more than it was granted meanwhile is refused when it asks again, and leaves the queue', () => {
     const key = new Key()
     key.claim('a')
     key.claim('reader', { owner: 'x', mode: shared })
@@ -64,10 +64,10 @@ describe('a named owner', () => {
     key.claim('other', { mode: shared })
     key.release('a')
     expect(key.holders).toEqual(['reader'])
-    expect(key.line).toEqual(['writer', 'other'])
+    expect(key.queue).toEqual(['writer', 'other'])
     expect(key.claim('writer', { owner: 'x' })).toMatchObject({ kind: 'refused', reason: 'upgrade' })
     expect(key.holders).toEqual(['reader', 'other'])
-    expect(key.line).toEqual([])
+    expect(key.queue).toEqual([])
   })
 
   it('is not the same as another one', () => {

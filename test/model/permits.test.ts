@@ -48,10 +48,10 @@ describe('permits', () => {
     expect(key.claim('a', { mode: permits(3) })).toMatchObject({ kind: 'refused', reason: 'mode' })
   })
 
-  it('refuse a weight that no limit can ever let in, before it blocks the line', () => {
+  it('refuse a weight that no limit can ever let in, before it blocks the queue', () => {
     const key = new Key()
     expect(key.claim('a', { mode: permits(3, 4) })).toMatchObject({ kind: 'refused', reason: 'limit' })
-    expect(key.line).toEqual([])
+    expect(key.queue).toEqual([])
     expect(key.claim('b', { mode: permits(3, 3) }).kind).toBe('granted')
   })
 

@@ -6,12 +6,12 @@ import { explore, type Model, type Sight, type Tour } from './explore.ts'
 
 type Look = (sight: Sight, model: Model) => void
 
-/** What must hold in every case, for the model it is asked about, which need not be the real one. */
+/** A condition on every case, for the model under test, which need not be the real one. */
 export interface Property {
   readonly cases: fc.Arbitrary<unknown>
   /** Throws when the model breaks the promise in this case. */
   readonly check: (model: Model, value: unknown) => void
-  /** What `check` does at each step of a plan, if that is all it does. */
+  /** The check at each step of a plan, if `check` does nothing else. */
   readonly look?: Look
 }
 
@@ -27,7 +27,7 @@ export function forAll<T>(cases: fc.Arbitrary<T>, check: (model: Model, value: T
   return { cases, check: check as Property['check'] }
 }
 
-/** What holds at every step of every plan. */
+/** A condition on every step of every plan. */
 export function atEveryStep(look: Look): Property {
   return { ...onTour(look, {}), look }
 }

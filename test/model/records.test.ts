@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest'
-import { alive, conditionHolds, type RecordState, take, written } from '../../src/model/index.ts'
+import {
+  alive,
+  conditionHolds,
+  type RecordState,
+  takeFromRecord,
+  writtenRecord,
+} from '../../src/model/index.ts'
 import { records } from './properties/records.ts'
 import { prove } from './property.ts'
 
@@ -15,8 +21,12 @@ describe('records', () => {
   prove(records)
 
   it('are written with a version from the wall clock, or above the last one when that is behind', () => {
-    expect(written(0, 'v', null, clock)).toEqual({ value: 'v', version: 1_000_000, expiresAtMs: null })
-    expect(written(2_000_000, 'v', 10, clock)).toEqual({ value: 'v', version: 2_000_001, expiresAtMs: 60 })
+    expect(writtenRecord(0, 'v', null, clock)).toEqual({ value: 'v', version: 1_000_000, expiresAtMs: null })
+    expect(writtenRecord(2_000_000, 'v', 10, clock)).toEqual({
+      value: 'v',
+      version: 2_000_001,
+      expiresAtMs: 60,
+    })
   })
 
   it('are gone at the very moment of their expiry', () => {
@@ -41,16 +51,16 @@ describe('records', () => {
 
   it('give out stock all or nothing', () => {
     const stock = record('3', { expiresAtMs: 99 })
-    expect(take(stock, 4, clock)).toEqual({ next: stock, answer: { kind: 'short', left: 3 } })
-    const { next, answer } = take(stock, 3, clock)
+    expect(takeFromRecord(stock, 4, clock)).toEqual({ next: stock, answer: { kind: 'short', left: 3 } })
+    const { next, answer } = takeFromRecord(stock, 3, clock)
     expect(answer).toEqual({ kind: 'taken', units: [], left: 0, version: 1_000_000 })
     expect(next).toEqual({ value: '0', version: 1_000_000, expiresAtMs: 99 })
-    expect(take(next, 1, clock).answer).toEqual({ kind: 'short', left: 0 })
-    expect(take(null, 1, clock)).toEqual({ next: null, answer: { kind: 'absent' } })
+    expect(takeFromRecord(next, 1, clock).answer).toEqual({ kind: 'short', left: 0 })
+    expect(takeFromRecord(null, 1, clock)).toEqual({ next: null, answer: { kind: 'absent' } })
   })
 
   it('give out numbered units from the front', () => {
-    const { next, answer } = take(record('["A1","A2","A3"]'), 2, clock)
+    const { next, answer } = takeFromRecord(record('["A1","A2","A3"]'), 2, clock)
     expect(answer).toMatchObject({ kind: 'taken', units: ['A1', 'A2'], left: 1 })
     expect(next?.value).toBe('["A3"]')
   })
@@ -58,7 +68,7 @@ describe('records', () => {
   it.each(['{}', '"five"', 'null', 'true', '1.5', '1e400', 'five'])(
     'that are no stock are not sold: %s',
     (value) => {
-      expect(() => take(record(value), 1, clock)).toThrow()
+      expect(() => takeFromRecord(record(value), 1, clock)).toThrow()
     },
   )
 })

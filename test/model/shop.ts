@@ -3,7 +3,7 @@ import type { Model } from './explore.ts'
 
 /** A stock in the memory of a test: every step at once, and nothing ever lost. */
 export class ModelShop implements Cells {
-  /** What the last deal read and wrote. */
+  /** The cells that the last deal read and wrote. */
   touched = 0
   private readonly model: Pick<Model, 'hasExpired' | 'returnExpired' | 'trade'>
   private readonly cells = new Map<string, string>()

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest'
 import { EMPTY, forgetAtMs, isForgettable, nextChangeMs } from '../../src/model/index.ts'
 import { permits, shared } from './arbitraries.ts'
 import { Key } from './key.ts'
+import { fastStep } from './properties/fast-step.ts'
 import { purity } from './properties/purity.ts'
-import { quick } from './properties/quick.ts'
 import { time } from './properties/time.ts'
 import { prove } from './property.ts'
 
@@ -22,7 +22,7 @@ describe('time', () => {
     expect(key.claim('c', { mode: permits(2) })).toMatchObject({ retryAfterMs: 40 })
   })
 
-  it('tells a blocked claim to look again when somebody before it in the line may be dead', () => {
+  it('tells a blocked claim to look again when somebody before it in the queue may be dead', () => {
     const key = new Key()
     key.claim('reader', { mode: shared, ttlMs: 5_000 })
     key.claim('dead writer', { ttlMs: 30 })
@@ -61,6 +61,6 @@ describe('the transition function', () => {
   prove(purity)
 })
 
-describe('the quick way', () => {
-  prove(quick)
+describe('the fast path', () => {
+  prove(fastStep)
 })

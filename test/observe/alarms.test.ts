@@ -56,7 +56,7 @@ test('rules fire once when they begin to be broken and resolve when the window h
   observer.close()
 })
 
-test('what its holder wished for raises no alarm, nor does one who would not wait', async () => {
+test('an end that its holder wished raises no alarm, nor does a caller that does not wait', async () => {
   const scene = new Scene()
   const { locks } = scene.party()
   const { runtime } = scene

@@ -27,7 +27,7 @@ test('every way that a wish can end is counted once', async () => {
   expect(collector.local()).toEqual({ held: 0, waiting: 0 })
 })
 
-test('renewals, losses, places in line and calls are counted', async () => {
+test('renewals, losses, queue positions and calls are counted', async () => {
   const scene = new Scene()
   const [a, b] = [scene.party(), scene.party()]
   const collector = new Collector()

@@ -10,7 +10,7 @@ import { prometheus } from 'holdfast/prometheus'
 import { Registry } from 'prom-client'
 import { afterAll, expect, test } from 'vitest'
 import { MONITORING } from '../../scripts/docs/monitoring.ts'
-import { RULES } from '../../src/observe/alarms/rules.ts'
+import { ALARM_RULES } from '../../src/observe/alarms/rules.ts'
 
 const ALERTS = fileURLToPath(new URL('../../monitoring/alerts.yml', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-rules-'))
@@ -59,11 +59,11 @@ const CASES: Readonly<Record<string, { fires: readonly Series[]; quiet: readonly
 
 test('promtool accepts the alert file', async () => {
   const { stdout } = await promtool('check', 'rules', ALERTS)
-  expect(stdout).toContain(`SUCCESS: ${RULES.length} rules found`)
+  expect(stdout).toContain(`SUCCESS: ${ALARM_RULES.length} rules found`)
 })
 
 test('every alert fires when it should, and only then', async () => {
-  expect(Object.keys(CASES).sort()).toEqual(RULES.map(({ alert }) => alert).sort())
+  expect(Object.keys(CASES).sort()).toEqual(ALARM_RULES.map(({ alert }) => alert).sort())
   const tests = Object.entries(CASES).flatMap(([alert, { fires, quiet }]) => [
     ...fires.map((series) => unitTest(alert, series, true)),
     ...quiet.map((series) => unitTest(alert, series, false)),

@@ -27,7 +27,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
-test('64 processes, 50 increments each: the total is exact and nobody is inside with another', async () => {
+test('64 processes, 50 increments each: the total is exact and no two are inside at once', async () => {
   const witness: Witness = new Witness((name) => witness.countOf(name) < INCREMENTS)
   const crew = new Crew(bundle.path(PROGRAM), { folder, ttlMs: 10_000 })
   await work(crew, witness)
@@ -53,7 +53,7 @@ test('a worker is killed every 200 ms: what was acknowledged stays, and the key 
   expect(killer.holdersKilled).toBeGreaterThan(0)
   expect(longestGapMs(witness.entersMs)).toBeLessThan(KILL_TTL_MS + 1_000)
 
-  // Whoever was killed between its write and its last word made one increment that was never acknowledged.
+  // A process killed between its write and its last message made one increment that was never acknowledged.
   const { value, of } = read()
   const unacknowledged = [...killer.killed].filter((name) => of[name] === witness.countOf(name) + 1)
   const expected = Object.fromEntries(Object.keys(of).map((name) => [name, witness.countOf(name)]))

@@ -58,7 +58,7 @@ describe.each(Object.entries(STORES))('on %s', (_, start) => {
     await (workers[0] as Worker).saidSomething
     await (workers[0] as Worker).kill()
     await Promise.all(workers.slice(1).map((worker) => worker.ended))
-    // What the dead process did not tell, its successor finds out by the same requests.
+    // The successor finds out by the same requests what the dead process did not report.
     await shopFor(0).ended
 
     expect(got.size).toBe(BUYERS)

@@ -97,7 +97,7 @@ test('while an old value may be served, one process loads the new one in the bac
   expect(await get(b)).toBe(2)
 })
 
-test('a load in the background that fails is told, and the old value is served', async () => {
+test('a failed background load is reported, and the stale value is served', async () => {
   const scene = new Scene()
   const { locks } = scene.party()
   const told: unknown[] = []

@@ -94,7 +94,7 @@ test('a campaign ends by its signal or by resigning', async () => {
   await term
 })
 
-test('observers see who leads, at once and when it changes', async () => {
+test('observers see the leader, at once and after every change', async () => {
   const scene = new Scene()
   const [a, b] = [scene.party({ label: 'a' }), scene.party()]
   const seen: (string | null)[] = []

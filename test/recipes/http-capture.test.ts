@@ -88,7 +88,7 @@ describe.each(Object.entries(WATCHED))('the response that a handler of %s gets',
     }
   })
 
-  test('asks those who wait for the headers', async () => {
+  test('calls the listeners for the headers', async () => {
     const url = await serve((_, response) => {
       const { writeHead } = response
       response.writeHead = ((...args: Parameters<typeof writeHead>) => {
@@ -122,7 +122,7 @@ describe.each(Object.entries(WATCHED))('the response that a handler of %s gets',
   })
 })
 
-test('listeners that were there before are told once, when the response is really sent', async () => {
+test('earlier listeners are called once, when the response is really sent', async () => {
   const finishes: boolean[] = []
   await using locks = createLocks()
   let isKept = false

@@ -85,7 +85,7 @@ describe.each(shops)('$store, $stripes stripes', ({ locks, stripes }) => {
     }
   })
 
-  test('a buyer who is refused at a sold-out stock is told of the other buyer', async () => {
+  test('a buyer refused at a sold-out stock learns of the other buyer', async () => {
     const shop = await open(locks, 1, { stripes })
     await shop.take('buyer 0', { request: 'r' })
     for (const buyer of buyers.slice(1)) {
@@ -176,7 +176,7 @@ test('goods of a buyer that died before its request was registered return when i
   const homeOf = (name: string) => stripeOf(name, 16)
   const dead = buyers.find((buyer) => homeOf(buyer) !== homeOf('r')) as string
   const other = buyers.find((buyer) => ![homeOf('r'), homeOf(dead)].includes(homeOf(buyer))) as string
-  // What a process leaves behind that dies right after the take.
+  // The leftovers of a process that dies right after the take.
   await traderOf(
     locks.records as Records,
     nodeRuntime,

@@ -79,7 +79,7 @@ test('a move that its starter did not finish is finished by the next buyer', asy
   await using locks = createLocks()
   const shop = locks.inventory('crash', { stripes: 2 })
   await shop.stock(2)
-  // What a process leaves behind that dies between the first and the second step of a move, in both directions.
+  // The leftovers of a process that dies between the first and the second step of a move, in both directions.
   for (const [stripe, home] of [
     [0, 1],
     [1, 0],

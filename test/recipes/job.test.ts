@@ -2,7 +2,7 @@ import { createLocks } from 'holdfast'
 import { expect, test } from 'vitest'
 import { failure, Scene } from '../core/support.ts'
 
-test('of three replicas that start together one runs the job, and nobody again within atLeast', async () => {
+test('of three replicas that start together one runs the job, and none runs it again within atLeast', async () => {
   const scene = new Scene()
   const replicas = [scene.party(), scene.party(), scene.party()]
   let runs = 0
@@ -31,7 +31,7 @@ test('without atLeast it may run again as soon as it has ended', async () => {
   expect(inner).toBe('skipped')
 })
 
-test('a job that runs beyond atMost is told, and another may run', async () => {
+test('a job that runs beyond atMost is aborted, and another may run', async () => {
   const scene = new Scene()
   const [a, b] = [scene.party({ ttl: '10s' }), scene.party()]
   let told = 0

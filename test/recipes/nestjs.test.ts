@@ -9,7 +9,7 @@ import { HoldfastModule, Idempotent, InjectLocks, Locked, locksToken } from 'hol
 import { describe, expect, test } from 'vitest'
 import { COMPILERS, type Compiler, runCompiled } from './compiled.ts'
 
-/** What TypeScript makes of `@decorator` with `experimentalDecorators`, as every Nest application is compiled. */
+/** TypeScript's output for `@decorator` with `experimentalDecorators`, as every Nest application is compiled. */
 function decorate(
   target: object,
   name: string,

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import type { Records } from '../../src/core/store.ts'
 import { failure, Scene } from '../core/support.ts'
 
-test('runs once; who comes while it runs waits, who comes later gets the stored result', async () => {
+test('runs once; a caller during the run waits, a later one gets the stored result', async () => {
   const scene = new Scene()
   const [a, b] = [scene.party(), scene.party()]
   let runs = 0

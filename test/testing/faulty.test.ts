@@ -137,7 +137,7 @@ describe('notices', () => {
     expect(heard.map((notice) => notice.kind)).toEqual(Array(times).fill('granted'))
   })
 
-  test('delay, unless nobody listens any more', async () => {
+  test('delay, unless there is no listener any more', async () => {
     const heard: StoreNotice[] = []
     const stop = store.notices((notice) => heard.push(notice))
     store.faults.notices({ kind: 'delay', ms: 100 })

@@ -3,7 +3,6 @@ import { isInUse } from '../../../src/model/index.ts'
 import { answer, counted } from '../../../src/stores/quorum/node-model/answer.ts'
 import {
   type AddressedNotification,
-  keyStateOf,
   type NodeState,
   nodeView,
   UNKNOWN_KEY,
@@ -86,7 +85,7 @@ export class NodeServer {
     const { key, id } = question.claim
     const before = this.states.get(key) ?? UNKNOWN_KEY
     const { state, vote, notifications } = answer(before, question, clock)
-    this.ledger.changed(key, question.kind, keyStateOf(before), keyStateOf(state))
+    this.ledger.changed(key, question.kind, before, state)
     this.states.set(key, state)
     if (this.world.trace !== null) {
       const ballot =

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { connect, UnsupportedError } from '../../index.ts'
 import { readArguments } from '../arguments.ts'
-import { type Command, JSON_OPTION } from '../command.ts'
+import { type CliCommand, JSON_OPTION } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { outputClosed, print, say } from '../output.ts'
 import { codeOfSignal } from '../run/signals.ts'
@@ -12,12 +12,12 @@ import { jsonText } from '../text.ts'
 import { SALE } from './messages.ts'
 import { report } from './report.ts'
 import { holdSale } from './sale.ts'
-import { Screen } from './screen.ts'
-import { brokenPromises, type Result, tallyOf } from './witness.ts'
+import { DemoScreen } from './screen.ts'
+import { brokenPromises, type SaleRecord, tallyOf } from './witness.ts'
 
 const LONGEST_MS = 55_000
 
-export const demo: Command = {
+export const demo: CliCommand = {
   help: {
     usage: 'holdfast demo [--json]',
     about: [
@@ -38,7 +38,7 @@ export const demo: Command = {
     const { values } = readArguments(args, { json: { type: 'boolean' } }, [])
     if (process.platform === 'win32')
       throw new UnsupportedError('the demo pauses a process with SIGSTOP, which Windows lacks')
-    const screen = new Screen(values.json === true)
+    const screen = new DemoScreen(values.json === true)
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-demo-'))
     const cancel = new AbortController()
     const onSignal = (signal: NodeJS.Signals): void => cancel.abort(signal)
@@ -66,12 +66,16 @@ export const demo: Command = {
   },
 }
 
-/** Without SQLite the second sale cannot be held: better said before the first one than after it. */
+/** Without SQLite the second sale is impossible: the message comes before the first one. */
 async function tryLocks(folder: string): Promise<void> {
   await (await connect(pathToFileURL(join(folder, 'trial.db')).href)).close()
 }
 
-async function bothSales(folder: string, screen: Screen, cancelled: AbortSignal): Promise<[Result, Result]> {
+async function bothSales(
+  folder: string,
+  screen: DemoScreen,
+  cancelled: AbortSignal,
+): Promise<[SaleRecord, SaleRecord]> {
   const { paint } = screen
   const buyers = SALE.buyers.toLocaleString('en')
   screen.line(
@@ -94,7 +98,7 @@ async function bothSales(folder: string, screen: Screen, cancelled: AbortSignal)
   return [hasty, guarded]
 }
 
-function dataOf(hasty: Result, guarded: Result): object {
+function dataOf(hasty: SaleRecord, guarded: SaleRecord): object {
   const broken = brokenPromises(guarded)
   return {
     kept: broken.length === 0,

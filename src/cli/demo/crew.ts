@@ -1,26 +1,26 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { ChildError } from '../exit.ts'
-import { type FromWorker, type Order, SALE, type ToWorker } from './messages.ts'
+import { type FromWorker, SALE, type ToWorker, type WorkerStart } from './messages.ts'
 
 export type Inside = Extract<FromWorker, { kind: 'inside' }>
 
 /** The processes of one sale. */
-export class Crew {
+export class Workers {
   private readonly workers: ChildProcess[] = []
   private readonly ready: Promise<unknown>
   private readonly listener: (message: FromWorker) => void
   private readonly killed = new Set<ChildProcess>()
-  /** Settles when every process has ended; rejects when one has ended that nobody killed. */
+  /** Settles when every process has ended; rejects when one has ended without being killed. */
   readonly ended: Promise<unknown>
   private readonly gone: Promise<unknown>
 
-  constructor(order: Pick<Order, 'folder' | 'guarded'>, listener: (message: FromWorker) => void) {
+  constructor(order: Pick<WorkerStart, 'folder' | 'guarded'>, listener: (message: FromWorker) => void) {
     this.listener = listener
     const started: Promise<void>[] = []
     const ended: Promise<void>[] = []
     for (let worker = 1; worker <= SALE.workers; worker++) {
-      const share: Order = { ...order, worker, buyers: SALE.buyers / SALE.workers }
-      // The command itself, again: it is one file, wherever and however it was installed.
+      const share: WorkerStart = { ...order, worker, buyers: SALE.buyers / SALE.workers }
+      // The same command again: it is one file, however it was installed.
       const child = fork(process.argv[1]!, ['demo-worker', JSON.stringify(share)], {
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       })
@@ -31,17 +31,17 @@ export class Crew {
     this.ready = Promise.all(started)
     this.ended = Promise.all(ended)
     this.gone = Promise.allSettled(ended)
-    // Nobody may be looking when a worker fails while the crew assembles.
+    // A worker may fail before anything awaits this promise.
     this.ended.catch(() => {})
   }
 
-  /** Lets the buyers in, once all workers are there. */
+  /** Opens the sale once all workers are ready. */
   async open(): Promise<void> {
     await Promise.race([this.ready, this.ended])
     for (const worker of this.workers) send(worker, { kind: 'open' })
   }
 
-  /** Makes a worker stand still in the middle of its next sale, and tells when it does. */
+  /** Stops a worker in the middle of its next sale; settles when it has stopped. */
   trap(worker: number): Promise<Inside> {
     const child = this.child(worker)
     return new Promise((resolve) => {
@@ -65,7 +65,7 @@ export class Crew {
     child.kill(signal)
   }
 
-  /** Ends whoever is left, stopped or not; settles when nobody is. */
+  /** Ends the remaining workers, stopped or not; settles when none is left. */
   async dismiss(): Promise<void> {
     for (const worker of this.workers) {
       this.killed.add(worker)

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Crew } from './crew.ts'
-import type { Ledger } from './ledger.ts'
+import type { Workers } from './crew.ts'
+import type { SaleLedger } from './ledger.ts'
 import { SALE } from './messages.ts'
 
 const KILLED = 3
@@ -11,7 +11,7 @@ const SALES_DURING_PAUSE = 5
 const PAUSE_MS = SALE.ttlMs * 1.5
 
 /** Kills one worker in the middle of a sale, and pauses another in the middle of one for longer than its lease. */
-export async function strike(crew: Crew, ledger: Ledger): Promise<void> {
+export async function strike(crew: Workers, ledger: SaleLedger): Promise<void> {
   await ledger.sold(KILL_AFTER_SALES)
   const killed = await crew.trap(KILLED)
   crew.signal(KILLED, 'SIGKILL')
@@ -23,7 +23,7 @@ export async function strike(crew: Crew, ledger: Ledger): Promise<void> {
   crew.signal(PAUSED, 'SIGSTOP')
   const pausedAt = `worker ${PAUSED} is paused with the lock in its hands, about to sell unit ${paused.unit}`
   ledger.note({ kind: 'paused', worker: PAUSED, atMs: Date.now(), text: pausedAt })
-  // It reads this when it wakes up, and goes on as if no time had passed.
+  // It reads this when it is resumed, and continues as if no time had passed.
   crew.free(PAUSED)
   await Promise.all([sleep(PAUSE_MS), ledger.sold(ledger.sales.length + SALES_DURING_PAUSE)])
   const wokenAt = `worker ${PAUSED} wakes up and goes on as if no time had passed`

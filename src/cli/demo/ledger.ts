@@ -1,6 +1,6 @@
 import type { FromWorker, Refusal, Sale } from './messages.ts'
 
-/** Something that happened to a worker during the sale. */
+/** An incident of a worker during the sale. */
 export interface Incident {
   readonly kind: 'killed' | 'paused' | 'woken' | 'tookOver' | 'refused'
   readonly worker: number
@@ -8,8 +8,8 @@ export interface Incident {
   readonly text: string
 }
 
-/** What the organiser of the sale has seen with its own eyes: every promise made to a buyer, and every incident. */
-export class Ledger {
+/** The organiser's own observations: every promise made to a buyer, and every incident. */
+export class SaleLedger {
   readonly sales: Sale[] = []
   readonly refusals: Refusal[] = []
   readonly incidents: Incident[] = []
@@ -33,7 +33,7 @@ export class Ledger {
     this.onIncident(incident)
   }
 
-  /** Since when the lock is in the hands of a worker that is dead or paused, or null. */
+  /** Since when a dead or paused worker holds the lock, or null. */
   get heldByNobody(): number | null {
     const last = this.incidents.at(-1)
     return last?.kind === 'killed' || last?.kind === 'paused' ? last.atMs : null
@@ -66,8 +66,8 @@ export class Ledger {
   }
 }
 
-/** A token without the many digits that it shares with another. */
+/** A token without the digits that it shares with another. */
 function tailOf(token: string, other: string): string {
-  const at = [...token].findIndex((digit, place) => digit !== other[place])
+  const at = [...token].findIndex((digit, index) => digit !== other[index])
   return at > 0 ? `…${token.slice(at)}` : token
 }

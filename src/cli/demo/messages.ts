@@ -1,28 +1,28 @@
-/** What is on sale, and to whom. */
+/** The goods on sale, and the buyers. */
 export const SALE = {
   units: 100,
   workers: 8,
   buyers: 4_000,
   ttlMs: 1_000,
-  /** A payment takes from `shortestPaymentMs` to twice that and a bit more. */
+  /** A payment takes from `shortestPaymentMs` to a little more than twice that. */
   shortestPaymentMs: 8,
   paymentSpreadMs: 16,
 } as const
 
-/** What one worker is told when it is started. */
-export interface Order {
+/** The start message of a worker. */
+export interface WorkerStart {
   readonly worker: number
   readonly folder: string
   readonly guarded: boolean
   readonly buyers: number
 }
 
-/** A unit that a buyer has paid for and was promised. */
+/** A unit that was paid for and promised to a buyer. */
 export interface Sale {
   readonly worker: number
   readonly unit: number
   readonly token: string | null
-  /** When the worker had read the stock and when it had written it, by the wall clock that all processes share. */
+  /** The times at which the worker had read and had written the stock, by the shared wall clock. */
   readonly fromMs: number
   readonly toMs: number
 }
@@ -38,7 +38,7 @@ export interface Refusal {
 
 export type FromWorker =
   | { readonly kind: 'ready' }
-  /** The worker has read the stock, has not written it, and stands still there. */
+  /** The worker has read the stock, has not written it, and has stopped there. */
   | { readonly kind: 'inside'; readonly unit: number; readonly token: string }
   | ({ readonly kind: 'sold' } & Sale)
   | ({ readonly kind: 'refused' } & Refusal)
@@ -47,6 +47,6 @@ export type FromWorker =
 
 export type ToWorker =
   | { readonly kind: 'open' }
-  /** Stand still in the middle of the next sale, until `go`. */
+  /** Stop in the middle of the next sale, until `go`. */
   | { readonly kind: 'trap' }
   | { readonly kind: 'go' }

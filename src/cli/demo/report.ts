@@ -1,8 +1,8 @@
 import { table } from '../table.ts'
 import { SALE } from './messages.ts'
-import { fitted, type Screen } from './screen.ts'
+import { type DemoScreen, fitted } from './screen.ts'
 import { MARKS, scale, timeline } from './timeline.ts'
-import { brokenPromises, type Result, type Tally, tallyOf } from './witness.ts'
+import { brokenPromises, type SaleRecord, type SaleTally, tallyOf } from './witness.ts'
 
 const COLUMNS = [
   { title: '' },
@@ -17,7 +17,7 @@ const REMARK_COLUMNS = 30
 const MOST_COLUMNS = 90
 
 /** The timeline of the guarded sale, both sales side by side, and the verdict. */
-export function report(screen: Screen, hasty: Result, guarded: Result): void {
+export function report(screen: DemoScreen, hasty: SaleRecord, guarded: SaleRecord): void {
   const { paint } = screen
   const columns = Math.min(MOST_COLUMNS, Math.max(20, (process.stdout.columns ?? 100) - 10 - REMARK_COLUMNS))
   screen.line()
@@ -40,13 +40,13 @@ export function report(screen: Screen, hasty: Result, guarded: Result): void {
     screen.line(line.startsWith('✔') ? paint(['green', 'bold'], line) : paint(['red', 'bold'], line))
 }
 
-function verdict(guarded: Result): string[] {
+function verdict(guarded: SaleRecord): string[] {
   const broken = brokenPromises(guarded)
   if (broken.length > 0) return broken.map((promise) => `✘ ${promise}`)
   return [`✔ Exactly ${SALE.units} sold, each unit once: through a crash, a pause and a late write.`]
 }
 
-function rowOf(tally: Tally): string[] {
+function rowOf(tally: SaleTally): string[] {
   return [
     tally.phase,
     String(tally.stock),
@@ -58,7 +58,7 @@ function rowOf(tally: Tally): string[] {
   ]
 }
 
-function coloured(paint: Screen['paint'], row: string): string {
+function coloured(paint: DemoScreen['paint'], row: string): string {
   return row
     .replace(/█+/g, (cells) => paint('green', cells))
     .replace(/·+/g, (cells) => paint('dim', cells))

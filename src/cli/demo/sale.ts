@@ -1,30 +1,30 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Crew } from './crew.ts'
+import { Workers } from './crew.ts'
 import { strike } from './faults.ts'
-import { Ledger } from './ledger.ts'
+import { SaleLedger } from './ledger.ts'
 import { SALE } from './messages.ts'
-import { fitted, progress, type Screen } from './screen.ts'
+import { type DemoScreen, fitted, progress } from './screen.ts'
 import { fullStock, StockFile } from './stock.ts'
-import type { Result } from './witness.ts'
+import type { SaleRecord } from './witness.ts'
 
-/** Holds one sale from the opening to the last buyer. */
+/** Runs one sale from the opening to the last buyer. */
 export async function holdSale(
   guarded: boolean,
   parent: string,
-  screen: Screen,
+  screen: DemoScreen,
   cancelled: AbortSignal,
-): Promise<Result> {
+): Promise<SaleRecord> {
   const folder = join(parent, guarded ? 'guarded' : 'hasty')
   mkdirSync(folder)
   const stock = new StockFile(folder)
   stock.write(fullStock(SALE.units))
   let startedAtMs = Date.now()
-  const ledger = new Ledger(({ atMs, text }) => {
+  const ledger = new SaleLedger(({ atMs, text }) => {
     const seconds = `${((atMs - startedAtMs) / 1_000).toFixed(1)} s`.padStart(7)
     screen.line(screen.paint('yellow', fitted(`${seconds}  ${text}`)))
   })
-  const crew = new Crew({ folder, guarded }, (message) => ledger.receive(message))
+  const crew = new Workers({ folder, guarded }, (message) => ledger.receive(message))
   const stop = (): void => void crew.dismiss()
   cancelled.addEventListener('abort', stop)
   try {
@@ -44,8 +44,8 @@ export async function holdSale(
   }
 }
 
-/** Why nothing moves for a moment. */
-function leaseHint({ heldByNobody }: Ledger): string {
+/** The reason why nothing moves for a moment. */
+function leaseHint({ heldByNobody }: SaleLedger): string {
   if (heldByNobody === null) return ''
   const leftMs = heldByNobody + SALE.ttlMs - Date.now()
   return leftMs > 0 ? `, the lease runs out in ${(leftMs / 1_000).toFixed(1)} s` : ''

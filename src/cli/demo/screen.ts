@@ -7,8 +7,8 @@ const LINE_EVERY_MS = 1_000
 const BAR_CELLS = 30
 const CLEAR_LINE = '\r\x1b[K'
 
-/** The stage: lines that stay, and under them, on a terminal, one line that moves. Silent when data is wanted. */
-export class Screen {
+/** The output: permanent lines and, on a terminal, one moving line below. Silent in data mode. */
+export class DemoScreen {
   readonly paint = paintFor(process.stdout)
   private readonly silent: boolean
   private readonly live = process.stdout.isTTY === true
@@ -25,14 +25,14 @@ export class Screen {
     this.draw()
   }
 
-  /** Begins a moving line; on a pipe it becomes a line a second. */
+  /** Starts a moving line; on a pipe it becomes a line a second. */
   follow(status: () => string): void {
     this.status = status
     const tick = this.live ? () => this.draw() : () => this.line(this.status?.())
     if (!this.silent) this.timer = setInterval(tick, this.live ? REDRAW_MS : LINE_EVERY_MS)
   }
 
-  /** Leaves the moving line as it is at the end. */
+  /** Leaves the moving line in its last state. */
   settle(): void {
     clearInterval(this.timer)
     const last = this.status?.()
@@ -41,7 +41,7 @@ export class Screen {
       process.stdout.write(this.live ? `${CLEAR_LINE}${last}\n` : `${last}\n`)
   }
 
-  /** Takes the moving line away. */
+  /** Removes the moving line. */
   clear(): void {
     clearInterval(this.timer)
     if (this.status !== null && this.live && !this.silent) process.stdout.write(CLEAR_LINE)
@@ -55,7 +55,7 @@ export class Screen {
 }
 
 /** `████████░░░░  61 of 100 sold`, and in red what was sold beyond the stock. */
-export function progress(paint: Screen['paint'], sold: number, startedAtMs: number): string {
+export function progress(paint: DemoScreen['paint'], sold: number, startedAtMs: number): string {
   const seconds = `${((Date.now() - startedAtMs) / 1_000).toFixed(1)} s`.padStart(7)
   const cells = Math.min(BAR_CELLS, Math.round((sold / SALE.units) * BAR_CELLS))
   const excess = sold > SALE.units

@@ -4,9 +4,9 @@ import { StaleTokenError } from '../../index.ts'
 
 export interface Stock {
   readonly left: number
-  /** Every unit that was sold, in the order of the sales. */
+  /** The sold units, in the order of the sales. */
   readonly sold: readonly number[]
-  /** The highest token that has been here. */
+  /** The highest token seen. */
   readonly fence: string
 }
 
@@ -22,14 +22,14 @@ export class StockFile {
     return JSON.parse(readFileSync(this.file, 'utf8')) as Stock
   }
 
-  /** By a rename, so that a reader never sees half of it: what goes wrong without a lock is not the file's fault. */
+  /** By a rename, so that a reader never sees half of it: the errors of the sale without a lock are not the file's. */
   write(stock: Stock): void {
     const fresh = `${this.file}.${process.pid}`
     writeFileSync(fresh, JSON.stringify(stock))
     renameSync(fresh, this.file)
   }
 
-  /** Reads for a holder. It raises the fence as well: an older holder must not write after a newer one has read. */
+  /** Reads for a holder. It raises the fence, too: an older holder must not write after a newer one has read. */
   readFenced(token: bigint): Stock {
     const stock = this.admit(token)
     const raised = { ...stock, fence: String(token) }
@@ -37,7 +37,7 @@ export class StockFile {
     return raised
   }
 
-  /** Throws `StaleTokenError` when a newer holder has been here. A database does this in one statement. */
+  /** Throws `StaleTokenError` if a newer holder was here. A database does this in one statement. */
   writeFenced(token: bigint, stock: Stock): void {
     this.admit(token)
     this.write(stock)
@@ -54,7 +54,7 @@ export function fullStock(units: number): Stock {
   return { left: units, sold: [], fence: '0' }
 }
 
-/** The unit that is sold next. */
+/** The next unit to sell. */
 export function nextUnit({ left }: Stock, units: number): number {
   return units - left + 1
 }

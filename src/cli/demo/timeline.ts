@@ -1,6 +1,6 @@
 import type { Incident } from './ledger.ts'
 import { SALE } from './messages.ts'
-import type { Result } from './witness.ts'
+import type { SaleRecord } from './witness.ts'
 
 export const MARKS = { held: '█', killed: '✖', paused: '┄', refused: '⊘', idle: '·' } as const
 
@@ -9,8 +9,11 @@ const REMARKS: Partial<Record<Incident['kind'], string>> = {
   refused: 'paused, late write refused',
 }
 
-/** Who was inside its sale when: one row for each worker, one column for each slice of time. */
-export function timeline({ sales, incidents, startedAtMs, endedAtMs }: Result, columns: number): string[] {
+/** The sales over time: one row for each worker, one column for each slice of time. */
+export function timeline(
+  { sales, incidents, startedAtMs, endedAtMs }: SaleRecord,
+  columns: number,
+): string[] {
   const columnOf = (atMs: number): number => {
     const share = (atMs - startedAtMs) / (endedAtMs - startedAtMs)
     return Math.min(columns - 1, Math.max(0, Math.floor(share * columns)))
@@ -37,8 +40,8 @@ export function timeline({ sales, incidents, startedAtMs, endedAtMs }: Result, c
   })
 }
 
-/** The scale under the rows: a second at a time. */
-export function scale({ startedAtMs, endedAtMs }: Result, columns: number): string {
+/** The scale under the rows, in seconds. */
+export function scale({ startedAtMs, endedAtMs }: SaleRecord, columns: number): string {
   const seconds = (endedAtMs - startedAtMs) / 1_000
   const line: string[] = Array(columns + 4).fill(' ')
   for (let second = 0; second <= seconds; second++) {

@@ -2,8 +2,8 @@ import type { Incident } from './ledger.ts'
 import { type Refusal, SALE, type Sale } from './messages.ts'
 import type { Stock } from './stock.ts'
 
-/** One sale as it went. */
-export interface Result {
+/** The record of one sale. */
+export interface SaleRecord {
   readonly guarded: boolean
   readonly startedAtMs: number
   readonly endedAtMs: number
@@ -11,23 +11,23 @@ export interface Result {
   readonly refusals: readonly Refusal[]
   readonly incidents: readonly Incident[]
   readonly turnedAway: number
-  /** What the file said at the end. */
+  /** The stock file at the end. */
   readonly stock: Stock
 }
 
-export interface Tally {
+export interface SaleTally {
   readonly phase: string
   readonly stock: number
   readonly sold: number
   readonly oversoldBy: number
   readonly unitsSoldTwice: number
-  /** Null where nothing checks tokens. */
+  /** Null without a token check. */
   readonly lateWritesRefused: number | null
   readonly seconds: number
 }
 
-/** Counts what buyers were promised, not what the file says. */
-export function tallyOf({ guarded, sales, refusals, startedAtMs, endedAtMs }: Result): Tally {
+/** Counts the promises to buyers, not the contents of the file. */
+export function tallyOf({ guarded, sales, refusals, startedAtMs, endedAtMs }: SaleRecord): SaleTally {
   const timesSold = new Map<number, number>()
   for (const { unit } of sales) timesSold.set(unit, (timesSold.get(unit) ?? 0) + 1)
   return {
@@ -41,8 +41,8 @@ export function tallyOf({ guarded, sales, refusals, startedAtMs, endedAtMs }: Re
   }
 }
 
-/** Every part of the promise that the guarded sale did not keep; empty when it kept all. */
-export function brokenPromises(result: Result): string[] {
+/** The parts of the promise that the guarded sale broke; empty if it kept all. */
+export function brokenPromises(result: SaleRecord): string[] {
   const { sales, stock, incidents, refusals } = result
   const { sold, unitsSoldTwice } = tallyOf(result)
   const promised = sales.map(({ unit }) => unit)

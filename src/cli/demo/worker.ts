@@ -3,21 +3,21 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import { connect, LeaseLostError, type Locks, StaleTokenError } from '../../index.ts'
 import { childCommand, teller } from '../child.ts'
-import { type FromWorker, type Order, SALE, type ToWorker } from './messages.ts'
+import { type FromWorker, SALE, type ToWorker, type WorkerStart } from './messages.ts'
 import { nextUnit, StockFile, withoutOne } from './stock.ts'
 
-export const demoWorker = childCommand<Order>('demo', (order) => new Seller(order).work())
+export const demoWorker = childCommand<WorkerStart>('demo', (order) => new Seller(order).work())
 
 const tell = teller<FromWorker>()
 
 /** One process that serves its share of the buyers, one after the other. */
 class Seller {
-  private readonly order: Order
+  private readonly order: WorkerStart
   private readonly stock: StockFile
   private trapped = false
   private readonly waiting = new Map<ToWorker['kind'], () => void>()
 
-  constructor(order: Order) {
+  constructor(order: WorkerStart) {
     this.order = order
     this.stock = new StockFile(order.folder)
     process.on('message', (message: ToWorker) => this.receive(message))
@@ -38,7 +38,7 @@ class Seller {
     await locks?.close()
   }
 
-  /** Read, think, write: what every check-then-act without a lock comes down to. */
+  /** Read, think, write: the pattern of every check-then-act without a lock. */
   private async sellHastily(): Promise<boolean> {
     const fromMs = Date.now()
     const stock = this.stock.read()
@@ -52,12 +52,12 @@ class Seller {
 
   private async sellGuarded(locks: Locks): Promise<boolean> {
     for (;;) {
-      // A look at the shelf needs no lock: an empty one stays empty.
+      // A look at the stock needs no lock: empty stays empty.
       if (this.stock.read().left === 0) return false
       try {
         return await this.sellOne(locks)
       } catch (error) {
-        // The buyer is still there: the sale did not happen, or the lock was lost after it had been counted.
+        // The sale did not happen, or the lock was lost after it was counted: the buyer tries again.
         if (!(error instanceof StaleTokenError || error instanceof LeaseLostError)) throw error
         if (error instanceof LeaseLostError && error.result === true) return true
       }

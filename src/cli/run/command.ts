@@ -1,16 +1,16 @@
 import { basename } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AcquireOptions, Lease, Locks } from '../../index.ts'
-import { type Command, STORE_OPTION } from '../command.ts'
+import { type CliCommand, STORE_OPTION } from '../command.ts'
 import { EXIT } from '../exit.ts'
 import { messageOf, muteWarnings, say } from '../output.ts'
 import { openLocks, withLocks } from '../store.ts'
-import { type Plan, planOf } from './plan.ts'
+import { planOf, type RunPlan } from './plan.ts'
 import { codeOfSignal, Interrupted, Signals, unlessCancelled } from './signals.ts'
 import { supervise } from './supervise.ts'
 import { announceWaiting } from './waiting.ts'
 
-export const run: Command = {
+export const run: CliCommand = {
   help: {
     usage:
       'holdfast run KEY [--ttl 10s] [--wait 10s | --no-wait] [--shared | --limit N] [--grace 10s] -- command args…',
@@ -62,7 +62,7 @@ export const run: Command = {
   async run(args) {
     const plan = planOf(args)
     if (plan.quiet) muteWarnings()
-    // From here to the end no signal goes unheard, and none ends this process with the lock in its hands.
+    // From here to the end every signal is handled, and none ends this process while it holds the lock.
     const signals = new Signals()
     try {
       const opened = unlessCancelled(openLocks(plan.store), signals.cancelled)
@@ -77,15 +77,15 @@ export const run: Command = {
   },
 }
 
-async function underLock(locks: Locks, plan: Plan, signals: Signals): Promise<number> {
+async function underLock(locks: Locks, plan: RunPlan, signals: Signals): Promise<number> {
   const stopAnnouncing = plan.quiet ? () => {} : announceWaiting(locks, plan.key, plan.waitMs)
   const lease = await acquire(locks, plan, signals.cancelled).finally(stopAnnouncing)
-  // A grant that came by a push is short until its first renewal; a command starts with a whole lease.
+  // A pushed grant is short until its first renewal; a command starts with a full lease.
   if (lease.remainingMs() < plan.ttlMs / 2) await lease.extend(plan.ttlMs)
-  // A signal that arrived with the grant has been queued, not handled: this turn lets it be.
+  // A signal that arrived with the grant is queued, not handled: this turn handles it.
   await turn()
   signals.cancelled.throwIfAborted()
-  // We may have been paused since the grant.
+  // This process may have been paused since the grant.
   lease.assertHeld()
   const code = await supervise(plan, lease, signals)
   if (code === 'lost') return EXIT.lost
@@ -94,7 +94,7 @@ async function underLock(locks: Locks, plan: Plan, signals: Signals): Promise<nu
 
 function acquire(
   locks: Locks,
-  { key, mode, ttlMs, waitMs, command }: Plan,
+  { key, mode, ttlMs, waitMs, command }: RunPlan,
   signal: AbortSignal,
 ): Promise<Lease> {
   // Only the name of the program: its arguments may be secret.
@@ -109,7 +109,7 @@ function acquire(
   return locks.acquire(key, options)
 }
 
-/** The command is over, so its exit code counts even when the store cannot be told. */
+/** The command has ended, so its exit code counts even if the release fails. */
 async function release(lease: Lease): Promise<'released' | 'expired' | 'unknown'> {
   try {
     return await lease.release()

@@ -9,13 +9,13 @@ const GROUPS = process.platform !== 'win32'
 const SHORTEST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 250
 
-/** How the command ended: its exit code, or why it could not be started. */
+/** The end of the command: its exit code, or why it could not be started. */
 export type Ending =
   | { readonly kind: 'exited'; readonly code: number }
   | { readonly kind: 'unstartable'; readonly code: number; readonly why: string }
 
 /** A command and every process that it has started in its group. */
-export class Group {
+export class ProcessGroup {
   private child: ChildProcess | null = null
   private gone: Promise<void> | null = null
   private stopped = false
@@ -27,7 +27,7 @@ export class Group {
     this.child = child
     const ended = new Promise<Ending>((resolve) => {
       child.once('error', (error: NodeJS.ErrnoException) => {
-        // An error after the start is about a signal that could not be sent, and the exit is still to come.
+        // An error after the start is about a signal that could not be sent; the exit is still to come.
         if (child.pid === undefined) resolve(unstartable(error))
       })
       child.once('exit', (code, signal) => {
@@ -38,17 +38,17 @@ export class Group {
     return ended
   }
 
-  /** Settles when the whole group has ended: what the first process started may outlive it. */
+  /** Settles when the whole group has ended: children of the first process may outlive it. */
   async empty(): Promise<void> {
     await this.gone
   }
 
-  /** The pids that ran at the last look after the end of the first process, as far as they are known. */
+  /** The pids known to run at the last look after the end of the first process. */
   get left(): readonly number[] {
     return this.seen
   }
 
-  /** Nobody of the group does anything until it goes on. */
+  /** Stops every process of the group until it is continued. */
   stop(): void {
     this.stopped = true
     this.send('SIGSTOP')
@@ -59,7 +59,7 @@ export class Group {
     this.send('SIGCONT')
   }
 
-  /** Tells every process of the group. */
+  /** Signals every process of the group. */
   send(signal: NodeJS.Signals): void {
     if (this.child?.pid === undefined) return
     if (!GROUPS) {
@@ -74,13 +74,13 @@ export class Group {
   }
 
   /**
-   * SIGTERM, and SIGKILL for the rest after `graceMs`: the whole group, not only its first process. A stopped one hears
-   * SIGTERM only when it goes on, and would do so without the lock: it is killed at once.
+   * SIGTERM, and SIGKILL for the rest after `graceMs`: the whole group, not only its first process. A stopped group handles
+   * SIGTERM only when it continues, and would then run without the lock: it is killed at once.
    */
   async end(graceMs: number): Promise<void> {
     if (!this.stopped) {
       this.send('SIGTERM')
-      // Somebody else may have stopped it.
+      // Another process may have stopped it.
       this.send('SIGCONT')
       const patience = new AbortController()
       const over = sleep(graceMs, undefined, { signal: patience.signal }).catch(() => {})
@@ -99,17 +99,17 @@ export class Group {
       pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)
     )
       await sleep(pauseMs)
-    // From now on the number may be somebody else's.
+    // From now on another process may have this pid.
     this.child = null
   }
 
-  /** Tells if a process of the group runs. The kernel counts zombies, too, and nobody may ever collect them. */
+  /** True if a process of the group runs. The kernel counts zombies, too, which may never be collected. */
   private async anybody(group: number): Promise<boolean> {
     if (!GROUPS || !exists(group)) return false
-    // A look at all processes takes time on a big machine: while one that we know runs, that is enough.
+    // Listing all processes is slow on a big machine: one known running process is enough.
     const known = this.seen.length === 0 ? null : await lookAt(group, this.seen)
     if (known !== null && known.length > 0) return true
-    // A process that forks and ends between the list and its turn hides its child, so nobody counts only when seen twice.
+    // A process that forks and exits during the listing hides its child, so an empty group must be seen twice.
     for (let time = 0; time < 2; time++) {
       const members = await lookAt(group)
       this.seen = members ?? []
@@ -123,7 +123,7 @@ function exists(group: number): boolean {
   try {
     return process.kill(-group, 0)
   } catch (error) {
-    // They are there, and another user's.
+    // EPERM: they exist and belong to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { promisify } from 'node:util'
 
 /**
- * The pids of a group that still run, among the candidates or among all processes. Null when no process of the group is
- * seen at all, not even a zombie: what the kernel calls a group and we cannot see is not known to be gone.
+ * The pids of a group that still run, among the candidates or among all processes. Null if no process of the group is
+ * visible at all, not even a zombie: a group that the kernel knows and we cannot see is not known to be gone.
  */
-export type Look = (group: number, candidates?: readonly number[]) => Promise<number[] | null>
+export type FindMembers = (group: number, candidates?: readonly number[]) => Promise<number[] | null>
 
 interface Process {
   readonly pid: number
@@ -14,16 +14,16 @@ interface Process {
   readonly zombie: boolean
 }
 
-export const lookAt: Look = (group, candidates) =>
+export const lookAt: FindMembers = (group, candidates) =>
   (process.platform === 'linux' ? lookInProc : lookByPs)(group, candidates)
 
-export const lookInProc: Look = async (group, candidates) =>
+export const lookInProc: FindMembers = async (group, candidates) =>
   running(group, (candidates ?? allPids()).map(statOf))
 
 /** For systems without /proc. */
-export const lookByPs: Look = async (group, candidates) => {
+export const lookByPs: FindMembers = async (group, candidates) => {
   const chosen = candidates === undefined ? ['-A'] : ['-p', candidates.join()]
-  // It exits 1 when there is no such process.
+  // `ps` exits 1 when there is no such process.
   const { stdout } = await promisify(execFile)('ps', [
     ...chosen,
     '-o',
@@ -52,11 +52,11 @@ function allPids(): number[] {
 function statOf(pid: number): Process | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name of the program stands in parentheses and may hold anything.
+    // The program name is in parentheses and may contain anything.
     const [state, , group, , , , , , , , , , , , , , , threads] = stat
       .slice(stat.lastIndexOf(')') + 2)
       .split(' ')
-    // The first thread of a process may end before the others; only without them it is a zombie.
+    // The first thread of a process may end before the others; only without them the process is a zombie.
     return { pid, group: Number(group), zombie: /[ZX]/.test(state ?? '') && Number(threads) <= 1 }
   } catch {
     return null

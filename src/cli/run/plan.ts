@@ -6,8 +6,8 @@ const DEFAULT_WAIT = '10s'
 const DEFAULT_GRACE = '10s'
 const LONGEST_GRACE_MS = 24 * 3_600_000
 
-/** What one `holdfast run` is to do. */
-export interface Plan {
+/** The parsed options of one `holdfast run`. */
+export interface RunPlan {
   readonly key: string
   readonly command: readonly [string, ...string[]]
   readonly store: string | undefined
@@ -21,7 +21,7 @@ export interface Plan {
   readonly quiet: boolean
 }
 
-export function planOf(args: readonly string[]): Plan {
+export function planOf(args: readonly string[]): RunPlan {
   const { own, command } = splitCommand(args)
   if (command === null) throw new UsageError('the command is missing: put it after --')
   const { values, positionals } = readArguments(own, { ...LOCKING, grace: { type: 'string' } }, ['KEY'])
@@ -43,7 +43,7 @@ export function planOf(args: readonly string[]): Plan {
   }
 }
 
-function modeOf(shared: boolean, limit: string | undefined): Plan['mode'] {
+function modeOf(shared: boolean, limit: string | undefined): RunPlan['mode'] {
   if (limit !== undefined) return { kind: 'permits', limit: readCount('limit', limit) }
   return { kind: shared ? 'shared' : 'exclusive' }
 }

@@ -15,12 +15,12 @@ export class Interrupted extends Error {
   }
 }
 
-/** What a shell reports for a process that a signal ended. */
+/** The exit code that a shell reports for a process ended by a signal. */
 export function codeOfSignal(signal: NodeJS.Signals): number {
   return 128 + constants.signals[signal]
 }
 
-/** The signals of this process: until there is a command they cancel everything, afterwards they are the command's. */
+/** The signals of this process: until there is a command they cancel everything, afterwards they go to the command. */
 export class Signals {
   private readonly cancel = new AbortController()
   private receiver: ((signal: NodeJS.Signals) => void) | null = null
@@ -48,7 +48,7 @@ export class Signals {
   }
 }
 
-/** Settles as the task does, or rejects at the first signal, whichever comes first. */
+/** Settles like the task, or rejects at the first signal. */
 export function unlessCancelled<T>(task: Promise<T>, cancelled: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const stop = () => reject(cancelled.reason)

@@ -10,11 +10,11 @@ interface Place {
   readonly holder: string | null
   readonly heldMs: number | null
   readonly others: number
-  /** 1 is next; 0 when it is not known. */
+  /** 1 is next; 0 if it is not known. */
   readonly position: number
 }
 
-/** Says on stderr for whom we wait: a line that is kept up to date on a terminal, one line elsewhere. */
+/** Shows on stderr which holder we wait for: a line that is updated on a terminal, one line elsewhere. */
 export function announceWaiting(locks: Locks, key: string, waitMs: number): () => void {
   const givesUpAtMs = performance.now() + waitMs
   const live = process.stderr.isTTY === true
@@ -53,7 +53,7 @@ function waitingText(key: string, { holder, heldMs, others, position }: Place, l
   return parts.filter(Boolean).join(', ')
 }
 
-/** What the store says now; what the claim was told when that cannot be had. */
+/** The present state in the store; if it cannot be read, the state that the claim knew last. */
 async function placeOf(locks: Locks, key: string, position: number, holder: string | null): Promise<Place> {
   const view = await locks.read(key).catch(() => null)
   const first = view?.holders[0]

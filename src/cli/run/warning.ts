@@ -1,8 +1,8 @@
 import type { Lease } from '../../index.ts'
 
-/** How long a command may take to end itself. */
+/** How long a command may take to end. */
 const LONGEST_GRACE_MS = 2_000
-/** What it gets when the lease is over already: every moment more is one without the lock. */
+/** The grace when the lease is over already: every moment more is one without the lock. */
 const LAST_CHANCE_MS = 200
 
 /** Renewals leave at least a third of the ttl, so a quarter is reached only when they fail. */
@@ -15,9 +15,9 @@ export function killDelayOf(remainingMs: number): number {
   return remainingMs > 0 ? remainingMs * 0.8 : LAST_CHANCE_MS
 }
 
-/** Watches a lease on behalf of a command that cannot do it itself. */
+/** Watches a lease for a command that cannot do it itself. */
 export class Warning {
-  /** Settles when the lease is lost, or has so little left that the command must be ended now to end in time. */
+  /** Settles when the lease is lost, or has so little time left that the command must be ended now. */
   readonly due: Promise<string>
   private readonly lease: Lease
   private readonly graceMs: number

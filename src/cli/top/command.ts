@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DATA, readArguments, readDuration } from '../arguments.ts'
-import { type Command, STORE_OPTION } from '../command.ts'
+import { type CliCommand, STORE_OPTION } from '../command.ts'
 import { EXIT, UsageError } from '../exit.ts'
 import { messageOf, outputClosed, paintFor, print } from '../output.ts'
 import { openLocks, withLocks } from '../store.ts'
@@ -15,12 +15,12 @@ const SHORTEST_MS = 100
 const MOST_KEYS = 200
 const PIPE_COLUMNS = 120
 
-export const top: Command = {
+export const top: CliCommand = {
   help: {
     usage: 'holdfast top [PREFIX] [--every 1s] [--json]',
     about: [
-      'Shows who holds what, for how long, and who waits, over and over: the longest lines first, then the longest holds.',
-      'q or Ctrl-C ends it. On a pipe it prints one picture and ends, or with --every one after another.',
+      'Shows the holders, their times and the waiters, again and again: the longest queues first, then the longest holds.',
+      'q or Ctrl-C ends it. On a pipe it prints one screen and ends, or with --every one after another.',
     ].join('\n'),
     examples: [
       ['watch', 'holdfast top'],
@@ -59,7 +59,7 @@ async function onPipe(looker: Looker, everyMs: number | null, json: boolean): Pr
   }
 }
 
-/** A store that does not answer is told in place, and asked again. */
+/** Shows the error of a silent store in place, and asks again. */
 async function onTerminal(looker: Looker, everyMs: number): Promise<void> {
   const { stdout } = process
   const paint = paintFor(stdout)

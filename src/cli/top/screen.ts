@@ -1,6 +1,6 @@
 import { table } from '../table.ts'
 import { age, cut, neutralise, plural, widthOf } from '../text.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { TopSnapshot } from './snapshot.ts'
 
 const COLUMNS = [
   { title: 'KEY', atLeast: 8 },
@@ -15,8 +15,8 @@ const COLUMNS = [
 
 type Paint = (style: 'dim' | 'bold', text: string) => string
 
-/** The lines of one picture, as many as fit. */
-export function picture(snapshot: Snapshot, columns: number, rows: number, paint: Paint): string[] {
+/** The lines of one screen, as many as fit. */
+export function picture(snapshot: TopSnapshot, columns: number, rows: number, paint: Paint): string[] {
   const [titles, ...lines] = table(COLUMNS, snapshot.keys.map(rowOf), columns)
   const room = Math.max(1, rows - 4)
   const more = lines.length > room ? [paint('dim', `… ${lines.length - room} more`)] : []
@@ -27,15 +27,15 @@ export function picture(snapshot: Snapshot, columns: number, rows: number, paint
   return [paint('bold', headOf(snapshot, columns)), paint('dim', cut(titles!, columns)), ...body, ...more]
 }
 
-/** The rate of grants only where there is room for it. */
-function headOf({ held, waiting, grantsPerSecond, at }: Snapshot, columns: number): string {
+/** The rate of grants, if there is room for it. */
+function headOf({ held, waiting, grantsPerSecond, at }: TopSnapshot, columns: number): string {
   const counts = `${at.slice(11, 19)}  ${plural(held, 'holder')}, ${waiting} waiting`
   const whole =
     grantsPerSecond === null ? counts : `${counts}, at least ${grantsPerSecond.toFixed(1)} grants/s`
   return widthOf(whole) <= columns ? whole : cut(counts, columns)
 }
 
-function rowOf({ key, holders, line }: Snapshot['keys'][number]): string[] {
+function rowOf({ key, holders, line }: TopSnapshot['keys'][number]): string[] {
   const [holder] = holders
   const [next] = line
   const others = holders.length > 1 ? ` +${holders.length - 1}` : ''

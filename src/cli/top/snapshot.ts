@@ -1,16 +1,16 @@
 import type { KeyView, Locks } from '../../index.ts'
 
-/** What is to be seen at one moment. */
-export interface Snapshot {
+/** The data of one screen. */
+export interface TopSnapshot {
   readonly at: string
   readonly held: number
   readonly waiting: number
-  /** Grants that were seen per second since the look before: a lower bound, as short ones pass between two looks. */
+  /** Grants seen per second since the last look: a lower bound, as short ones pass between two looks. */
   readonly grantsPerSecond: number | null
   readonly keys: readonly KeyView[]
 }
 
-/** Remembers what it needs to tell what changed between two looks. */
+/** Keeps the data of the last look, to find the changes. */
 export class Looker {
   private readonly locks: Locks
   private readonly prefix: string
@@ -24,7 +24,7 @@ export class Looker {
     this.most = most
   }
 
-  async look(): Promise<Snapshot> {
+  async look(): Promise<TopSnapshot> {
     const nowMs = performance.now()
     const tokens = new Map<string, bigint | null>()
     let top: KeyView[] = []
@@ -37,7 +37,7 @@ export class Looker {
       if (view.holders.length > 0 && this.tokens.get(view.key) !== view.token) grants++
       tokens.set(view.key, view.token)
       top.push(view)
-      // A store may have very many keys; those at the bottom are never shown.
+      // A store may have very many keys; the ones at the bottom are never shown.
       if (top.length >= this.most * 4) top = top.sort(byWeight).slice(0, this.most)
     }
     const grantsPerSecond = this.atMs === null ? null : grants / ((nowMs - this.atMs) / 1000)
@@ -48,7 +48,7 @@ export class Looker {
   }
 }
 
-/** The longest line first, then the longest hold. */
+/** The longest queue first, then the longest hold. */
 function byWeight(one: KeyView, other: KeyView): number {
   return other.line.length - one.line.length || longest(other) - longest(one)
 }

@@ -1,6 +1,6 @@
 import { outputClosed } from '../output.ts'
 
-/** The alternate screen, without a cursor; both are given back on every way out. */
+/** The alternate screen without a cursor; every exit restores both. */
 const ENTER = '\x1b[?1049h\x1b[?25l'
 const LEAVE = '\x1b[?25h\x1b[?1049l'
 const HOME = '\x1b[H'
@@ -8,9 +8,9 @@ const TO_END_OF_LINE = '\x1b[K'
 const TO_END_OF_SCREEN = '\x1b[J'
 const CTRL_C = '\x03'
 
-/** A terminal that is drawn on in place until somebody types q or Ctrl-C, or the process is told to end. */
+/** A terminal screen that is redrawn until the user types q or Ctrl-C, or the process is asked to end. */
 export class Terminal {
-  /** Settles when somebody wants to leave. */
+  /** Settles when the user wants to leave. */
   readonly left: Promise<void>
   private readonly stop = new AbortController()
 

@@ -1,20 +1,21 @@
-import { ConflictError, LeaseLostError, LockError, StoreError, UnsupportedError } from '../../errors.ts'
-import type { Blocked, Claim, ClaimAnswer, Refused } from '../../model/index.ts'
-import type { Receiver } from '../calls/batch.ts'
-import type { Alarm } from '../calls/timer-heap.ts'
+import { LockError, StoreError } from '../../errors.ts'
+import type { Blocked, Claim, ClaimAnswer } from '../../model/index.ts'
+import type { Receiver } from '../calls/pending-call.ts'
+import type { TimerEntry } from '../calls/timer-heap.ts'
 import type { Engine, NoticeTarget } from '../engine.ts'
 import { driftMs } from '../lease/hold.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { RenewReply, StoreNotice } from '../store.ts'
-import { type Asked, ask, type Grant, grantOf } from './grant.ts'
+import { type AttemptAnswers, ask, type Grant, grantOf, refusal } from './grant.ts'
 import type { HeartbeatBucket, HeartbeatCall } from './heartbeat.ts'
-import { silence, type Waiter } from './waiter.ts'
+import { backoffMs, crowdingOf, LOOK_MS, LOOKING_POSITIONS, lookDelayMs } from './retry-delay.ts'
+import { noAnswerError, type Waiter } from './waiter.ts'
 
 type Push = StoreNotice & { kind: 'granted' }
 
-/** Learns how an acquisition ends. */
+/** Gets the result of an acquisition. */
 export interface AcquisitionOwner {
-  /** Notifications about the claim come through the owner; else the claim is found by its id. */
+  /** The owner passes on notices about the claim; otherwise they find it by its id. */
   readonly notifies: boolean
   granted(acquisition: Acquisition, grant: Grant): void
   /** The one attempt of a claim that does not wait was blocked. */
@@ -22,49 +23,39 @@ export interface AcquisitionOwner {
   failed(acquisition: Acquisition, error: LockError): void
 }
 
-/** The first two in the queue attempt again this often, in case the one before them is dead or a push was lost. */
-const LOOK_MS = 1000
-const LOOKING_POSITIONS = 2
-/** With more claims than this near the head of their queues, each of them looks less often. */
-const MOST_LOOKS_A_SECOND = 500
-const FIRST_BACKOFF_MS = 25
-const LONGEST_BACKOFF_MS = 1000
-/** A look at the very moment of an expiry comes too early by the difference of two clocks. */
-const EXPIRY_SLACK_MS = 2
-
 /** One claim on its way to being held: attempt, wait, attempt, until it is granted, refused or given up. */
-export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
+export class Acquisition implements NoticeTarget, TimerEntry, Receiver<ClaimAnswer> {
   readonly claim: Claim
-  readonly request: Request
+  readonly request: LockRequest
   dueMs = 0
-  place = -1
-  /** The renewals that its position travels with: the heartbeat's. */
+  index = -1
+  /** The heartbeats that its position is renewed with; set by `Heartbeats`. */
   bucket: HeartbeatBucket | null = null
-  /** The waiters that the claim was sent for: the local queue's. */
+  /** The waiter that the claim was sent for; set by the local queue. */
   waiter: Waiter | null = null
   private readonly engine: Engine
   private readonly owner: AcquisitionOwner
   private phase: 'asking' | 'waiting' | 'over' = 'asking'
   private blocked: Blocked | null = null
   private blockedSentAtMs = 0
-  /** Why the store could not be asked, if the last call failed. */
+  /** The error of the last call, if it failed. */
   private outage: StoreError | null
-  /** When the attempt that is under way was sent; there is one at a time. */
+  /** The send time of the attempt under way; there is one at a time. */
   private sentAtMs = 0
   private sleepsAtSend = 0
-  /** The last request that was answered while the claim waited: a pushed grant counts from when it was sent. */
+  /** The send time of the last answered request while the claim waits: a pushed grant counts from it. */
   private answeredSentAtMs = 0
   private answeredStoreMs = 0
   private sleepsAtAnswer = 0
   private failures = 0
-  /** How many heartbeats in a row failed. */
+  /** The number of heartbeats that failed in a row. */
   private missed = 0
-  /** A grant that was pushed while an attempt was under way: the answer may have been given before it. */
+  /** A grant pushed while an attempt was under way, whose answer may be older. */
   private push: Push | null = null
-  /** Others wait already, said a push that overtook the answer. */
+  /** A push that overtook the answer said that others wait. */
   private contended = false
 
-  constructor(engine: Engine, claim: Claim, request: Request, owner: AcquisitionOwner) {
+  constructor(engine: Engine, claim: Claim, request: LockRequest, owner: AcquisitionOwner) {
     this.engine = engine
     this.claim = claim
     this.request = request
@@ -72,54 +63,47 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     this.outage = request.outage
   }
 
-  /** Makes an attempt. Returns the answer of a store that answers at once; else null, and the owner is called later. */
-  begin(sentAtMs: number): Grant | Blocked | null {
-    const { courier } = this.engine
-    if (courier.immediate) return this.follow(ask(this.engine, this.claim), sentAtMs)
+  /** Makes an attempt. A store may answer at once: then the owner is called before this returns. */
+  begin(sentAtMs: number): void {
+    const { client } = this.engine
+    if (client.immediate) {
+      this.follow(ask(this.engine, this.claim), sentAtMs)
+      return
+    }
     this.noteSent(sentAtMs)
     this.listen()
-    courier.postAttempt(this.claim, this)
-    return null
+    client.postAttempt(this.claim, this)
   }
 
-  /** Goes on from an attempt that was made already. */
-  follow(answers: Asked, sentAtMs: number): Grant | Blocked | null {
+  /** Continues from an attempt that was made already. */
+  follow(answers: AttemptAnswers, sentAtMs: number): void {
     this.noteSent(sentAtMs)
-    if (answers instanceof LockError) {
-      this.afterError(answers)
-      return null
-    }
-    if (answers instanceof Promise) {
+    if (answers instanceof LockError) this.afterError(answers)
+    else if (answers instanceof Promise) {
       this.listen()
       answers.then(
         ([answer]) => this.answered(answer as ClaimAnswer),
         (error) => this.failed(error),
       )
-      return null
-    }
-    return this.consider(answers[0] as ClaimAnswer, sentAtMs)
+    } else this.consider(answers[0] as ClaimAnswer)
   }
 
   answered(answer: ClaimAnswer): void {
-    if (this.phase === 'over') {
-      this.engine.abandoned.release(this.claim)
-      return
-    }
-    const known = this.consider(answer, this.sentAtMs)
-    if (known !== null) this.conclude(known)
+    if (this.phase === 'over') this.engine.cleanup.release(this.claim)
+    else this.consider(answer)
   }
 
   failed(error: LockError): void {
-    if (this.phase === 'over') this.engine.abandoned.release(this.claim)
+    if (this.phase === 'over') this.engine.cleanup.release(this.claim)
     else this.afterError(error, this.engine.runtime.nowMs() - this.sentAtMs)
   }
 
   heartbeat(answer: RenewReply, call: HeartbeatCall): void {
     const { sentAtMs, sleeps } = call
-    // An attempt that was sent after it knows more.
+    // A later attempt knows more.
     if (this.phase !== 'waiting' || sentAtMs < this.answeredSentAtMs) return
     if (answer.kind === 'unknown') {
-      this.heartbeatFailed(this.engine.courier.renewalUnknown(answer.error), call)
+      this.heartbeatFailed(this.engine.client.unknown('renew', 1, answer.error), call)
       return
     }
     // The position is gone, or the store made the claim a holder and the push was lost.
@@ -133,7 +117,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     const { position } = answer
     if (this.blocked !== null && position > 0) this.blocked = { ...this.blocked, position }
     this.engine.heartbeats.keep(this)
-    if (position > 0 && position <= LOOKING_POSITIONS && this.place < 0) this.lookWithin(LOOK_MS)
+    if (position > 0 && position <= LOOKING_POSITIONS && this.index < 0) this.lookWithin(LOOK_MS)
   }
 
   heartbeatFailed(error: LockError, call: HeartbeatCall): void {
@@ -142,7 +126,7 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     this.engine.heartbeats.retry(this, this.missed++, call)
   }
 
-  /** The last answer that was `blocked`, as it would read if it were given now. */
+  /** The last `blocked` answer, with its times moved to now. */
   lastSeen(): Blocked | null {
     if (this.blocked?.holder == null) return this.blocked
     const { label, heldMs } = this.blocked.holder
@@ -150,19 +134,19 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     return { ...this.blocked, holder: { label, heldMs: heldMs === null ? null : heldMs + sinceMs } }
   }
 
-  /** The outage that the wait ends in, if there is one: contention is none, and neither is a wait that is shorter than an answer. */
-  outageOf({ waitMs }: Request): StoreError | null {
-    return this.outage !== null || this.blocked !== null ? this.outage : silence(waitMs)
+  /** The outage that ends the wait, or null: contention is no outage, nor is a wait shorter than an answer. */
+  outageOf({ waitMs }: LockRequest): StoreError | null {
+    return this.outage !== null || this.blocked !== null ? this.outage : noAnswerError(waitMs)
   }
 
-  /** Ends the acquisition. What the store may keep of it is released apart from the caller. */
+  /** Ends the acquisition. The clean-up queue releases what the store may keep of it. */
   cancel(): void {
     if (this.phase === 'over') return
     this.leave()
-    this.engine.abandoned.release(this.claim)
+    this.engine.cleanup.release(this.claim)
   }
 
-  ring(): void {
+  fire(): void {
     this.engine.looking--
     this.ask()
   }
@@ -190,51 +174,39 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     this.sleepsAtAnswer = sleeps
   }
 
-  private get once(): boolean {
-    return this.request.waitMs === 0
-  }
-
   private ask(): void {
     this.stopLooking()
     this.phase = 'asking'
     this.contended = false
-    const known = this.begin(this.engine.runtime.nowMs())
-    if (known !== null) this.conclude(known)
+    this.begin(this.engine.runtime.nowMs())
   }
 
-  private consider(answer: ClaimAnswer, sentAtMs: number): Grant | Blocked | null {
+  private consider(answer: ClaimAnswer): void {
+    const { sentAtMs } = this
     if (answer.kind === 'refused') {
       this.leave()
       this.owner.failed(this, refusal(this.request.key, answer))
-      return null
-    }
-    if (answer.kind === 'granted') {
+    } else if (answer.kind === 'granted') {
       const nowMs = this.engine.runtime.nowMs()
       const slept = this.engine.watchdog.sleeps() !== this.sleepsAtSend
       const grant = slept ? null : grantOf(answer, this.claim, sentAtMs, nowMs)
-      if (grant !== null) {
-        this.phase = 'over'
-        return this.contended ? { ...grant, contended: true } : grant
-      }
-      const late = new StoreError('the grant came too late: it had run out before it arrived')
-      this.afterError(late)
-      return null
-    }
-    if (this.once) {
+      if (grant !== null) this.conclude(this.contended ? { ...grant, contended: true } : grant)
+      else this.afterError(new StoreError('the grant came too late: it had run out before it arrived'))
+    } else if (this.request.waitMs === 0) {
       this.leave()
-      return answer
+      this.owner.busy(this, answer)
+    } else {
+      this.outage = null
+      this.failures = 0
+      this.waitInQueue(answer)
     }
-    this.outage = null
-    this.failures = 0
-    this.waitInQueue(answer, sentAtMs)
-    return null
   }
 
-  private waitInQueue(answer: Blocked, sentAtMs: number): void {
+  private waitInQueue(answer: Blocked): void {
     const first = this.blocked === null
     this.blocked = answer
-    this.blockedSentAtMs = sentAtMs
-    this.noteAnswered(sentAtMs, answer.storeTimeMs, this.sleepsAtSend)
+    this.blockedSentAtMs = this.sentAtMs
+    this.noteAnswered(this.sentAtMs, answer.storeTimeMs, this.sleepsAtSend)
     this.phase = 'waiting'
     this.listen()
     if (first && this.engine.events.has('waiting')) {
@@ -248,34 +220,22 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     if (push !== null) this.accept(push)
   }
 
-  /** A store that has a queue keeps the claim's position; where it has none, the claim attempts again and again. */
+  /** True if the store keeps the claim's position; otherwise the claim polls. */
   private get queued(): boolean {
     if (!this.claim.queue) return false
     return this.engine.store.traits.order === 'fifo' || (this.blocked?.position ?? 0) > 0
   }
 
   /** A push can be lost, and a holder can die: the bounded fallback for both. */
-  private lookAgain({ position, retryAfterMs }: Blocked): void {
-    const { spin } = this.request
-    const chance = this.engine.runtime.random()
-    if (spin !== null) {
-      this.lookWithin(spin.everyMs * (1 - spin.jitter * chance))
-      return
-    }
-    // Far back, or where positions are not counted, the heartbeat tells when the turn comes near. A claim that could not join asks again.
-    if (this.queued && (position > LOOKING_POSITIONS || (position === 0 && retryAfterMs === null))) return
-    const expiryMs = retryAfterMs === null ? Number.POSITIVE_INFINITY : retryAfterMs + EXPIRY_SLACK_MS
-    const { crowding } = this
-    const everyMs = Math.min(LOOK_MS * crowding, this.claim.ttlMs / 3) * (0.9 + 0.1 * chance)
-    this.lookWithin(Math.min(everyMs, Math.max(expiryMs, FIRST_BACKOFF_MS * (crowding - 1))))
-  }
-
-  private get crowding(): number {
-    return Math.max(1, this.engine.looking / MOST_LOOKS_A_SECOND)
+  private lookAgain(answer: Blocked): void {
+    const { engine, claim, request, queued } = this
+    const chance = engine.runtime.random()
+    const delayMs = lookDelayMs(answer, claim.ttlMs, request.spin, queued, crowdingOf(engine.looking), chance)
+    if (delayMs !== null) this.lookWithin(delayMs)
   }
 
   private lookWithin(delayMs: number): void {
-    if (this.place < 0) this.engine.looking++
+    if (this.index < 0) this.engine.looking++
     this.engine.waits.set(this, this.engine.runtime.nowMs() + delayMs)
   }
 
@@ -298,35 +258,24 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
     this.conclude({ token, spare, contended, validUntilMs, lifeMs })
   }
 
-  private conclude(known: Grant | Blocked): void {
+  private conclude(grant: Grant): void {
     this.leave()
-    if ('kind' in known && known.kind === 'blocked') {
-      this.owner.busy(this, known)
+    this.owner.granted(this, grant)
+  }
+
+  /** An outage may pass; any other error of a store is final. */
+  private afterError(error: LockError, tookMs = 0): void {
+    if (this.request.waitMs === 0 || !(error instanceof StoreError)) {
+      this.cancel()
+      this.owner.failed(this, error)
       return
     }
-    this.owner.granted(this, known as Grant)
-  }
-
-  /** An outage may pass; what else a store throws will not. */
-  private afterError(error: LockError, tookMs = 0): void {
-    if (this.once || !(error instanceof StoreError)) this.giveUp(error)
-    else this.retryLater(error, tookMs)
-  }
-
-  /** After a time-out the server may still be at work on the attempt, so the pause is as long as the call, up to the longest one. */
-  private retryLater(outage: StoreError, tookMs: number): void {
-    this.outage = outage
+    this.outage = error
     this.phase = 'waiting'
-    const growingMs = Math.max(FIRST_BACKOFF_MS * 2 ** this.failures++, tookMs)
-    const backoffMs = Math.min(growingMs, LONGEST_BACKOFF_MS * this.crowding)
-    this.lookWithin(backoffMs * (0.5 + this.engine.runtime.random()))
+    const { looking, runtime, heartbeats } = this.engine
+    this.lookWithin(backoffMs(this.failures++, tookMs, crowdingOf(looking)) * (0.5 + runtime.random()))
     // A server that refuses attempts may take heartbeats, as one without memory does: the position lives on.
-    if (this.queued && this.blocked !== null && this.bucket === null) this.engine.heartbeats.keep(this)
-  }
-
-  private giveUp(error: LockError): void {
-    this.cancel()
-    this.owner.failed(this, error)
+    if (this.queued && this.blocked !== null && this.bucket === null) heartbeats.keep(this)
   }
 
   private listen(): void {
@@ -334,25 +283,15 @@ export class Acquisition implements NoticeTarget, Alarm, Receiver<ClaimAnswer> {
   }
 
   private stopLooking(): void {
-    if (this.place >= 0) this.engine.looking--
+    if (this.index >= 0) this.engine.looking--
     this.engine.waits.remove(this)
-  }
-
-  private rest(): void {
-    this.stopLooking()
-    this.engine.heartbeats.drop(this)
   }
 
   private leave(): void {
     this.phase = 'over'
-    this.rest()
+    this.stopLooking()
+    this.engine.heartbeats.drop(this)
     if (this.owner.notifies) return
     if (this.engine.targets.get(this.claim.id) === this) this.engine.targets.delete(this.claim.id)
   }
-}
-
-function refusal(key: string, { reason, message }: Refused): LockError {
-  if (reason === 'absent') return new LeaseLostError(key, message)
-  const why = `${JSON.stringify(key)}: ${message}`
-  return reason === 'format' ? new UnsupportedError(why) : new ConflictError(why)
 }

@@ -1,11 +1,11 @@
 import { ClosedError } from '../../errors.ts'
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
 import type { Engine } from '../engine.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon } from '../store.ts'
-import { Busy, detailsOf, silence } from './waiter.ts'
+import { Busy, detailsOf, noAnswerError } from './waiter.ts'
 
-/** Attempts at several keys in one step: while the store answers, closing must find them. */
+/** Attempts at several keys in one step; `close` releases those under way. */
 export class GroupAttempts {
   private readonly engine: Engine
   private readonly open = new Set<readonly Claim[]>()
@@ -14,12 +14,12 @@ export class GroupAttempts {
     this.engine = engine
   }
 
-  /** One attempt at several claims together. A signal that aborts ends the wait for its answer, and so does the end of the wait. */
-  async attempt(claims: readonly Claim[], request: Request): Promise<readonly ClaimAnswer[]> {
+  /** One attempt at several claims together. The signal and the end of the wait end the wait for its answer. */
+  async attempt(claims: readonly Claim[], request: LockRequest): Promise<readonly ClaimAnswer[]> {
     request.signal?.throwIfAborted()
     this.open.add(claims)
     try {
-      const answers = await this.inTime(this.engine.courier.attempt(claims), request, () =>
+      const answers = await this.inTime(this.engine.client.attempt(claims), request, () =>
         this.abandon(claims),
       )
       if (this.engine.closing) throw new ClosedError()
@@ -33,8 +33,8 @@ export class GroupAttempts {
     for (const claims of this.open) this.abandon(claims)
   }
 
-  /** Settles as the call does, or rejects with the signal's reason or what the wait ends in; an answer after that is `late`. */
-  private inTime<T>(call: Soon<T>, request: Request, late: () => void): Soon<T> {
+  /** Settles as the call does, or rejects at the end of the wait or by the signal; a later answer calls `late`. */
+  private inTime<T>(call: Soon<T>, request: LockRequest, late: () => void): Soon<T> {
     if (!(call instanceof Promise)) return call
     const { runtime, settings } = this.engine
     const { signal, waitMs } = request
@@ -45,7 +45,7 @@ export class GroupAttempts {
         reject(why)
       }
       const cancel = () => stop(signal?.reason)
-      const end = () => stop(silence(waitMs) ?? new Busy(detailsOf(request, waitMs, null)))
+      const end = () => stop(noAnswerError(waitMs) ?? new Busy(detailsOf(request, waitMs, null)))
       const isBounded = waitMs > 0 && waitMs < settings.callTimeoutMs
       const timer = isBounded ? runtime.setTimer(end, waitMs, false) : null
       signal?.addEventListener('abort', cancel, { once: true })
@@ -61,6 +61,6 @@ export class GroupAttempts {
   }
 
   private abandon(claims: readonly Claim[]): void {
-    for (const claim of claims) this.engine.abandoned.release(claim)
+    for (const claim of claims) this.engine.cleanup.release(claim)
   }
 }

@@ -10,17 +10,17 @@ import type { Duration, GroupLease, LeaseJson } from '../api.ts'
 import type { Engine } from '../engine.ts'
 import { driftMs } from '../lease/hold.ts'
 import { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { GroupAttempts } from './group-attempts.ts'
 import type { LocalQueues } from './local-queues.ts'
 import { Busy, tellTurnedAway } from './waiter.ts'
 
-/** Takes every key or none: in one step where the store can, else one by one in one global order. */
+/** Acquires every key or none: in one step where the store can, else one by one in one global order. */
 export async function acquireAll(
   engine: Engine,
   queues: LocalQueues,
   together: GroupAttempts,
-  requests: readonly Request[],
+  requests: readonly LockRequest[],
 ): Promise<GroupLease | Busy> {
   const ordered = [...requests].sort((a, b) => (a.storeKey < b.storeKey ? -1 : 1))
   chain(ordered)
@@ -29,7 +29,7 @@ export async function acquireAll(
   if (engine.store.traits.groups && ordered.length > 1) {
     const known = await attemptTogether(engine, together, ordered)
     if (Array.isArray(known)) return groupOf(known)
-    const first = ordered[0] as Request
+    const first = ordered[0] as LockRequest
     const waitedMs = engine.runtime.nowMs() - startMs
     if (known instanceof Busy) {
       tellTurnedAway(engine, first, 'timeout', waitedMs)
@@ -47,16 +47,16 @@ export async function acquireAll(
     const lost = leases.find(({ held }) => !held)
     if (lost === undefined) return groupOf(leases)
     await releaseAll(leases)
-    // Nobody has been given anything yet: while there is time, all of them are asked for again.
+    // The caller has no lease yet: while there is time, all keys are acquired again.
     if (engine.runtime.nowMs() - startMs >= lost.request.waitMs) lost.assertHeld()
   }
 }
 
-/** Each is waited for while the ones before it are held; these may be lost meanwhile. An outage counts until the first answer. */
+/** Acquires one key after the other while holding the earlier ones, which may be lost meanwhile. An outage counts until the first answer. */
 async function acquireInTurn(
   engine: Engine,
   queues: LocalQueues,
-  ordered: readonly Request[],
+  ordered: readonly LockRequest[],
   startMs: number,
   outage: StoreError | null,
 ): Promise<StoreLease[] | Busy> {
@@ -95,18 +95,18 @@ export function eachOnce(keys: readonly string[]): readonly string[] {
   return keys
 }
 
-/** Each is asked for while the ones before it are held, and what the caller does next it does inside the last. */
-function chain(ordered: readonly Request[]): void {
-  for (let place = 1; place < ordered.length; place++)
-    ordered[place]?.frame?.putInside(ordered[place - 1]?.frame ?? null)
+/** Nests the frames: each key is acquired while the earlier ones are held, and the caller continues inside the last. */
+function chain(ordered: readonly LockRequest[]): void {
+  for (let index = 1; index < ordered.length; index++)
+    ordered[index]?.frame?.putInside(ordered[index - 1]?.frame ?? null)
   ordered.at(-1)?.frame?.enter()
 }
 
-/** One attempt at all of them; null when one of them is not free, or why that is not known. */
+/** One attempt at all keys; null if one is not free, an error if the outcome is unknown. */
 async function attemptTogether(
   engine: Engine,
   together: GroupAttempts,
-  requests: readonly Request[],
+  requests: readonly LockRequest[],
 ): Promise<StoreLease[] | StoreError | Busy | null> {
   const group = engine.runtime.newId()
   const claims = requests.map((request): Claim => ({ ...engine.claimOf(request), queue: false, group }))
@@ -114,9 +114,9 @@ async function attemptTogether(
   const sleeps = engine.watchdog.sleeps()
   let answers: readonly ClaimAnswer[]
   try {
-    answers = await together.attempt(claims, requests[0] as Request)
+    answers = await together.attempt(claims, requests[0] as LockRequest)
   } catch (error) {
-    for (const claim of claims) engine.abandoned.release(claim)
+    for (const claim of claims) engine.cleanup.release(claim)
     if (error instanceof StoreError || error instanceof Busy) return error
     throw error
   }
@@ -125,7 +125,7 @@ async function attemptTogether(
     engine.watchdog.sleeps() === sleeps &&
     requests.every(({ ttlMs }) => answeredAtMs < sentAtMs + ttlMs - driftMs(ttlMs))
   if (!inTime || answers.some((answer) => answer.kind !== 'granted')) {
-    if (!inTime) for (const claim of claims) engine.abandoned.release(claim)
+    if (!inTime) for (const claim of claims) engine.cleanup.release(claim)
     return null
   }
   const nowMs = engine.runtime.nowMs()

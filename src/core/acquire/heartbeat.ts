@@ -1,32 +1,32 @@
 import { LockError, StoreError } from '../../errors.ts'
-import type { Courier } from '../calls/store-client.ts'
-import type { Alarm, Alarms } from '../calls/timer-heap.ts'
+import type { StoreClient } from '../calls/store-client.ts'
+import type { TimerEntry, TimerHeap } from '../calls/timer-heap.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RenewReply } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
 
-/** What one call carries at most. */
+/** The most heartbeats that one call carries. */
 const MOST_TOGETHER = 500
 /** Heartbeats that are due within this part of a ttl travel together. */
 const TOGETHER = 1 / 30
 const SHORTEST_CALL_MS = 50
-/** After a failure, in parts of a ttl: the first retry may save the position, later ones come half as often as heartbeats do. */
+/** After a failure, in parts of a ttl: the first retry may save the position, later ones are half as frequent as heartbeats. */
 const FIRST_RETRY = 1 / 10
 const LONGEST_RETRY = 2 / 3
 
 /** One call that carries heartbeats. */
 export interface HeartbeatCall {
   readonly sentAtMs: number
-  /** How often the machine had slept by then. */
+  /** The number of sleeps of the machine by then. */
   readonly sleeps: number
-  /** One for all that the call carries: if it fails, they go on together. */
+  /** One for the whole call: after a failure its heartbeats stay together. */
   readonly jitter: number
 }
 
 /** Positions whose heartbeat is due together. */
-export class HeartbeatBucket implements Alarm {
+export class HeartbeatBucket implements TimerEntry {
   dueMs = 0
-  place = -1
+  index = -1
   readonly acquisitions = new Set<Acquisition>()
   private readonly send: (bucket: HeartbeatBucket) => void
 
@@ -34,24 +34,24 @@ export class HeartbeatBucket implements Alarm {
     this.send = send
   }
 
-  ring(): void {
+  fire(): void {
     this.send(this)
   }
 }
 
-/** Keeps the queue positions of waiting claims alive: renewals of many travel in one call, and no attempt is made. */
+/** Keeps the queue positions of waiting claims alive: one call renews many, and makes no attempt. */
 export class Heartbeats {
-  private readonly courier: Courier
+  private readonly client: StoreClient
   private readonly runtime: Runtime
-  /** Those of the engine's waiters: they keep the process alive. */
-  private readonly alarms: Alarms
+  /** Shared with the engine's waiters: these timers keep the process alive. */
+  private readonly timers: TimerHeap
   private readonly sleeps: () => number
   private readonly buckets = new Map<number, HeartbeatBucket>()
 
-  constructor(courier: Courier, runtime: Runtime, alarms: Alarms, sleeps: () => number) {
-    this.courier = courier
+  constructor(client: StoreClient, runtime: Runtime, timers: TimerHeap, sleeps: () => number) {
+    this.client = client
     this.runtime = runtime
-    this.alarms = alarms
+    this.timers = timers
     this.sleeps = sleeps
   }
 
@@ -60,7 +60,7 @@ export class Heartbeats {
     this.schedule(acquisition, (acquisition.claim.ttlMs / 3) * (0.9 + 0.1 * this.runtime.random()))
   }
 
-  /** The last one failed, as did so many calls before it. */
+  /** Schedules a retry after `failures` + 1 failed calls. */
   retry(acquisition: Acquisition, failures: number, { jitter }: HeartbeatCall): void {
     const part = Math.min(FIRST_RETRY * 2 ** failures, LONGEST_RETRY)
     this.schedule(acquisition, acquisition.claim.ttlMs * part * jitter)
@@ -82,14 +82,14 @@ export class Heartbeats {
     if (bucket === undefined) {
       bucket = new HeartbeatBucket((rung) => this.send(rung))
       this.buckets.set(dueMs, bucket)
-      this.alarms.set(bucket, dueMs)
+      this.timers.set(bucket, dueMs)
     }
     bucket.acquisitions.add(acquisition)
     acquisition.bucket = bucket
   }
 
   private close(bucket: HeartbeatBucket): void {
-    this.alarms.remove(bucket)
+    this.timers.remove(bucket)
     if (this.buckets.get(bucket.dueMs) === bucket) this.buckets.delete(bucket.dueMs)
   }
 
@@ -97,7 +97,7 @@ export class Heartbeats {
     this.close(bucket)
     const due = [...bucket.acquisitions]
     for (const acquisition of due) acquisition.bucket = null
-    const parts = this.courier.byPart(due, ({ claim }) => claim)
+    const parts = this.client.byPart(due, ({ claim }) => claim)
     if (parts === null) this.sendTogether(due)
     else for (const part of parts) this.sendTogether(part.map((index) => due[index] as Acquisition))
   }
@@ -117,7 +117,7 @@ export class Heartbeats {
     let answers: readonly RenewReply[]
     try {
       const claims = acquisitions.map(({ claim }) => claim)
-      answers = await this.courier.renew(claims, Math.max(shortestTtlMs / 3, SHORTEST_CALL_MS))
+      answers = await this.client.renew(claims, Math.max(shortestTtlMs / 3, SHORTEST_CALL_MS))
     } catch (error) {
       const why = error instanceof LockError ? error : new StoreError(String(error), { cause: error })
       for (const acquisition of acquisitions) acquisition.heartbeatFailed(why, call)

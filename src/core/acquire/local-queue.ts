@@ -1,9 +1,9 @@
 import { ClosedError, type LockError, type StoreError, type TimeoutDetails } from '../../errors.ts'
 import type { Blocked, Claim } from '../../model/index.ts'
 import type { Engine } from '../engine.ts'
-import { type Hold, isFresh } from '../lease/hold.ts'
+import { isFresh, type LocalHold } from '../lease/hold.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon } from '../store.ts'
 import { Acquisition, type AcquisitionOwner } from './acquisition.ts'
 import { ask, type Grant, grantedAtOnce } from './grant.ts'
@@ -25,7 +25,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     return this.waiters.length
   }
 
-  /** Nobody holds the key through this queue, and nobody waits for it. */
+  /** No hold and no waiter uses this queue. */
   abstract get idle(): boolean
 
   close(quietly: boolean): void {
@@ -43,12 +43,12 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
   abstract abandon(waiter: Waiter): StoreError | TimeoutDetails
 
   /** Sends the first claim for a request. The store may answer at once. */
-  protected open(request: Request, claim: Claim): Soon<StoreLease | Busy> {
+  protected open(request: LockRequest, claim: Claim): Soon<StoreLease | Busy> {
     const { engine } = this
     const sinceMs = engine.runtime.nowMs()
-    if (!engine.courier.immediate) {
+    if (!engine.client.immediate) {
       const waiter = this.wait(request, sinceMs)
-      this.settle(this.sendFor(waiter, claim), (acquisition) => acquisition.begin(sinceMs))
+      this.sendFor(waiter, claim).begin(sinceMs)
       return waiter.promise
     }
     engine.watchdog.sleeps()
@@ -57,26 +57,25 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     const grant = grantedAtOnce(answers, claim, sinceMs, nowMs)
     if (grant !== null) return this.admit(claim, request, grant, sinceMs, nowMs)
     const waiter = this.wait(request, sinceMs)
-    this.settle(this.sendFor(waiter, claim), (acquisition) => acquisition.follow(answers, sinceMs))
+    this.sendFor(waiter, claim).follow(answers, sinceMs)
     return waiter.promise
   }
 
-  /** Sends a claim for a waiter that stands in the queue already. */
+  /** Sends a claim for a waiter in the queue. */
   protected start(waiter: Waiter): void {
-    const acquisition = this.sendFor(waiter, this.engine.claimOf(waiter.request))
-    this.settle(acquisition, () => acquisition.begin(this.engine.runtime.nowMs()))
+    this.sendFor(waiter, this.engine.claimOf(waiter.request)).begin(this.engine.runtime.nowMs())
   }
 
-  protected wait(request: Request, sinceMs: number): Waiter {
+  protected wait(request: LockRequest, sinceMs: number): Waiter {
     const waiter = new Waiter(this.engine, request, sinceMs, this)
     this.waiters.push(waiter)
     return waiter
   }
 
-  /** Makes a lease of a grant that nobody of this queue waited for yet. */
+  /** Makes a lease of a grant for which no waiter was created. */
   protected abstract admit(
     claim: Claim,
-    request: Request,
+    request: LockRequest,
     grant: Grant,
     sinceMs: number,
     nowMs: number,
@@ -90,16 +89,16 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     return acquisition
   }
 
-  /** Makes a hold of a granted claim. Notifications find it by its id, unless the queue passes them on. */
-  protected hold(claim: Claim, request: Request, grant: Grant, nowMs: number): Hold {
+  /** Makes a hold of a granted claim. Notices find it by its id, unless the queue passes them on. */
+  protected hold(claim: Claim, request: LockRequest, grant: Grant, nowMs: number): LocalHold {
     const own = claim.replaces === null ? claim : { ...claim, replaces: null }
     const hold = this.engine.hold(own, request, grant, nowMs)
     if (!this.notifies) this.engine.listen(hold)
     return hold
   }
 
-  /** Whether the hold may go on in other hands, as far as the hold alone decides. */
-  protected mayPassOn(hold: Hold): boolean {
+  /** True if the hold may pass to another waiter, as far as the hold alone decides. */
+  protected mayPassOn(hold: LocalHold): boolean {
     const { engine } = this
     engine.watchdog.sleeps()
     return (
@@ -107,7 +106,7 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     )
   }
 
-  protected isFresh(hold: Hold): boolean {
+  protected isFresh(hold: LocalHold): boolean {
     return isFresh(hold, this.engine.runtime.nowMs())
   }
 
@@ -116,20 +115,10 @@ export abstract class LocalQueue implements AcquisitionOwner, WaiterHome {
     const ahead = this.waiters.ahead(waiter)
     return outage ?? detailsOf(waiter.request, waiter.waitedMs, acquisition?.lastSeen() ?? null, ahead)
   }
-
-  private settle(
-    acquisition: Acquisition,
-    begin: (acquisition: Acquisition) => Grant | Blocked | null,
-  ): void {
-    const known = begin(acquisition)
-    if (known === null) return
-    if ('kind' in known && known.kind === 'blocked') this.busy(acquisition, known)
-    else this.granted(acquisition, known as Grant)
-  }
 }
 
-/** Whether a claim serves a request as well as the one that it was sent for: its life and what operators see of it are the same. */
-export function servesToo({ ttlMs, meta, actor, mode }: Claim, request: Request): boolean {
+/** True if a claim sent for one request can serve another: same ttl, weight and fields that operators see. */
+export function servesToo({ ttlMs, meta, actor, mode }: Claim, request: LockRequest): boolean {
   return (
     ttlMs === request.ttlMs &&
     meta === request.meta &&

@@ -2,7 +2,7 @@ import { ClosedError } from '../../errors.ts'
 import type { Claim } from '../../model/index.ts'
 import type { Engine, NoticeTarget } from '../engine.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon, StoreNotice } from '../store.ts'
 import type { LocalQueue } from './local-queue.ts'
 import { ReaderQueue } from './reader-queue.ts'
@@ -35,9 +35,9 @@ export class LocalQueues implements NoticeTarget {
     return waiting
   }
 
-  enter(request: Request): Soon<StoreLease | Busy> {
+  enter(request: LockRequest): Soon<StoreLease | Busy> {
     const { mode } = request
-    // A named owner re-enters its own hold; a claim that spins may be overtaken for ever, and must not keep others behind it.
+    // A named owner re-enters its own hold; a spinning claim may be overtaken for ever and must not block local waiters.
     if (request.owner !== null || request.spin !== null) return this.enterAlone(request)
     this.assertWanted(request)
     if (mode.kind === 'exclusive') return this.exclusive.of(request).enter(request)
@@ -47,8 +47,8 @@ export class LocalQueues implements NoticeTarget {
     return queue.limit === mode.limit ? queue.enter(request) : this.enterAlone(request)
   }
 
-  /** With a claim that is sent for this request and serves no other. */
-  enterAlone(request: Request, claim: Claim = this.engine.claimOf(request)): Soon<StoreLease | Busy> {
+  /** Sends a claim that serves only this request. */
+  enterAlone(request: LockRequest, claim: Claim = this.engine.claimOf(request)): Soon<StoreLease | Busy> {
     this.assertWanted(request)
     const queue = new TurnQueue(this.engine, Number.POSITIVE_INFINITY, false)
     const soon = queue.enter(request, claim)
@@ -59,7 +59,7 @@ export class LocalQueues implements NoticeTarget {
     return soon
   }
 
-  /** Passes on what the store tells about an exclusive claim. */
+  /** Passes on notices about exclusive claims. */
   notice(notice: StoreNotice): void {
     this.exclusive.known(notice.key)?.notice(notice)
   }
@@ -74,14 +74,14 @@ export class LocalQueues implements NoticeTarget {
     for (const queues of all) for (const queue of queues) queue.close(quietly)
   }
 
-  /** A group goes on key by key, and may find the locks closed or its signal aborted by then. */
-  private assertWanted({ signal }: Request): void {
+  /** A group continues key by key; meanwhile the locks may be closed or its signal aborted. */
+  private assertWanted({ signal }: LockRequest): void {
     if (this.engine.closing) throw new ClosedError()
     signal?.throwIfAborted()
   }
 
-  private enterReader(request: Request): Soon<StoreLease | Busy> {
-    // A hold that ends with one reader's time must not end for the others.
+  private enterReader(request: LockRequest): Soon<StoreLease | Busy> {
+    // The hold must not end for the others when one reader's time is over.
     const lasting = request.renew && request.maxHoldMs === Number.POSITIVE_INFINITY
     if (!lasting || !this.engine.settings.handover) return this.enterAlone(request)
     const writers = this.exclusive.known(request.storeKey)
@@ -89,21 +89,21 @@ export class LocalQueues implements NoticeTarget {
   }
 }
 
-function limitOf(mode: Request['mode']): number {
+function limitOf(mode: LockRequest['mode']): number {
   return mode.kind === 'permits' ? mode.limit : 1
 }
 
-/** Queues by the key's name in the store. An idle one is kept for the next request, until there are many. */
+/** Queues by the key's name in the store. Idle ones are kept for the next request until there are many. */
 class QueuesByKey<Q extends LocalQueue> {
   private readonly queues = new Map<string, Q>()
-  private readonly make: (request: Request) => Q
+  private readonly make: (request: LockRequest) => Q
   private sweepAt = KEPT_QUEUES
 
-  constructor(make: (request: Request) => Q) {
+  constructor(make: (request: LockRequest) => Q) {
     this.make = make
   }
 
-  of(request: Request): Q {
+  of(request: LockRequest): Q {
     const { storeKey } = request
     const known = this.queues.get(storeKey)
     if (known !== undefined) return known
@@ -121,7 +121,7 @@ class QueuesByKey<Q extends LocalQueue> {
     return this.queues.values()
   }
 
-  /** Its cost is spread over as many entries as there are queues left. */
+  /** Amortised: the next sweep comes after as many new queues as are left. */
   private sweep(): void {
     for (const [key, queue] of this.queues) if (queue.idle) this.queues.delete(key)
     this.sweepAt = Math.max(KEPT_QUEUES, this.queues.size * 2)

@@ -1,29 +1,29 @@
 import type { LeaseLostError, LockError, StoreError, TimeoutDetails } from '../../errors.ts'
 import { UnsupportedError } from '../../errors.ts'
 import type { Blocked, Claim } from '../../model/index.ts'
-import type { EndCause, Hold, HoldUser } from '../lease/hold.ts'
+import type { EndCause, HoldUser, LocalHold } from '../lease/hold.ts'
 import { type LeaseHome, StoreLease } from '../lease/lease.ts'
-import type { Outcome, Releasing } from '../lease/release.ts'
-import type { Request } from '../options.ts'
+import type { ReleaseOutcome, Releasing } from '../lease/release.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
 import type { Grant } from './grant.ts'
+import { SpareTokens } from './grant.ts'
 import { LocalQueue, servesToo } from './local-queue.ts'
-import { SpareTokens } from './spare-tokens.ts'
 import { type Busy, detailsOf, type Waiter } from './waiter.ts'
 
-/** What one grant serves: its own token and the spare ones. */
+/** The most leases that one grant serves: its own token and the spare ones. */
 const MOST_TOGETHER = 256
 
 /**
- * Readers of one process. They share one shared hold, each with a token of its own, as long as nobody of another process
- * waits: from then on the next readers stand behind that waiter, with a claim of their own.
+ * The readers of one process share one shared hold, each with its own token, until another process waits. The readers
+ * after that queue behind that waiter, with a claim of their own.
  */
 export class ReaderQueue extends LocalQueue {
   readonly notifies = false
   /** The hold that the next readers may share. */
   private current: SharedHold | null = null
-  /** The last claim that was sent, with the waiters that it was sent for. */
+  /** The last claim that was sent. */
   private latest: Acquisition | null = null
   /** A writer of this process waited already when the last claim was sent. */
   private latestBehindWriter = false
@@ -34,8 +34,8 @@ export class ReaderQueue extends LocalQueue {
     return this.holds === 0 && this.waiters.length === 0
   }
 
-  /** `behindWriter`: a writer of this process waits for the key, and its notification may still be on its way. */
-  enter(request: Request, behindWriter = false): Soon<StoreLease | Busy> {
+  /** `behindWriter`: a writer of this process waits for the key, and the notice about it may not have arrived. */
+  enter(request: LockRequest, behindWriter = false): Soon<StoreLease | Busy> {
     if (behindWriter) this.current = null
     const shared = this.current
     const nowMs = this.engine.runtime.nowMs()
@@ -90,13 +90,13 @@ export class ReaderQueue extends LocalQueue {
     return why
   }
 
-  /** The last reader of a hold has left it. */
-  give(shared: SharedHold): Soon<Outcome> | Releasing {
+  /** Releases a hold after its last reader left. */
+  give(shared: SharedHold): Soon<ReleaseOutcome> | Releasing {
     this.forget(shared)
     return this.engine.letGo(shared.hold)
   }
 
-  /** Nobody else may share the hold from now on. */
+  /** No other reader may share the hold from now on. */
   forget(shared: SharedHold): void {
     if (shared.over) return
     shared.over = true
@@ -111,12 +111,18 @@ export class ReaderQueue extends LocalQueue {
     return acquisition
   }
 
-  protected admit(claim: Claim, request: Request, grant: Grant, sinceMs: number, nowMs: number): StoreLease {
+  protected admit(
+    claim: Claim,
+    request: LockRequest,
+    grant: Grant,
+    sinceMs: number,
+    nowMs: number,
+  ): StoreLease {
     const shared = this.share(claim, request, grant, nowMs)
     return this.lease(shared, request, grant.token, sinceMs, nowMs, false)
   }
 
-  private share(claim: Claim, request: Request, grant: Grant, nowMs: number): SharedHold {
+  private share(claim: Claim, request: LockRequest, grant: Grant, nowMs: number): SharedHold {
     const hold = this.hold(claim, request, grant, nowMs)
     const shared = new SharedHold(hold, new SpareTokens(grant), this)
     hold.user = shared
@@ -125,7 +131,7 @@ export class ReaderQueue extends LocalQueue {
     return shared
   }
 
-  private join(shared: SharedHold, request: Request, sinceMs: number, nowMs: number): StoreLease {
+  private join(shared: SharedHold, request: LockRequest, sinceMs: number, nowMs: number): StoreLease {
     const token = shared.tokens.take()
     if (this.engine.events.has('handedOver'))
       this.engine.events.emit('handedOver', { key: request.key, token })
@@ -134,7 +140,7 @@ export class ReaderQueue extends LocalQueue {
 
   private lease(
     shared: SharedHold,
-    request: Request,
+    request: LockRequest,
     token: bigint | null,
     sinceMs: number,
     nowMs: number,
@@ -146,13 +152,13 @@ export class ReaderQueue extends LocalQueue {
     return lease
   }
 
-  private mayJoin({ hold, tokens, closed }: SharedHold, request: Request): boolean {
+  private mayJoin({ hold, tokens, closed }: SharedHold, request: LockRequest): boolean {
     if (closed || hold.contended || !tokens.left || !servesToo(hold.claim, request)) return false
     return this.mayPassOn(hold) && this.isFresh(hold)
   }
 
-  /** A claim that was sent for one try is no claim to wait with, and the other way round. */
-  private mayWaitFor({ claim, request }: Acquisition, next: Request): boolean {
+  /** A claim for a single attempt cannot wait, and the other way round. */
+  private mayWaitFor({ claim, request }: Acquisition, next: LockRequest): boolean {
     if (claim.queue !== next.waitMs > 0 || !request.renew || !servesToo(claim, next)) return false
     return (this.waitersOf.get(this.latest as Acquisition)?.size ?? 0) < MOST_TOGETHER
   }
@@ -170,18 +176,18 @@ export class ReaderQueue extends LocalQueue {
   }
 }
 
-/** One shared hold in the store, and the leases of the readers that use it. */
+/** One shared hold in the store, and the leases of its readers. */
 class SharedHold implements HoldUser, LeaseHome {
-  readonly hold: Hold
+  readonly hold: LocalHold
   readonly tokens: SpareTokens
   readonly leases = new Set<StoreLease>()
   /** The hold ended, or its last reader left. */
   over = false
-  /** A reader handed its lease to another process, or let it live longer than the next readers would. */
+  /** A reader serialised its lease: no other reader may join. */
   closed = false
   private readonly queue: ReaderQueue
 
-  constructor(hold: Hold, tokens: SpareTokens, queue: ReaderQueue) {
+  constructor(hold: LocalHold, tokens: SpareTokens, queue: ReaderQueue) {
     this.hold = hold
     this.tokens = tokens
     this.queue = queue
@@ -196,7 +202,7 @@ class SharedHold implements HoldUser, LeaseHome {
     for (const lease of [...this.leases]) lease.holdRevoked()
   }
 
-  release(lease: StoreLease): Soon<Outcome> | Releasing {
+  release(lease: StoreLease): Soon<ReleaseOutcome> | Releasing {
     this.leases.delete(lease)
     if (this.hold.ended) return 'expired'
     return this.leases.size > 0 ? 'released' : this.queue.give(this)
@@ -206,8 +212,8 @@ class SharedHold implements HoldUser, LeaseHome {
     this.leases.delete(lease)
   }
 
-  /** The other readers were promised what the hold has. */
-  longerTtl(_lease: StoreLease, ttlMs: number): number {
+  /** Never shortens the life that the other readers were promised. */
+  longerTtl(ttlMs: number): number {
     return this.leases.size > 1 ? Math.max(ttlMs, this.hold.claim.ttlMs) : ttlMs
   }
 

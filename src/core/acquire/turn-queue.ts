@@ -1,39 +1,39 @@
 import type { LockError, StoreError, TimeoutDetails } from '../../errors.ts'
 import type { Blocked, Claim } from '../../model/index.ts'
 import type { Engine, NoticeTarget } from '../engine.ts'
-import type { Hold } from '../lease/hold.ts'
+import type { LocalHold } from '../lease/hold.ts'
 import { type LeaseHome, StoreLease } from '../lease/lease.ts'
-import { type Outcome, Releasing } from '../lease/release.ts'
-import type { Request } from '../options.ts'
+import { type ReleaseOutcome, Releasing } from '../lease/release.ts'
+import type { LockRequest } from '../options.ts'
 import type { Soon, StoreNotice } from '../store.ts'
 import type { Acquisition } from './acquisition.ts'
 import type { Grant } from './grant.ts'
+import { SpareTokens } from './grant.ts'
 import { LocalQueue, servesToo, weightOf } from './local-queue.ts'
-import { SpareTokens } from './spare-tokens.ts'
 import { type Busy, busyAtOnce, detailsOf, type Waiter } from './waiter.ts'
 
-/** How often, and for how long, a hold is handed over while others wait for the key in the store's queue. */
+/** The bounds of local handover while others wait for the key in the store's queue. */
 const HANDOVERS_WHEN_CONTENDED = 5
 const HANDOVER_MS_WHEN_CONTENDED = 1000
-/** To wake another process takes about this long: a hold that goes there sooner spends most of the time on the way. */
+/** Waking another process takes about this long: a hold passed on sooner would spend most of its time on the way. */
 const WORTH_A_WAKE_UP_MS = 1
 
 /**
- * Exclusive holders and holders of permits, who take turns: the process never has more claims in the store than could be
- * granted at once, and hands them from holder to holder. The first waiters have a claim in the store, the others none.
+ * The queue for exclusive claims and for permits: the process never has more claims in the store than can be granted at
+ * once, and hands them from holder to holder. Only the first waiters have a claim in the store.
  */
 export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
   readonly notifies: boolean
   readonly limit: number
   private readonly leases = new Set<StoreLease>()
-  /** The weights of all claims in the store, those that are held and those that wait. */
+  /** The weight of all claims in the store, held and waiting. */
   private claimed = 0
-  /** The first waiter without a claim: all those behind it have none either. */
+  /** The first waiter without a claim: all waiters behind it have none either. */
   private unclaimed: Waiter | null = null
   private tokens: SpareTokens | null = null
   private advancing = false
 
-  /** `limit`: the weights that can be granted at once. `notifies`: notifications are found by the key. */
+  /** `limit`: the weight that can be granted at once. `notifies`: notices find the queue by its key. */
   constructor(engine: Engine, limit: number, notifies: boolean) {
     super(engine)
     this.limit = limit
@@ -44,7 +44,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return this.claimed === 0 && this.waiters.length === 0
   }
 
-  enter(request: Request, claim: Claim | null = null): Soon<StoreLease | Busy> {
+  enter(request: LockRequest, claim: Claim | null = null): Soon<StoreLease | Busy> {
     if (this.unclaimed === null && this.hasRoomFor(request)) {
       this.claimed += weightOf(request.mode)
       return this.open(request, claim ?? this.engine.claimOf(request))
@@ -97,7 +97,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return why
   }
 
-  release(lease: StoreLease): Soon<Outcome> | Releasing {
+  release(lease: StoreLease): Soon<ReleaseOutcome> | Releasing {
     const { hold } = lease
     const next = this.waiters.first
     if (next !== null && this.leases.has(lease) && this.mayHandOver(lease, next.request)) {
@@ -114,12 +114,6 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     this.advance()
   }
 
-  longerTtl(_lease: StoreLease, ttlMs: number): number {
-    return ttlMs
-  }
-
-  serialising(): void {}
-
   override close(quietly: boolean): void {
     super.close(quietly)
     this.unclaimed = null
@@ -130,15 +124,21 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return super.sendFor(waiter, claim)
   }
 
-  protected admit(claim: Claim, request: Request, grant: Grant, sinceMs: number, nowMs: number): StoreLease {
+  protected admit(
+    claim: Claim,
+    request: LockRequest,
+    grant: Grant,
+    sinceMs: number,
+    nowMs: number,
+  ): StoreLease {
     const hold = this.hold(claim, request, grant, nowMs)
     this.tokens = this.leases.size === 0 ? new SpareTokens(grant) : SpareTokens.newer(this.tokens, grant)
     return this.lease(hold, request, grant.token, sinceMs, nowMs, false)
   }
 
   private lease(
-    hold: Hold,
-    request: Request,
+    hold: LocalHold,
+    request: LockRequest,
     token: bigint | null,
     sinceMs: number,
     nowMs: number,
@@ -151,12 +151,12 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return lease
   }
 
-  private hasRoomFor(request: Request): boolean {
+  private hasRoomFor(request: LockRequest): boolean {
     return this.claimed + weightOf(request.mode) <= this.limit
   }
 
-  /** After a renewal that was needed first, or when nobody can take over: hand over if it may be, else give the claim back. */
-  private passOn(lease: StoreLease): Soon<Outcome> | Releasing {
+  /** Hands over if that is allowed now, perhaps after a renewal; otherwise releases the claim. */
+  private passOn(lease: StoreLease): Soon<ReleaseOutcome> | Releasing {
     const { hold } = lease
     if (hold.ended) {
       this.leave(lease)
@@ -170,12 +170,12 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     try {
       return this.engine.letGo(hold)
     } finally {
-      // The release is on its way, so the next local claim follows it and does not wait for its answer.
+      // The release is sent; the next local claim follows it without waiting for the answer.
       if (isOurs) this.advance()
     }
   }
 
-  private mayHandOver(lease: StoreLease, next: Request): boolean {
+  private mayHandOver(lease: StoreLease, next: LockRequest): boolean {
     const { hold } = lease
     if (!lease.settled || this.tokens?.left !== true || !this.mayPassOn(hold)) return false
     if (!servesToo(hold.claim, next)) return false
@@ -202,7 +202,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return 'released'
   }
 
-  /** The first in the queue, if the granted claim serves it; it leaves its own claim to the waiter that this one was sent for. */
+  /** The first in the queue, if the granted claim serves it; the waiter that this claim was sent for gets the first one's claim. */
   private nextFor(acquisition: Acquisition): Waiter {
     const own = acquisition.waiter as Waiter
     this.acquisitions.delete(acquisition)
@@ -216,7 +216,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     return first
   }
 
-  /** A claim whose waiter was served or left goes to the next waiter without one, or is given up. */
+  /** Gives the claim of a waiter that was served or left to the next waiter without one, or cancels it. */
   private reuse(acquisition: Acquisition): void {
     const waiter = this.unclaimed
     if (waiter !== null && canServe(acquisition, waiter.request)) {
@@ -240,7 +240,7 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     waiter.acquisition = null
   }
 
-  /** Sends claims for the first waiters that have none, as long as there is room. A store that answers at once comes back to here. */
+  /** Sends claims for the first waiters without one, while there is room. A store that answers at once re-enters this method. */
   private advance(): void {
     if (this.advancing) return
     this.advancing = true
@@ -251,8 +251,8 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
     this.advancing = false
   }
 
-  /** The process itself has all that can be granted at once. */
-  private blockedHere(request: Request, waiter: Waiter | null = null): TimeoutDetails {
+  /** The state of the key when this process itself uses the whole limit. */
+  private blockedHere(request: LockRequest, waiter: Waiter | null = null): TimeoutDetails {
     const ahead = waiter === null ? this.waiters.length : this.waiters.ahead(waiter)
     const lease = this.leases.values().next().value
     const asking = this.acquisitions.values().next().value
@@ -270,6 +270,6 @@ export class TurnQueue extends LocalQueue implements LeaseHome, NoticeTarget {
   }
 }
 
-function canServe({ claim, request }: Acquisition, next: Request): boolean {
+function canServe({ claim, request }: Acquisition, next: LockRequest): boolean {
   return claim.queue && request.renew && servesToo(claim, next)
 }

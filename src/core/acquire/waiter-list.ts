@@ -1,6 +1,6 @@
 import type { Waiter } from './waiter.ts'
 
-/** Waiters in order of arrival. Each may leave at any time, at the same cost however many there are. */
+/** Waiters in order of arrival, as a linked list: each can leave at constant cost. */
 export class WaiterList {
   first: Waiter | null = null
   length = 0
@@ -27,7 +27,7 @@ export class WaiterList {
     this.length--
   }
 
-  /** How many stand before it at most: those that left from between still count. */
+  /** An upper bound of the waiters before it: some between may have left. */
   ahead(waiter: Waiter): number {
     return this.first === null ? 0 : waiter.number - this.first.number
   }

@@ -1,13 +1,13 @@
 import { type LockError, LockTimeoutError, StoreError, type TimeoutDetails } from '../../errors.ts'
 import type { Blocked } from '../../model/index.ts'
-import type { Alarm } from '../calls/timer-heap.ts'
+import type { TimerEntry } from '../calls/timer-heap.ts'
 import type { Engine } from '../engine.ts'
 import type { TurnedAway } from '../events.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Acquisition } from './acquisition.ts'
 
-/** The key was not free in time; an error only if the caller wants one. */
+/** The key was not free in time. It becomes an error only if the caller wants one. */
 export class Busy {
   readonly details: TimeoutDetails
 
@@ -16,9 +16,9 @@ export class Busy {
   }
 }
 
-/** The state of the key as a waiter knows it; `ahead` counts the waiters of the same process before it. */
+/** A waiter's knowledge of the key; `ahead` counts the waiters of the same process before it. */
 export function detailsOf(
-  request: Request,
+  request: LockRequest,
   waitedMs: number,
   blocked: Blocked | null,
   ahead = 0,
@@ -29,32 +29,32 @@ export function detailsOf(
   return { key: request.key, waitedMs, holder: label, heldMs, heldHere: false, answered, position }
 }
 
-/** A store that has not answered for so long is not healthy; a shorter wait that saw no answer says nothing about it. */
+/** A store that does not answer for this long is not healthy; a shorter wait says nothing about it. */
 const LONGEST_ANSWER_MS = 1000
 
-/** What a wait without any answer says about the store. */
-export function silence(waitMs: number): StoreError | null {
+/** The error of a wait without any answer; null if the wait was too short to say anything about the store. */
+export function noAnswerError(waitMs: number): StoreError | null {
   if (waitMs < LONGEST_ANSWER_MS) return null
   return new StoreError(`the store did not answer within the wait of ${waitMs} ms`)
 }
 
-/** Returns a grant, and throws the time-out of a caller that wants one. */
+/** Returns a grant, or throws the time-out. */
 export function orTimeout<G>(engine: Engine, answer: G | Busy): G {
   if (answer instanceof Busy) throw timedOut(engine, answer.details)
   return answer
 }
 
-/** Other processes may have the same label: only a hold of our own proves that the key is held here. */
+/** `heldHere` needs a hold of our own: other processes may have the same label. */
 export function timedOut({ watchdog, settings }: Engine, details: TimeoutDetails): LockTimeoutError {
   const { key, holder } = details
   const isOurs = holder === settings.label && watchdog.all().some((hold) => hold.userKey === key)
   return new LockTimeoutError(isOurs ? { ...details, heldHere: true } : details)
 }
 
-/** Tells that a caller did not get the key. */
+/** Emits the events of a caller that did not get the key. */
 export function tellTurnedAway(
   { events }: Engine,
-  request: Request,
+  request: LockRequest,
   why: TurnedAway,
   waitedMs: number,
 ): void {
@@ -63,40 +63,40 @@ export function tellTurnedAway(
   if (events.has('turnedAway')) events.emit('turnedAway', { key, why, waitedMs, ref })
 }
 
-/** The answer, given at once, to one who does not wait. */
-export function busyAtOnce(engine: Engine, request: Request, details: TimeoutDetails): Busy {
+/** The immediate answer to a caller that does not wait. */
+export function busyAtOnce(engine: Engine, request: LockRequest, details: TimeoutDetails): Busy {
   tellTurnedAway(engine, request, 'busy', 0)
   return new Busy(details)
 }
 
 /** The local queue that a waiter stands in. */
 export interface WaiterHome {
-  /** Takes the waiter out of the queue. Returns what it waited for, or the outage that it waited out. */
+  /** Removes the waiter from the queue. Returns the details of the time-out, or the outage that caused it. */
   abandon(waiter: Waiter): StoreError | TimeoutDetails
 }
 
 /** One caller's wait: it ends with a lease, at its deadline, by the caller's signal, or with an error. */
-export class Waiter implements Alarm {
-  readonly request: Request
+export class Waiter implements TimerEntry {
+  readonly request: LockRequest
   readonly promise: Promise<StoreLease | Busy>
   readonly sinceMs: number
   dueMs = 0
-  place = -1
-  /** Its neighbours in the local queue, and when it came there: the queue's. */
+  index = -1
+  /** Its neighbours and its number in the local queue; set by the queue. */
   before: Waiter | null = null
   after: Waiter | null = null
   number = 0
-  /** The claim that was sent for it, if there is one: the local queue's. */
+  /** The claim that was sent for it, if there is one; set by the local queue. */
   acquisition: Acquisition | null = null
   private readonly engine: Engine
   private readonly home: WaiterHome
   private resolve!: (result: StoreLease | Busy) => void
   private reject!: (error: unknown) => void
   private settled = false
-  /** Made only for a caller that brings a signal: thousands may wait. */
+  /** Created only for a caller with a signal: thousands may wait. */
   private readonly onAbort: (() => void) | null
 
-  constructor(engine: Engine, request: Request, sinceMs: number, home: WaiterHome) {
+  constructor(engine: Engine, request: LockRequest, sinceMs: number, home: WaiterHome) {
     this.engine = engine
     this.request = request
     this.sinceMs = sinceMs
@@ -134,7 +134,7 @@ export class Waiter implements Alarm {
     this.reject(error)
   }
 
-  /** Ends a wait that leads nowhere; false when it has ended already. */
+  /** Ends a wait with an error; false if it has ended already. */
   refuse(error: LockError): boolean {
     if (this.settled) return false
     this.home.abandon(this)
@@ -143,7 +143,7 @@ export class Waiter implements Alarm {
   }
 
   /** The deadline. */
-  ring(): void {
+  fire(): void {
     if (this.settled) return
     const why = this.home.abandon(this)
     if (why instanceof StoreError) this.fail(why)

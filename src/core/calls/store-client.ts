@@ -1,28 +1,41 @@
-import type { LockError } from '../../errors.ts'
+import { ClosedError, LockError, StoreError } from '../../errors.ts'
 import type { Claim, ClaimAnswer, ReleaseAnswer } from '../../model/index.ts'
-import type { StoreCallName } from '../events.ts'
+import type { Events, StoreCallName } from '../events.ts'
 import type { Runtime } from '../runtime.ts'
 import type { RenewReply, Soon, Store, Unknown } from '../store.ts'
-import type { Caller, Receiver } from './batch.ts'
+import { allKnown, Batch, gathered } from './batch.ts'
+import { PendingCall, type Receiver } from './pending-call.ts'
+import { TimerHeap } from './timer-heap.ts'
 
-/** Carries claims to the store: those of one tick travel as one call. An error means that the outcome is unknown. */
-export class Courier {
+const UNTIMED = -1
+const NONE: readonly never[] = []
+
+/**
+ * Sends calls to the store: each has our own deadline, and every failure becomes one of our errors. The claims of one tick
+ * travel as one call. An error means that the outcome is unknown.
+ */
+export class StoreClient {
   /** Nothing is collected here: the store answers in the same turn, or collects by itself. */
   readonly immediate: boolean
+  readonly deadlines: TimerHeap
   private readonly store: Store
   private readonly runtime: Runtime
-  private readonly caller: Caller
-  private attempts: Load<ClaimAnswer>
-  private releases: Load<ReleaseAnswer>
+  private readonly events: Events
+  private readonly timeoutMs: number
+  private attempts: Batch<ClaimAnswer>
+  private releases: Batch<ReleaseAnswer>
   private scheduled = false
+  private closed = false
   private readonly full: number
 
-  constructor(store: Store, runtime: Runtime, caller: Caller) {
+  constructor(store: Store, runtime: Runtime, events: Events, timeoutMs: number) {
     this.store = store
     this.runtime = runtime
-    this.caller = caller
-    this.attempts = new Load(caller, 'attempt')
-    this.releases = new Load(caller, 'release')
+    this.events = events
+    this.timeoutMs = timeoutMs
+    this.deadlines = new TimerHeap(runtime, false)
+    this.attempts = new Batch(this, 'attempt')
+    this.releases = new Batch(this, 'release')
     this.immediate = store.traits.immediate
     this.full =
       store.partOf === undefined
@@ -31,57 +44,89 @@ export class Courier {
   }
 
   attempt(claims: readonly Claim[]): Soon<readonly ClaimAnswer[]> {
-    if (this.immediate)
-      return this.caller.call('attempt', claims.length, () => allKnown(this.store.attempt(claims)))
-    return gather(claims, (claim, receiver) => this.postAttempt(claim, receiver))
+    if (this.immediate) return this.call('attempt', claims.length, () => allKnown(this.store.attempt(claims)))
+    return gathered(claims, (claim, receiver) => this.postAttempt(claim, receiver))
   }
 
   release(claims: readonly Claim[]): Soon<readonly ReleaseAnswer[]> {
-    if (this.immediate)
-      return this.caller.call('release', claims.length, () => allKnown(this.store.release(claims)))
-    return gather(claims, (claim, receiver) => this.postRelease(claim, receiver))
-  }
-
-  /** The error of one member of a batch of renewals, as an error of a whole call would be. */
-  renewalUnknown(error: Error): LockError {
-    return this.caller.unknown('renew', 1, error)
+    if (this.immediate) return this.call('release', claims.length, () => allKnown(this.store.release(claims)))
+    return gathered(claims, (claim, receiver) => this.postRelease(claim, receiver))
   }
 
   renew(claims: readonly Claim[], timeoutMs: number): Soon<readonly RenewReply[]> {
-    return this.caller.call('renew', claims.length, () => this.store.renew(claims), timeoutMs)
+    return this.call('renew', claims.length, () => this.store.renew(claims), timeoutMs)
   }
 
-  /** Sends a claim with the others of this tick. No promise is made for it: there may be thousands in a tick. */
+  /** Sends a claim with the others of this tick. A receiver instead of a promise: there may be thousands in a tick. */
   postAttempt(claim: Claim, receiver: Receiver<ClaimAnswer>): void {
     this.attempts.add(claim, receiver)
-    this.goOn(claim, this.attempts.claims.length)
+    this.schedule(claim, this.attempts.claims.length)
   }
 
   postRelease(claim: Claim, receiver: Receiver<ReleaseAnswer>): void {
     this.releases.add(claim, receiver)
-    this.goOn(claim, this.releases.claims.length)
+    this.schedule(claim, this.releases.claims.length)
   }
 
-  /** Which things are in which part of the store, by their places; a group is where its first claim is. Null for one part. */
-  byPart<T>(things: readonly T[], claimOf: (thing: T) => Claim): readonly (readonly number[])[] | null {
+  /** Makes one call of another kind. The store may answer at once. */
+  call<T>(name: StoreCallName, claims: number, send: () => Soon<T>, timeoutMs = this.timeoutMs): Soon<T> {
+    const sentAtMs = this.sendTime()
+    const answer = this.begin(name, claims, sentAtMs, send)
+    if (!(answer instanceof Promise)) return answer
+    return new Promise((answered, failed) => {
+      const receiver = { answered, failed }
+      const limitMs = Math.min(timeoutMs, this.timeoutMs)
+      this.bound(new PendingCall(this, name, claims, sentAtMs, limitMs, receiver), answer)
+    })
+  }
+
+  /** Groups the indexes of `items` by the part of the store that each is in; a group is where its first claim is. Null for one part. */
+  byPart<T>(items: readonly T[], claimOf: (item: T) => Claim): readonly (readonly number[])[] | null {
     const { store } = this
-    if (store.partOf === undefined || things.length < 2) return null
+    if (store.partOf === undefined || items.length < 2) return null
     const parts = new Map<string, number[]>()
     let group: string | null = null
     let part = ''
-    for (const [place, thing] of things.entries()) {
-      const claim = claimOf(thing)
+    for (const [index, item] of items.entries()) {
+      const claim = claimOf(item)
       if (claim.group === null || claim.group !== group) part = store.partOf(claim.key)
       group = claim.group
-      const places = parts.get(part)
-      if (places === undefined) parts.set(part, [place])
-      else places.push(place)
+      const indexes = parts.get(part)
+      if (indexes === undefined) parts.set(part, [index])
+      else indexes.push(index)
     }
     return [...parts.values()]
   }
 
-  /** As many as one call carries are sent at once, so that the store is at work while the next ones are collected; a group stays together. */
-  private goOn(last: Claim, count: number): void {
+  /** Gives up on the calls that are not answered. */
+  close(): void {
+    this.closed = true
+    const calls = this.deadlines.all() as readonly PendingCall<unknown>[]
+    this.deadlines.clear()
+    for (const call of calls) call.end(new ClosedError())
+  }
+
+  /** Turns the error of a failed call into one of ours. */
+  failed(call: StoreCallName, claims: number, sentAtMs: number, error: unknown): LockError {
+    this.report(call, claims, sentAtMs, true)
+    return this.unknown(call, claims, error)
+  }
+
+  /** The same for claims whose outcome is unknown although the call was answered. */
+  unknown(call: StoreCallName, claims: number, error: unknown): LockError {
+    if (!this.closed) this.events.emit('storeFailed', { call, claims, error })
+    if (error instanceof LockError) return error
+    const why = error instanceof Error ? error.message : String(error)
+    return new StoreError(`the ${this.store.traits.name} store failed (${call}): ${why}`, { cause: error })
+  }
+
+  report(call: StoreCallName, claims: number, sentAtMs: number, failed: boolean): void {
+    if (sentAtMs === UNTIMED) return
+    this.events.emit('storeCall', { call, claims, tookMs: this.runtime.nowMs() - sentAtMs, failed })
+  }
+
+  /** Sends a full batch at once, so that the store works while the next claims are collected; a group stays together. */
+  private schedule(last: Claim, count: number): void {
     if (count >= this.full && last.group === null) {
       this.flush()
       return
@@ -91,158 +136,77 @@ export class Courier {
     this.runtime.defer(this.flush)
   }
 
-  /** Releases go first: what they free may be what the attempts of the same tick ask for. */
+  /** Releases go first: they may free what the attempts of the same tick ask for. */
   private readonly flush = (): void => {
     this.scheduled = false
     const { attempts, releases } = this
-    const asked = attempts.claims.length > 0
-    const given = releases.claims.length > 0
-    if (asked) this.attempts = new Load(this.caller, 'attempt')
-    if (given) this.releases = new Load(this.caller, 'release')
-    if (asked && given) this.sendBoth(attempts, releases)
-    else if (asked) this.sendAttempts(attempts)
-    else if (given) this.sendReleases(releases)
+    const attempting = attempts.claims.length > 0
+    const releasing = releases.claims.length > 0
+    if (attempting) this.attempts = new Batch(this, 'attempt')
+    if (releasing) this.releases = new Batch(this, 'release')
+    const [others, own] = attempting && releasing ? releases.apartFrom(attempts) : [releases, null]
+    this.sendAll(others, (claims) => this.store.release(claims))
+    this.sendAll(attempts, (claims) => this.store.attempt(claims))
+    if (own !== null) this.sendAll(own, (claims) => this.store.release(claims))
   }
 
-  private sendBoth(attempts: Load<ClaimAnswer>, releases: Load<ReleaseAnswer>): void {
-    const [others, own] = releases.apartFrom(attempts)
-    this.sendReleases(others)
-    this.sendAttempts(attempts)
-    if (own !== null) this.sendReleases(own)
+  private sendAll<A extends ClaimAnswer | ReleaseAnswer>(
+    whole: Batch<A>,
+    send: (claims: readonly Claim[]) => Soon<readonly (A | Unknown)[]>,
+  ): void {
+    // Usually there is one claim, which needs no more than its call.
+    if (whole.claims.length === 1) this.send(whole, send)
+    else for (const batch of this.partsOf(whole)) this.send(batch, send)
   }
 
-  // One claim alone is the usual case, and needs no more than its call.
-  private sendAttempts(whole: Load<ClaimAnswer>): void {
-    if (whole.claims.length === 1) this.sendAttempt(whole)
-    else for (const load of this.partsOf(whole)) this.sendAttempt(load)
+  private send<A extends ClaimAnswer | ReleaseAnswer>(
+    batch: Batch<A>,
+    send: (claims: readonly Claim[]) => Soon<readonly (A | Unknown)[]>,
+  ): void {
+    const { call, claims } = batch
+    const sentAtMs = this.sendTime()
+    let answer: Soon<readonly (A | Unknown)[]>
+    try {
+      answer = this.begin(call, claims.length, sentAtMs, () => send(claims))
+    } catch (error) {
+      batch.failed(error as LockError)
+      return
+    }
+    if (answer instanceof Promise)
+      this.bound(new PendingCall(this, call, claims.length, sentAtMs, this.timeoutMs, batch), answer)
+    else batch.answered(answer)
   }
 
-  private sendAttempt(load: Load<ClaimAnswer>): void {
-    const { claims } = load
-    this.caller.send('attempt', claims.length, () => this.store.attempt(claims), load)
-  }
-
-  private sendReleases(whole: Load<ReleaseAnswer>): void {
-    if (whole.claims.length === 1) this.sendRelease(whole)
-    else for (const load of this.partsOf(whole)) this.sendRelease(load)
-  }
-
-  private sendRelease(load: Load<ReleaseAnswer>): void {
-    const { claims } = load
-    this.caller.send('release', claims.length, () => this.store.release(claims), load)
-  }
-
-  private partsOf<A extends ClaimAnswer | ReleaseAnswer>(load: Load<A>): readonly Load<A>[] {
-    if (load.claims.length === 0) return NONE
-    const parts = this.byPart(load.claims, itself)?.map((places) => load.only(places)) ?? [load]
+  private partsOf<A extends ClaimAnswer | ReleaseAnswer>(batch: Batch<A>): readonly Batch<A>[] {
+    if (batch.claims.length === 0) return NONE
+    const parts = this.byPart(batch.claims, (claim) => claim)?.map((part) => batch.only(part)) ?? [batch]
     const { claimsPerCall } = this.store
-    return claimsPerCall === undefined ? parts : parts.flatMap((part) => part.cut(claimsPerCall))
-  }
-}
-
-const NO_ANSWER = 'it left the claim without an answer'
-const NONE: readonly never[] = []
-const itself = (claim: Claim): Claim => claim
-
-/** The claims of one call, and who is told about each. */
-class Load<A extends ClaimAnswer | ReleaseAnswer> implements Receiver<readonly (A | Unknown)[]> {
-  readonly claims: Claim[] = []
-  private readonly caller: Caller
-  private readonly call: StoreCallName
-  private readonly receivers: Receiver<A>[] = []
-
-  constructor(caller: Caller, call: StoreCallName) {
-    this.caller = caller
-    this.call = call
+    return claimsPerCall === undefined ? parts : parts.flatMap((part) => part.split(claimsPerCall))
   }
 
-  add(claim: Claim, receiver: Receiver<A>): void {
-    this.claims.push(claim)
-    this.receivers.push(receiver)
+  /** The clock is read only if somebody listens. */
+  private sendTime(): number {
+    return this.events.has('storeCall') ? this.runtime.nowMs() : UNTIMED
   }
 
-  answered(answers: readonly (A | Unknown)[]): void {
-    for (let place = 0; place < this.receivers.length; place++) {
-      const receiver = this.receivers[place] as Receiver<A>
-      const answer = answers[place]
-      if (answer === undefined) receiver.failed(this.caller.unknown(this.call, 1, new Error(NO_ANSWER)))
-      else if (answer.kind === 'unknown') receiver.failed(this.caller.unknown(this.call, 1, answer.error))
-      else receiver.answered(answer)
+  private begin<T>(name: StoreCallName, claims: number, sentAtMs: number, send: () => Soon<T>): Soon<T> {
+    if (this.closed) throw new ClosedError()
+    let answer: Soon<T>
+    try {
+      answer = send()
+    } catch (error) {
+      throw this.failed(name, claims, sentAtMs, error)
     }
+    if (!(answer instanceof Promise)) this.report(name, claims, sentAtMs, false)
+    return answer
   }
 
-  failed(error: LockError): void {
-    for (const receiver of this.receivers) receiver.failed(error)
+  /** The clients' own time-outs do not cover a frozen server; ours does. */
+  private bound<T>(call: PendingCall<T>, answer: Promise<T>): void {
+    this.deadlines.set(call, this.runtime.nowMs() + call.timeoutMs)
+    answer.then(
+      (value) => call.answered(value),
+      (error) => call.failed(error),
+    )
   }
-
-  only(places: readonly number[]): Load<A> {
-    const load = this.emptied()
-    for (const place of places) load.add(this.claims[place] as Claim, this.receivers[place] as Receiver<A>)
-    return load
-  }
-
-  /** In pieces of that many claims; the claims of a group, which stand together, stay together. */
-  cut(most: number): readonly Load<A>[] {
-    const { claims, receivers } = this
-    if (claims.length <= most) return [this]
-    const pieces: Load<A>[] = []
-    let piece = this.emptied()
-    for (let place = 0; place < claims.length; place++) {
-      const claim = claims[place] as Claim
-      const inGroup = claim.group !== null && claim.group === claims[place - 1]?.group
-      if (place === 0 || (piece.claims.length >= most && !inGroup)) {
-        piece = this.emptied()
-        pieces.push(piece)
-      }
-      piece.add(claim, receivers[place] as Receiver<A>)
-    }
-    return pieces
-  }
-
-  /** A release that overtook its own claim would leave a hold that nobody knows of: those come apart. */
-  apartFrom(attempts: Load<ClaimAnswer>): [others: Load<A>, own: Load<A> | null] {
-    if (this.claims.length === 0) return [this, null]
-    const asked = new Set(attempts.claims.map((claim) => claim.id))
-    if (!this.claims.some((claim) => asked.has(claim.id))) return [this, null]
-    const others = this.emptied()
-    const own = this.emptied()
-    for (const [place, claim] of this.claims.entries())
-      (asked.has(claim.id) ? own : others).add(claim, this.receivers[place] as Receiver<A>)
-    return [others, own]
-  }
-
-  private emptied(): Load<A> {
-    return new Load<A>(this.caller, this.call)
-  }
-}
-
-/** Answers that are there at once; one that is unknown fails the call, which concerns one claim or one group. */
-function allKnown<A extends ClaimAnswer | ReleaseAnswer>(
-  answers: Soon<readonly (A | Unknown)[]>,
-): Soon<readonly A[]> {
-  if (answers instanceof Promise) return answers.then(noneUnknown)
-  return noneUnknown(answers)
-}
-
-function noneUnknown<A extends ClaimAnswer | ReleaseAnswer>(answers: readonly (A | Unknown)[]): readonly A[] {
-  for (const answer of answers) if (answer.kind === 'unknown') throw answer.error
-  return answers as readonly A[]
-}
-
-/** One promise for the answers to several claims, which travel side by side. */
-function gather<A>(
-  claims: readonly Claim[],
-  post: (claim: Claim, receiver: Receiver<A>) => void,
-): Promise<readonly A[]> {
-  return new Promise((resolve, reject) => {
-    const answers: A[] = []
-    let open = claims.length
-    for (const [place, claim] of claims.entries()) {
-      const answered = (answer: A): void => {
-        answers[place] = answer
-        if (--open === 0) resolve(answers)
-      }
-      post(claim, { answered, failed: reject })
-    }
-  })
 }

@@ -1,26 +1,26 @@
 import type { Runtime, Timer } from '../runtime.ts'
 
-/** Something that wants to be called at a time. `place` belongs to the heap: -1 when it is not in one. */
-export interface Alarm {
+/** A task with a due time. `index` belongs to the heap: -1 when the entry is not in one. */
+export interface TimerEntry {
   dueMs: number
-  place: number
-  ring(nowMs: number): void
+  index: number
+  fire(nowMs: number): void
 }
 
-/** How many alarms ring in one turn of the event loop, so that many at once do not block it. */
-const RINGS_PER_TURN = 500
+/** How many entries fire in one turn of the event loop, so that many at once do not block it. */
+const FIRED_PER_TURN = 500
 
-/** Many alarms on one timer: a binary heap whose entries know their place, so that removal is cheap. */
-export class Alarms {
-  private readonly heap: Alarm[] = []
+/** Many entries on one timer: a binary heap whose entries know their index, so that removal is cheap. */
+export class TimerHeap {
+  private readonly heap: TimerEntry[] = []
   private readonly runtime: Runtime
   private readonly background: boolean
   private readonly afterTurn: () => void
   private timer: Timer | null = null
   private armedForMs = Number.POSITIVE_INFINITY
-  private rung = 0
+  private fired = 0
 
-  /** `background` alarms do not keep the process alive; `afterTurn` runs once after the alarms of a turn rang. */
+  /** `background` entries do not keep the process alive; `afterTurn` runs once after the entries of a turn fired. */
   constructor(runtime: Runtime, background: boolean, afterTurn: () => void = () => {}) {
     this.runtime = runtime
     this.background = background
@@ -31,51 +31,48 @@ export class Alarms {
     return this.heap.length
   }
 
-  /** Everything that is set, in no order. */
-  all(): readonly Alarm[] {
+  /** All entries, in no order. */
+  all(): readonly TimerEntry[] {
     return [...this.heap]
   }
 
-  /** Sets an alarm, or moves one that is set already. */
-  set(alarm: Alarm, dueMs: number): void {
-    alarm.dueMs = dueMs
+  /** Adds an entry, or moves one that is in the heap already. */
+  set(entry: TimerEntry, dueMs: number): void {
+    entry.dueMs = dueMs
     if (this.heap.length === 0 && !this.background) this.timer?.keepAlive(true)
-    if (alarm.place < 0) {
-      alarm.place = this.heap.length
-      this.heap.push(alarm)
+    if (entry.index < 0) {
+      entry.index = this.heap.length
+      this.heap.push(entry)
     }
-    this.sink(this.rise(alarm.place))
+    this.sink(this.rise(entry.index))
     this.arm()
   }
 
-  remove(alarm: Alarm): void {
-    const { place } = alarm
-    if (place < 0) return
-    alarm.place = -1
-    const last = this.heap.pop() as Alarm
-    if (last !== alarm) {
-      this.heap[place] = last
-      last.place = place
-      this.sink(this.rise(place))
+  remove(entry: TimerEntry): void {
+    const { index } = entry
+    if (index < 0) return
+    entry.index = -1
+    const last = this.heap.pop() as TimerEntry
+    if (last !== entry) {
+      this.heap[index] = last
+      last.index = index
+      this.sink(this.rise(index))
     }
     // A timer that finds nothing to do is cheaper than one that is set and cleared for every lease.
     if (this.heap.length === 0 && !this.background) this.timer?.keepAlive(false)
   }
 
   clear(): void {
-    for (const alarm of this.heap) alarm.place = -1
+    for (const entry of this.heap) entry.index = -1
     this.heap.length = 0
-    this.disarm()
+    this.timer?.clear()
+    this.timer = null
+    this.armedForMs = Number.POSITIVE_INFINITY
   }
 
-  /** The alarm that rings stands for so many more, and the turn ends the sooner. */
-  countMore(alarms: number): void {
-    this.rung += alarms
-  }
-
-  /** How late the timer is: more than a little means that the event loop stood still. */
-  latenessMs(nowMs: number): number {
-    return Math.max(0, nowMs - this.armedForMs)
+  /** The entry that fires does the work of so many, and the turn ends sooner. */
+  countMore(entries: number): void {
+    this.fired += entries
   }
 
   private arm(): void {
@@ -83,66 +80,57 @@ export class Alarms {
     if (first === undefined || first.dueMs >= this.armedForMs) return
     this.timer?.clear()
     this.armedForMs = first.dueMs
-    this.timer = this.runtime.setTimer(
-      this.fire,
-      Math.max(0, first.dueMs - this.runtime.nowMs()),
-      this.background,
-    )
-  }
-
-  private disarm(): void {
-    this.timer?.clear()
-    this.timer = null
-    this.armedForMs = Number.POSITIVE_INFINITY
+    const delayMs = Math.max(0, first.dueMs - this.runtime.nowMs())
+    this.timer = this.runtime.setTimer(this.fire, delayMs, this.background)
   }
 
   private readonly fire = (): void => {
     const nowMs = this.runtime.nowMs()
     this.timer = null
     this.armedForMs = Number.POSITIVE_INFINITY
-    this.rung = 0
-    while (this.rung < RINGS_PER_TURN) {
+    this.fired = 0
+    while (this.fired < FIRED_PER_TURN) {
       const first = this.heap[0]
       if (first === undefined || first.dueMs > nowMs) break
       this.remove(first)
-      this.rung++
-      first.ring(nowMs)
+      this.fired++
+      first.fire(nowMs)
     }
     this.afterTurn()
     this.arm()
   }
 
   private rise(start: number): number {
-    const alarm = this.heap[start] as Alarm
-    let place = start
-    while (place > 0) {
-      const parentPlace = (place - 1) >> 1
-      const parent = this.heap[parentPlace] as Alarm
-      if (parent.dueMs <= alarm.dueMs) break
-      this.heap[place] = parent
-      parent.place = place
-      place = parentPlace
+    const entry = this.heap[start] as TimerEntry
+    let index = start
+    while (index > 0) {
+      const parentIndex = (index - 1) >> 1
+      const parent = this.heap[parentIndex] as TimerEntry
+      if (parent.dueMs <= entry.dueMs) break
+      this.heap[index] = parent
+      parent.index = index
+      index = parentIndex
     }
-    this.heap[place] = alarm
-    alarm.place = place
-    return place
+    this.heap[index] = entry
+    entry.index = index
+    return index
   }
 
   private sink(start: number): void {
-    const alarm = this.heap[start] as Alarm
-    let place = start
+    const entry = this.heap[start] as TimerEntry
+    let index = start
     for (;;) {
-      let childPlace = place * 2 + 1
-      if (childPlace >= this.heap.length) break
-      const right = this.heap[childPlace + 1]
-      if (right !== undefined && right.dueMs < (this.heap[childPlace] as Alarm).dueMs) childPlace++
-      const child = this.heap[childPlace] as Alarm
-      if (child.dueMs >= alarm.dueMs) break
-      this.heap[place] = child
-      child.place = place
-      place = childPlace
+      let childIndex = index * 2 + 1
+      if (childIndex >= this.heap.length) break
+      const right = this.heap[childIndex + 1]
+      if (right !== undefined && right.dueMs < (this.heap[childIndex] as TimerEntry).dueMs) childIndex++
+      const child = this.heap[childIndex] as TimerEntry
+      if (child.dueMs >= entry.dueMs) break
+      this.heap[index] = child
+      child.index = index
+      index = childIndex
     }
-    this.heap[place] = alarm
-    alarm.place = place
+    this.heap[index] = entry
+    entry.index = index
   }
 }

@@ -3,11 +3,11 @@ import type { Claim, Mode } from '../../model/index.ts'
 import type { AcquireOptions, AdoptOptions, LeaseJson } from '../api.ts'
 import { checkObject, checkOptions } from '../check.ts'
 import { show } from '../durations.ts'
-import { ADOPT_OPTIONS } from '../known.ts'
+import { ADOPT_OPTIONS } from '../option-names.ts'
 import { EXCLUSIVE, permitsOf, SHARED } from '../options.ts'
 import type { Traits } from '../store.ts'
 
-/** A lease as another process may adopt it. */
+/** The serialised form of a lease, which another process may adopt. */
 export function leaseJson(key: string, token: bigint | null, claim: Claim): LeaseJson {
   const { id, mode, owner, ttlMs } = claim
   return {
@@ -21,7 +21,7 @@ export function leaseJson(key: string, token: bigint | null, claim: Claim): Leas
   }
 }
 
-/** What a lease of another process asks for here. */
+/** The mode and options of a request that adopts a lease of another process. */
 export function adoptionOf(
   lease: LeaseJson,
   options: AdoptOptions,

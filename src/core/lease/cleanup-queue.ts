@@ -1,31 +1,31 @@
 import type { Claim } from '../../model/index.ts'
-import type { Courier } from '../calls/store-client.ts'
-import { type Alarm, Alarms } from '../calls/timer-heap.ts'
+import type { StoreClient } from '../calls/store-client.ts'
+import { type TimerEntry, TimerHeap } from '../calls/timer-heap.ts'
 import type { Runtime } from '../runtime.ts'
 
 const FIRST_RETRY_MS = 50
 const LONGEST_RETRY_MS = 2000
 
 /**
- * Claims that nobody wants any more but the store may still keep: attempts whose outcome is unknown, places in the
- * line that were given up, releases that failed. They are released by id, apart from the caller and its signal, until
- * the store has answered or the claim has died of its ttl.
+ * Claims that are not wanted any more but that the store may still keep: attempts with an unknown outcome, abandoned queue
+ * positions, failed releases. Each is released by id, apart from the caller and its signal, until the store answers or the
+ * claim's ttl is over.
  */
-export class Abandoned {
-  private readonly courier: Courier
+export class CleanupQueue {
+  private readonly client: StoreClient
   private readonly runtime: Runtime
-  private readonly alarms: Alarms
+  private readonly timers: TimerHeap
   private readonly open = new Set<Promise<void>>()
-  private readonly waiting = new Map<Alarm, () => void>()
+  private readonly waiting = new Map<TimerEntry, () => void>()
   private closed = false
 
-  constructor(courier: Courier, runtime: Runtime) {
-    this.courier = courier
+  constructor(client: StoreClient, runtime: Runtime) {
+    this.client = client
     this.runtime = runtime
-    this.alarms = new Alarms(runtime, true)
+    this.timers = new TimerHeap(runtime, true)
   }
 
-  /** `ttlMs` after now the claim is dead by itself. */
+  /** Retries for at most the claim's ttl: after that the claim has expired by itself. */
   release(claim: Claim): void {
     if (this.closed) return
     const done = this.persist(claim, this.runtime.nowMs() + claim.ttlMs)
@@ -33,10 +33,10 @@ export class Abandoned {
     void done.then(() => this.open.delete(done))
   }
 
-  /** Lets what is under way come to an end, without further retries. */
+  /** Waits for the releases under way, without further retries. */
   async close(): Promise<void> {
     this.closed = true
-    this.alarms.clear()
+    this.timers.clear()
     for (const wake of this.waiting.values()) wake()
     await Promise.all(this.open)
   }
@@ -45,10 +45,10 @@ export class Abandoned {
     let delayMs = FIRST_RETRY_MS
     for (;;) {
       try {
-        await this.courier.release([claim])
+        await this.client.release([claim])
         return
       } catch {
-        // Told as a `storeFailed` event by the courier; what is left is to try again.
+        // The client has emitted `storeFailed`; the release is retried.
       }
       if (this.closed || this.runtime.nowMs() + delayMs >= untilMs) return
       await this.pause(delayMs * (0.5 + this.runtime.random()))
@@ -58,13 +58,13 @@ export class Abandoned {
 
   private pause(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
-      const alarm: Alarm = { dueMs: 0, place: -1, ring: () => wake() }
+      const entry: TimerEntry = { dueMs: 0, index: -1, fire: () => wake() }
       const wake = () => {
-        this.waiting.delete(alarm)
+        this.waiting.delete(entry)
         resolve()
       }
-      this.waiting.set(alarm, wake)
-      this.alarms.set(alarm, this.runtime.nowMs() + delayMs)
+      this.waiting.set(entry, wake)
+      this.timers.set(entry, this.runtime.nowMs() + delayMs)
     })
   }
 }

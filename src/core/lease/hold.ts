@@ -3,28 +3,28 @@ import type { Claim } from '../../model/index.ts'
 import type { Grant } from '../acquire/grant.ts'
 import type { LockEvents } from '../events.ts'
 import type { StoreNotice } from '../store.ts'
-import type { Cohort } from './renewal-schedule.ts'
+import type { RenewalBatch } from './renewal-schedule.ts'
 
 export type EndCause = LockEvents['lost']['cause']
 
-/** Whoever uses a hold: the lease in the hands of user code. */
+/** The user of a hold: a lease, or the leases that share it. */
 export interface HoldUser {
   holdLost(cause: EndCause, error: LeaseLostError): void
   holdRevoked(): void
 }
 
-/** Who looks after a hold. */
+/** Handles the notices about a hold. */
 export interface HoldKeeper {
-  notice(hold: Hold, notice: StoreNotice): void
+  notice(hold: LocalHold, notice: StoreNotice): void
 }
 
-/** The part of a time to live that clocks running at different rates, and rounding, may eat. */
+/** The safety margin of a time to live, for clock drift and rounding. */
 export function driftMs(durationMs: number): number {
   return Math.ceil(durationMs * 0.01) + 2
 }
 
-/** A claim that the store granted to this process, with its own deadline. The watchdog keeps it alive. */
-export class Hold {
+/** A granted claim of this process, with its own deadline. The watchdog keeps it alive. */
+export class LocalHold {
   claim: Claim
   readonly token: bigint | null
   readonly spare: number
@@ -32,26 +32,26 @@ export class Hold {
   contended: boolean
   contendedSinceMs: number
   validUntilMs: number
-  /** What the store grants from each renewal on; smaller while an offer is not confirmed. */
+  /** The life that each renewal grants; smaller while an offer is not confirmed. */
   lifeMs: number
-  /** When the next renewal is due; Infinity when none is wanted. */
+  /** The due time of the next renewal; Infinity if there is none. */
   renewAtMs = Number.POSITIVE_INFINITY
   /** No renewal is sent after this. */
   renewUntilMs = Number.POSITIVE_INFINITY
   autoRenew: boolean
-  /** Why the outcome of the last renewal is unknown, if it is. */
+  /** The error of the last renewal, if its outcome is unknown. */
   renewError: unknown = null
   /** The event loop stood still or the machine slept: not trusted until a renewal proves it. */
   doubted = false
   ended = false
-  /** Whether notices find it by the claim's id. */
+  /** Notices find it by the claim's id. */
   listed = false
   user: HoldUser | null = null
-  /** How often it was handed over inside this process. */
+  /** The number of handovers inside this process. */
   handovers = 0
-  /** Those that it is renewed together with, and its place among them: the watchdog's. */
-  cohort: Cohort | null = null
-  seat = -1
+  /** Its renewal batch, and its index in it: the watchdog's. */
+  batch: RenewalBatch | null = null
+  batchIndex = -1
   private readonly keeper: HoldKeeper
 
   constructor(
@@ -74,10 +74,10 @@ export class Hold {
     this.keeper = keeper
   }
 
-  /** From now on it stands in the store as this. */
+  /** Replaces the claim: from now on the store has it like this. */
   become(claim: Claim): void {
     this.claim = claim
-    this.cohort?.forgetClaims()
+    this.batch?.forgetClaims()
   }
 
   notice(notice: StoreNotice): void {
@@ -86,10 +86,10 @@ export class Hold {
 
   /** A renewal under way; settles, never rejects. */
   get renewing(): Promise<void> | null {
-    return this.cohort === null ? null : this.cohort.renewing
+    return this.batch === null ? null : this.batch.renewing
   }
 
-  /** The store may still keep it, but a renewal that is overdue by a third of the life proves nothing any more. */
+  /** False once a renewal is overdue by a third of the life, although the store may still keep the hold. */
   trusted(nowMs: number): boolean {
     if (this.ended || this.doubted || nowMs >= this.validUntilMs) return false
     return nowMs <= this.renewAtMs + this.lifeMs / 3 || this.renewing !== null
@@ -105,8 +105,8 @@ export class Hold {
   }
 }
 
-/** Whether a hold has enough life left for a new user. */
-export function isFresh(hold: Hold, nowMs: number): boolean {
+/** True if a hold has enough life left for a new user. */
+export function isFresh(hold: LocalHold, nowMs: number): boolean {
   return nowMs + hold.lifeMs / 2 <= hold.validUntilMs
 }
 

@@ -4,22 +4,22 @@ import type { Duration, LeaseJson, WriteLease } from '../api.ts'
 import { checkListener } from '../check.ts'
 import { durationMs } from '../durations.ts'
 import type { Engine } from '../engine.ts'
-import type { HoldMeter } from '../meter.ts'
-import { type Request, SHARED, SHORTEST_TTL_MS } from '../options.ts'
+import type { HoldMeter } from '../events.ts'
+import { type LockRequest, SHARED, SHORTEST_TTL_MS } from '../options.ts'
 import type { Soon } from '../store.ts'
 import { leaseJson } from './adoption.ts'
-import { driftMs, type EndCause, type Hold, type HoldUser, lostError } from './hold.ts'
-import { type Outcome, Releasing } from './release.ts'
+import { driftMs, type EndCause, type HoldUser, type LocalHold, lostError } from './hold.ts'
+import { type ReleaseOutcome, Releasing } from './release.ts'
 
-/** The local queue or the shared hold that a lease goes back to. */
+/** The local queue or the shared hold that a lease came from. */
 export interface LeaseHome {
-  release(lease: StoreLease): Soon<Outcome> | Releasing
-  /** The hold is over or no longer exclusive; the next in line may go for the key. */
+  release(lease: StoreLease): Soon<ReleaseOutcome> | Releasing
+  /** The hold is over or no longer exclusive: the next waiter may ask for the key. */
   leave(lease: StoreLease): void
-  /** The ttl that the hold gets when the lease asks for this one. */
-  longerTtl(lease: StoreLease, ttlMs: number): number
-  /** The lease becomes text that another process may adopt it by. */
-  serialising(lease: StoreLease): void
+  /** The ttl of the hold when the lease asks for this one. */
+  longerTtl?(ttlMs: number): number
+  /** The lease is about to become text by which another process may adopt it. */
+  serialising?(): void
 }
 
 const LEASE_EVENTS = { revoked: true }
@@ -29,32 +29,32 @@ export class StoreLease implements WriteLease, HoldUser {
   readonly key: string
   readonly token: bigint | null
   readonly waitedMs: number
-  readonly request: Request
-  readonly hold: Hold
+  readonly request: LockRequest
+  readonly hold: LocalHold
   readonly grantedAtMs: number
   private readonly engine: Engine
   private home: LeaseHome | null
   private state: 'held' | 'released' | 'lost' = 'held'
-  private outcome: Soon<Outcome> | null = null
-  /** Why the outcome of the release is unknown. */
+  private outcome: Soon<ReleaseOutcome> | null = null
+  /** The error of a release with an unknown outcome. */
   private failure: unknown = null
-  /** The store did not know the lease although it should have lived on. */
+  /** The store did not know the lease before its deadline. */
   private goneAtRelease = false
   private lost: LeaseLostError | null = null
   private controller: AbortController | null = null
   private revokedListeners: Set<() => void> | null = null
   private wasRevoked = false
-  /** What the holder has under way in the store: awaited before the hold goes to anybody else. */
+  /** A call of the holder that is under way: awaited before another user gets the hold. */
   private inFlight: Promise<unknown> | null = null
   /** Known to another process: never handed over inside this one. */
   serialised = false
-  /** Counts the release, if anybody counts. */
+  /** Counts the release, if there is a meter. */
   meter: HoldMeter | null = null
 
   constructor(
     engine: Engine,
-    hold: Hold,
-    request: Request,
+    hold: LocalHold,
+    request: LockRequest,
     token: bigint | null,
     sinceMs: number,
     grantedAtMs: number,
@@ -76,15 +76,14 @@ export class StoreLease implements WriteLease, HoldUser {
   }
 
   get acquiredAt(): Date {
-    const { runtime } = this.engine
-    return new Date(runtime.wallMs() - (runtime.nowMs() - this.grantedAtMs))
+    return new Date(this.engine.runtime.wallMs() - this.heldMs)
   }
 
   get held(): boolean {
     return this.state === 'held' && this.hold.trusted(this.nowMs())
   }
 
-  /** It was released or lost; a lease that is merely in doubt has not ended. */
+  /** Released or lost; a lease in doubt has not ended. */
   get ended(): boolean {
     return this.state !== 'held'
   }
@@ -97,7 +96,7 @@ export class StoreLease implements WriteLease, HoldUser {
     return this.controller.signal
   }
 
-  /** Whether the holder may be replaced by another one of this process right now. */
+  /** True if another waiter of this process may take over the hold right now. */
   get settled(): boolean {
     return this.inFlight === null && !this.serialised
   }
@@ -116,9 +115,9 @@ export class StoreLease implements WriteLease, HoldUser {
     this.assertOpen()
     while (hold.renewing !== null) await hold.renewing
     this.assertOpen()
-    const ttlMs = this.home?.longerTtl(this, wantedMs) ?? wantedMs
+    const ttlMs = this.home?.longerTtl?.(wantedMs) ?? wantedMs
     hold.become({ ...hold.claim, ttlMs })
-    // A shorter life counts from the moment it is asked for, whatever becomes of the request.
+    // A shorter life counts from the request, whatever its outcome.
     hold.validUntilMs = Math.min(hold.validUntilMs, engine.runtime.nowMs() + ttlMs - driftMs(ttlMs))
     await this.track(engine.watchdog.renewNow(hold))
     this.assertOpen()
@@ -128,14 +127,18 @@ export class StoreLease implements WriteLease, HoldUser {
   async downgrade(): Promise<void> {
     this.assertOpen()
     const { hold, engine } = this
-    // Replacing itself: a hold that is gone is refused, not made anew.
+    // It replaces itself: a hold that is gone is refused, not created anew.
     const claim = { ...hold.claim, mode: SHARED, queue: false, replaces: hold.claim.id }
     const sentAtMs = engine.runtime.nowMs()
     const sleeps = engine.watchdog.sleeps()
-    const answers = this.track(engine.courier.attempt([claim]))
-    // Once asked for, it may be done whatever the reply: from here on the lease is a reader's and nobody's to hand over.
+    const answers = this.track(engine.client.attempt([claim]))
+    // Whatever the reply, the downgrade may be done: from here on the lease is a reader's and is not handed over.
     hold.become({ ...claim, replaces: null })
-    this.detach()
+    if (this.home !== null) {
+      engine.listen(hold)
+      this.home.leave(this)
+      this.home = null
+    }
     const [answer] = (await answers) as readonly [ClaimAnswer]
     if (answer.kind !== 'granted') {
       engine.watchdog.lose(hold, 'expired')
@@ -145,7 +148,7 @@ export class StoreLease implements WriteLease, HoldUser {
     hold.validUntilMs = Math.max(hold.validUntilMs, sentAtMs + claim.ttlMs - driftMs(claim.ttlMs))
   }
 
-  release(): Promise<Outcome> {
+  release(): Promise<ReleaseOutcome> {
     try {
       return Promise.resolve(this.releaseSoon())
     } catch (error) {
@@ -153,28 +156,24 @@ export class StoreLease implements WriteLease, HoldUser {
     }
   }
 
-  releaseSoon(): Soon<Outcome> {
+  releaseSoon(): Soon<ReleaseOutcome> {
     if (this.state === 'lost') return 'expired'
     if (this.outcome !== null) return this.outcome
-    if (this.inFlight !== null) {
-      this.outcome = this.inFlight.then(
-        () => this.finish(),
-        () => this.finish(),
-      )
-      return this.outcome
-    }
-    return this.finish()
+    if (this.inFlight === null) return this.finish()
+    const finish = () => this.finish()
+    this.outcome = this.inFlight.then(finish, finish)
+    return this.outcome
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     try {
       await this.releaseSoon()
     } catch {
-      // Told as a `releaseFailed` event; disposal must not mask the error that may be on its way.
+      // `releaseFailed` was emitted; disposal must not mask the error of the work.
     }
   }
 
-  /** For `using`, when the work has settled, and for re-entry: is the lease still ours, after all? */
+  /** Renews a lease in doubt. For `using`, when the work has settled, and for re-entry. */
   proveSoon(): Soon<void> {
     if (this.state !== 'held') return
     const nowMs = this.nowMs()
@@ -187,7 +186,7 @@ export class StoreLease implements WriteLease, HoldUser {
     }
   }
 
-  /** Why the lease ended before it was released, if it did. */
+  /** The error of a lease that ended before its release; else null. */
   get lossError(): LeaseLostError | null {
     if (this.lost !== null) return this.lost
     return this.goneAtRelease ? lostError(this.key, 'expired') : null
@@ -202,7 +201,7 @@ export class StoreLease implements WriteLease, HoldUser {
   }
 
   toJSON(): LeaseJson {
-    this.home?.serialising(this)
+    this.home?.serialising?.()
     this.serialised = true
     return leaseJson(this.key, this.token, this.hold.claim)
   }
@@ -225,16 +224,16 @@ export class StoreLease implements WriteLease, HoldUser {
     for (const listener of this.revokedListeners ?? []) this.engine.runtime.defer(listener)
   }
 
-  private finish(): Soon<Outcome> {
+  private finish(): Soon<ReleaseOutcome> {
     if (this.state === 'lost') return 'expired'
     if (this.failure !== null) throw this.failure
     this.state = 'released'
     this.request.frame?.holdsNoMore()
-    let outcome: Soon<Outcome> | Releasing
+    let outcome: Soon<ReleaseOutcome> | Releasing
     try {
       outcome = this.home === null ? this.engine.letGo(this.hold) : this.home.release(this)
     } catch (error) {
-      this.tellFailed(error)
+      this.releaseFailed(error)
       throw error
     }
     if (outcome instanceof Releasing) {
@@ -243,24 +242,24 @@ export class StoreLease implements WriteLease, HoldUser {
     } else if (outcome instanceof Promise) {
       this.outcome = outcome.then(
         (known) => {
-          this.tell(known)
+          this.released(known)
           return known
         },
         (error) => {
-          this.tellFailed(error)
+          this.releaseFailed(error)
           throw error
         },
       )
     } else {
-      this.tell(outcome)
+      this.released(outcome)
       return outcome
     }
     return this.outcome
   }
 
-  tell(outcome: Outcome): void {
+  released(outcome: ReleaseOutcome): void {
     this.outcome = outcome
-    // A release that was answered after the deadline says nothing about the time of the work.
+    // An answer after the deadline says nothing about the time of the work.
     this.goneAtRelease = outcome === 'expired' && this.engine.runtime.nowMs() < this.hold.validUntilMs
     this.meter?.released(this.heldMs, outcome)
     if (this.engine.events.has('released')) {
@@ -269,13 +268,13 @@ export class StoreLease implements WriteLease, HoldUser {
     }
   }
 
-  tellFailed(error: unknown): void {
+  releaseFailed(error: unknown): void {
     this.failure = error
     const { key, token, heldMs, request } = this
     this.engine.events.emit('releaseFailed', { key, token, heldMs, error, ref: request.ref })
   }
 
-  /** The monotonic time, after a look for a sleep that it did not count. */
+  /** The monotonic time, after a check for a sleep that it did not count. */
   private nowMs(): number {
     this.engine.watchdog.sleeps()
     return this.engine.runtime.nowMs()
@@ -283,13 +282,6 @@ export class StoreLease implements WriteLease, HoldUser {
 
   private get heldMs(): number {
     return this.engine.runtime.nowMs() - this.grantedAtMs
-  }
-
-  private detach(): void {
-    if (this.home === null) return
-    this.engine.listen(this.hold)
-    this.home.leave(this)
-    this.home = null
   }
 
   private assertOpen(): void {

@@ -1,30 +1,30 @@
 import type { LockError } from '../../errors.ts'
 import type { ReleaseAnswer } from '../../model/index.ts'
-import type { Receiver } from '../calls/batch.ts'
+import type { Receiver } from '../calls/pending-call.ts'
 import type { Engine } from '../engine.ts'
 import type { Soon } from '../store.ts'
-import type { Hold } from './hold.ts'
+import type { LocalHold } from './hold.ts'
 
-export type Outcome = 'released' | 'expired'
+export type ReleaseOutcome = 'released' | 'expired'
 
 /** The lease that is being released. */
 interface Releaser {
-  tell(outcome: Outcome): void
-  tellFailed(error: unknown): void
+  released(outcome: ReleaseOutcome): void
+  releaseFailed(error: unknown): void
 }
 
-/** A release on its way. The lease is told first, so that it knows its end before whoever waits for it goes on. */
+/** A release under way. The lease learns the outcome first, before the code that awaits the promise continues. */
 export class Releasing implements Receiver<ReleaseAnswer> {
-  readonly promise: Promise<Outcome>
+  readonly promise: Promise<ReleaseOutcome>
   private releaser: Releaser | null = null
-  /** Tells what became of it before it was known whom to tell. */
+  /** The outcome, if it came before `tells`. */
   private early: ((releaser: Releaser) => void) | null = null
   private readonly engine: Engine
-  private readonly hold: Hold
-  private resolve!: (outcome: Outcome) => void
+  private readonly hold: LocalHold
+  private resolve!: (outcome: ReleaseOutcome) => void
   private reject!: (error: unknown) => void
 
-  constructor(engine: Engine, hold: Hold) {
+  constructor(engine: Engine, hold: LocalHold) {
     this.engine = engine
     this.hold = hold
     this.promise = new Promise((resolve, reject) => {
@@ -34,11 +34,11 @@ export class Releasing implements Receiver<ReleaseAnswer> {
     engine.releaseBegan()
   }
 
-  static settled(release: Soon<Outcome> | Releasing): Soon<Outcome> {
+  static settled(release: Soon<ReleaseOutcome> | Releasing): Soon<ReleaseOutcome> {
     return release instanceof Releasing ? release.promise : release
   }
 
-  /** A store may have answered at once. */
+  /** Sets the lease that learns the outcome. A store may have answered at once. */
   tells(releaser: Releaser): void {
     if (this.early === null) this.releaser = releaser
     else this.early(releaser)
@@ -55,17 +55,17 @@ export class Releasing implements Receiver<ReleaseAnswer> {
   answered({ kind }: ReleaseAnswer): void {
     this.engine.releaseEnded()
     const outcome = kind === 'released' ? 'released' : 'expired'
-    if (this.releaser === null) this.early = (releaser) => releaser.tell(outcome)
-    else this.releaser.tell(outcome)
+    if (this.releaser === null) this.early = (releaser) => releaser.released(outcome)
+    else this.releaser.released(outcome)
     this.resolve(outcome)
   }
 
-  /** The store may keep what was to be released, so it is tried again, apart from the caller. */
+  /** The store may keep the claim, so the clean-up queue releases it again. */
   failed(error: LockError): void {
     this.engine.releaseEnded()
-    this.engine.abandoned.release(this.hold.claim)
-    if (this.releaser === null) this.early = (releaser) => releaser.tellFailed(error)
-    else this.releaser.tellFailed(error)
+    this.engine.cleanup.release(this.hold.claim)
+    if (this.releaser === null) this.early = (releaser) => releaser.releaseFailed(error)
+    else this.releaser.releaseFailed(error)
     this.reject(error)
   }
 }

@@ -1,42 +1,42 @@
 import type { Claim } from '../../model/index.ts'
-import { type Alarm, Alarms } from '../calls/timer-heap.ts'
+import { type TimerEntry, TimerHeap } from '../calls/timer-heap.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Hold } from './hold.ts'
+import type { LocalHold } from './hold.ts'
 
-/** What one renewal call carries at most, and what one turn of the event loop does. */
-export const MOST_TOGETHER = 500
+/** The most holds that one renewal call carries, and that one turn of the event loop handles. */
+export const MAX_BATCH = 500
 
-/** Holds that are due together: they share one alarm and, as long as nobody comes or goes, the list that is sent. */
-export class Cohort implements Alarm {
+/** Holds that are due together: they share one timer entry and, while none is added or removed, the list that is sent. */
+export class RenewalBatch implements TimerEntry {
   /** Not later than any of its holds is due. */
   dueMs = 0
-  place = -1
-  holds: Hold[] = []
+  index = -1
+  holds: LocalHold[] = []
   /** A renewal of all of them that is under way; settles, never rejects. */
   renewing: Promise<void> | null = null
   /** None of them ends before this, and none has a shorter life. */
   endMs = Number.POSITIVE_INFINITY
   lifeMs = Number.POSITIVE_INFINITY
   private claims: readonly Claim[] | null = null
-  /** Somebody outside goes through the list of holds, so that it must not change under him. */
-  private lent = false
-  private readonly onRing: (cohort: Cohort, nowMs: number) => void
+  /** A caller iterates over the list of holds, so the next change copies it. */
+  private isShared = false
+  private readonly onDue: (batch: RenewalBatch, nowMs: number) => void
 
-  constructor(onRing: (cohort: Cohort, nowMs: number) => void) {
-    this.onRing = onRing
+  constructor(onDue: (batch: RenewalBatch, nowMs: number) => void) {
+    this.onDue = onDue
   }
 
-  ring(nowMs: number): void {
-    this.onRing(this, nowMs)
+  fire(nowMs: number): void {
+    this.onDue(this, nowMs)
   }
 
-  /** The holds as they are now: whoever leaves later is still in this list. */
-  lend(): readonly Hold[] {
-    this.lent = true
+  /** The holds as they are now: a later removal does not change this list. */
+  snapshot(): readonly LocalHold[] {
+    this.isShared = true
     return this.holds
   }
 
-  /** In the order of the holds, and the same list as last time if nothing changed: a store may know it again. */
+  /** In the order of the holds, and the same list as last time if nothing changed: a store may recognise it. */
   claimsOf(): readonly Claim[] {
     this.claims ??= this.holds.map((hold) => hold.claim)
     return this.claims
@@ -46,134 +46,130 @@ export class Cohort implements Alarm {
     this.claims = null
   }
 
-  add(hold: Hold): void {
+  add(hold: LocalHold): void {
     this.prepareToChange()
-    hold.cohort = this
-    hold.seat = this.holds.length
+    hold.batch = this
+    hold.batchIndex = this.holds.length
     this.holds.push(hold)
     this.note(hold)
   }
 
-  note({ validUntilMs, lifeMs }: Hold): void {
+  note({ validUntilMs, lifeMs }: LocalHold): void {
     if (validUntilMs < this.endMs) this.endMs = validUntilMs
     if (lifeMs < this.lifeMs) this.lifeMs = lifeMs
   }
 
-  remove(hold: Hold): void {
+  remove(hold: LocalHold): void {
     this.prepareToChange()
-    hold.cohort = null
-    const last = this.holds.pop() as Hold
+    hold.batch = null
+    const last = this.holds.pop() as LocalHold
     if (last === hold) return
-    this.holds[hold.seat] = last
-    last.seat = hold.seat
+    this.holds[hold.batchIndex] = last
+    last.batchIndex = hold.batchIndex
   }
 
   private prepareToChange(): void {
     this.claims = null
-    if (!this.lent) return
-    this.lent = false
+    if (!this.isShared) return
+    this.isShared = false
     this.holds = [...this.holds]
   }
 }
 
-/** Which hold is in which cohort, and the one timer of all. */
-export class Cohorts {
+/** Assigns holds to batches by due time; all batches share one timer. */
+export class RenewalSchedule {
   size = 0
-  private readonly alarms: Alarms
-  private readonly onRing: (cohort: Cohort, nowMs: number) => void
-  /** Those that a hold may still join, by when they are due. */
-  private readonly open = new Map<number, Cohort>()
-  /** The one that was left last is kept for the next to come: with one lock after the other it is always the same. */
-  private vacant: Cohort | null = null
+  private readonly timers: TimerHeap
+  private readonly onDue: (batch: RenewalBatch, nowMs: number) => void
+  /** The batches that a hold may still join, by their due time. */
+  private readonly open = new Map<number, RenewalBatch>()
+  /** The batch that became empty last is kept for the next hold: with one lock after the other it is always the same. */
+  private spare: RenewalBatch | null = null
 
-  constructor(runtime: Runtime, onRing: (cohort: Cohort, nowMs: number) => void, afterTurn: () => void) {
-    this.alarms = new Alarms(runtime, true, afterTurn)
-    this.onRing = (cohort, nowMs) => {
-      this.alarms.countMore(cohort.holds.length)
-      this.shut(cohort)
-      onRing(cohort, nowMs)
+  constructor(runtime: Runtime, onDue: (batch: RenewalBatch, nowMs: number) => void, afterTurn: () => void) {
+    this.timers = new TimerHeap(runtime, true, afterTurn)
+    this.onDue = (batch, nowMs) => {
+      this.timers.countMore(batch.holds.length)
+      this.shut(batch)
+      onDue(batch, nowMs)
     }
   }
 
-  /** Puts a hold among those that are due at that time. */
-  seat(hold: Hold, dueMs: number): void {
-    let cohort = this.open.get(dueMs)
-    if (cohort === undefined || cohort.holds.length >= MOST_TOGETHER) {
-      cohort = new Cohort(this.onRing)
-      this.enlist(cohort, dueMs)
+  /** Adds a hold to the batch of that due time, or moves it there. */
+  add(hold: LocalHold, dueMs: number): void {
+    let batch = this.open.get(dueMs)
+    if (batch === undefined || batch.holds.length >= MAX_BATCH) {
+      batch = new RenewalBatch(this.onDue)
+      this.reopenAt(batch, dueMs)
     }
-    const left = hold.cohort
-    if (left === cohort) return
+    const left = hold.batch
+    if (left === batch) return
     if (left === null) this.size++
     else left.remove(hold)
-    cohort.add(hold)
-    // Not before: the cohort that is kept empty may be the one that the hold has come to.
-    if (left !== null && left.holds.length === 0) this.vacate(left)
+    batch.add(hold)
+    // Only now: the spare batch may be the one that the hold joined.
+    if (left !== null && left.holds.length === 0) this.keepSpare(left)
   }
 
-  unseat(hold: Hold): void {
-    const { cohort } = hold
-    if (cohort === null) return
-    cohort.remove(hold)
+  remove(hold: LocalHold): void {
+    const { batch } = hold
+    if (batch === null) return
+    batch.remove(hold)
     this.size--
-    if (cohort.holds.length === 0) this.vacate(cohort)
+    if (batch.holds.length === 0) this.keepSpare(batch)
   }
 
-  /** A cohort of these alone, which nobody joins before it is placed. */
-  apart(holds: readonly Hold[]): Cohort {
-    const cohort = new Cohort(this.onRing)
+  /** Moves these holds to a batch of their own, which no other hold joins before `reschedule`. */
+  separate(holds: readonly LocalHold[]): RenewalBatch {
+    const batch = new RenewalBatch(this.onDue)
     for (const hold of holds) {
-      this.unseat(hold)
-      cohort.add(hold)
+      this.remove(hold)
+      batch.add(hold)
       this.size++
     }
-    return cohort
+    return batch
   }
 
-  /** Lets the cohort ring then, and others join it; if there is one for that time already, they become one. */
-  place(cohort: Cohort, dueMs: number): void {
+  /** Opens the batch at that due time; if there is one for that time already, the two become one. */
+  reschedule(batch: RenewalBatch, dueMs: number): void {
     const other = this.open.get(dueMs)
-    if (
-      other !== undefined &&
-      other !== cohort &&
-      other.holds.length + cohort.holds.length <= MOST_TOGETHER
-    ) {
-      for (const hold of [...cohort.holds]) this.seat(hold, dueMs)
+    if (other !== undefined && other !== batch && other.holds.length + batch.holds.length <= MAX_BATCH) {
+      for (const hold of [...batch.holds]) this.add(hold, dueMs)
       return
     }
-    this.enlist(cohort, dueMs)
+    this.reopenAt(batch, dueMs)
   }
 
-  /** Lets the cohort ring then; nobody joins it. */
-  wake(cohort: Cohort, dueMs: number): void {
-    this.shut(cohort)
-    this.alarms.set(cohort, dueMs)
+  /** Lets the batch fire at that time; no hold joins it. */
+  wake(batch: RenewalBatch, dueMs: number): void {
+    this.shut(batch)
+    this.timers.set(batch, dueMs)
   }
 
-  /** From now on nobody joins it. */
-  shut(cohort: Cohort): void {
-    if (this.open.get(cohort.dueMs) === cohort) this.open.delete(cohort.dueMs)
+  /** No hold joins the batch from now on. */
+  shut(batch: RenewalBatch): void {
+    if (this.open.get(batch.dueMs) === batch) this.open.delete(batch.dueMs)
   }
 
-  all(): Hold[] {
-    return (this.alarms.all() as readonly Cohort[]).flatMap((cohort) => cohort.holds)
+  all(): LocalHold[] {
+    return (this.timers.all() as readonly RenewalBatch[]).flatMap((batch) => batch.holds)
   }
 
   clear(): void {
-    this.alarms.clear()
+    this.timers.clear()
     this.open.clear()
   }
 
-  private enlist(cohort: Cohort, dueMs: number): void {
-    this.wake(cohort, dueMs)
-    this.open.set(dueMs, cohort)
+  private reopenAt(batch: RenewalBatch, dueMs: number): void {
+    this.wake(batch, dueMs)
+    this.open.set(dueMs, batch)
   }
 
-  private vacate(cohort: Cohort): void {
-    const { vacant } = this
-    this.vacant = cohort
-    if (vacant === null || vacant === cohort || vacant.holds.length > 0) return
-    this.shut(vacant)
-    this.alarms.remove(vacant)
+  private keepSpare(batch: RenewalBatch): void {
+    const { spare } = this
+    this.spare = batch
+    if (spare === null || spare === batch || spare.holds.length > 0) return
+    this.shut(spare)
+    this.timers.remove(spare)
   }
 }

@@ -2,8 +2,8 @@ import { NestedLease } from '../reentry/reentry.ts'
 import type { StoreLease } from './lease.ts'
 
 /**
- * Runs the work under a lease and gives the lease back. A lease that is in doubt when the work settles is proven first;
- * one that was lost rejects with `LeaseLostError`, whose `result` holds what the work returned.
+ * Runs the work under a lease and releases the lease. A lease in doubt is renewed first when the work settles; a lost one
+ * rejects with `LeaseLostError`, whose `result` is the work's result.
  */
 export async function workUnder<T>(lease: StoreLease | NestedLease, work: () => Promise<T> | T): Promise<T> {
   if (lease instanceof NestedLease) return work()
@@ -17,7 +17,7 @@ export async function workUnder<T>(lease: StoreLease | NestedLease, work: () => 
   const proof = lease.proveSoon()
   if (proof instanceof Promise) await proof
   if (lease.lossError === null) {
-    // A release whose outcome is unknown is told by an event and ends with the ttl; it must not fail the work.
+    // A release with an unknown outcome emits an event and ends with the ttl; it must not fail the work.
     try {
       const released = lease.releaseSoon()
       if (released instanceof Promise) {

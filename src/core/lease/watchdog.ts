@@ -1,91 +1,91 @@
 import { StoreError } from '../../errors.ts'
-import type { Courier } from '../calls/store-client.ts'
+import type { StoreClient } from '../calls/store-client.ts'
 import type { Events } from '../events.ts'
 import type { Runtime } from '../runtime.ts'
-import { SleepWatch } from '../sleep.ts'
+import { SleepWatch } from '../runtime.ts'
 import type { RenewReply, Soon } from '../store.ts'
-import { driftMs, type EndCause, type Hold, lostError } from './hold.ts'
-import { type Cohort, Cohorts, MOST_TOGETHER } from './renewal-schedule.ts'
+import { driftMs, type EndCause, type LocalHold, lostError } from './hold.ts'
+import { MAX_BATCH, type RenewalBatch, RenewalSchedule } from './renewal-schedule.ts'
 
 /** A timer this late means that the event loop stood still. */
 const STALL_MS = 250
 const SHORTEST_RENEW_CALL_MS = 50
-/** Renewals that are due within this part of a lease's life travel together, those that could wait a little earlier. */
+/** Renewals that are due within this part of a lease's life travel together; some of them a little early. */
 const TOGETHER = 1 / 30
 
 /** Keeps every hold alive and ends it at its own deadline: one timer, renewals in batches. */
 export class Watchdog {
-  private readonly courier: Courier
+  private readonly client: StoreClient
   private readonly runtime: Runtime
   private readonly events: Events
   /** Called once for a hold that was lost, after its user was told. */
-  private readonly onLost: (hold: Hold, cause: EndCause) => void
-  private readonly cohorts: Cohorts
-  /** Those whose renewal is due in this turn. */
-  private due: Cohort[] = []
+  private readonly onLost: (hold: LocalHold, cause: EndCause) => void
+  private readonly renewals: RenewalSchedule
+  /** The batches whose renewal is due in this turn. */
+  private due: RenewalBatch[] = []
   private readonly sleep: SleepWatch
-  /** What is overdue after a stall is worked off in many turns: all of them are still the same stall. */
+  /** Many turns work off what is overdue after a stall: all of them belong to the same stall. */
   private sameStallUntilMs = 0
 
   constructor(
-    courier: Courier,
+    client: StoreClient,
     runtime: Runtime,
     events: Events,
-    onLost: (hold: Hold, cause: EndCause) => void,
+    onLost: (hold: LocalHold, cause: EndCause) => void,
   ) {
-    this.courier = courier
+    this.client = client
     this.runtime = runtime
     this.events = events
     this.onLost = onLost
-    this.cohorts = new Cohorts(
+    this.renewals = new RenewalSchedule(
       runtime,
-      (cohort, nowMs) => this.ring(cohort, nowMs),
+      (batch, nowMs) => this.attend(batch, nowMs),
       () => this.renewDue(),
     )
     this.sleep = new SleepWatch(runtime)
   }
 
   get size(): number {
-    return this.cohorts.size
+    return this.renewals.size
   }
 
-  watch(hold: Hold, nowMs: number): void {
+  watch(hold: LocalHold, nowMs: number): void {
     this.schedule(hold, nowMs + hold.lifeMs / 3)
   }
 
-  /** The hold has a new user, who wants it renewed for that long: the last one's `maxHold` is over, the next one's begins. */
-  renewUntil(hold: Hold, nowMs: number, maxHoldMs: number): void {
+  /** The hold has a new user: its `maxHold` replaces that of the last one. */
+  renewUntil(hold: LocalHold, nowMs: number, maxHoldMs: number): void {
     const before = hold.renewUntilMs
     hold.renewUntilMs = nowMs + maxHoldMs
     if (before === hold.renewUntilMs || hold.renewing !== null) return
     this.schedule(hold, Math.min(hold.renewAtMs, nowMs + hold.lifeMs / 3))
   }
 
-  /** Stops renewing; nothing of the watchdog touches the hold afterwards. */
-  unwatch(hold: Hold): void {
+  /** Stops renewing; the watchdog does not touch the hold afterwards. */
+  unwatch(hold: LocalHold): void {
     hold.ended = true
-    this.cohorts.unseat(hold)
+    this.renewals.remove(hold)
   }
 
   /** Ends a hold that its holder did not release. */
-  lose(hold: Hold, cause: EndCause): void {
+  lose(hold: LocalHold, cause: EndCause): void {
     if (hold.ended) return
     this.unwatch(hold)
     hold.user?.holdLost(cause, lostError(hold.userKey, cause))
     this.onLost(hold, cause)
   }
 
-  /** Renews now, also when the watchdog would not. Settles when the outcome is known or the call gave up. */
-  renewNow(hold: Hold): Soon<void> {
-    // Before the hold is taken out of its batch: a sleep that is noticed now concerns it, too.
+  /** Renews now, even if no renewal is due. Settles when the outcome is known or the call timed out. */
+  renewNow(hold: LocalHold): Soon<void> {
+    // Before the hold leaves its batch: a sleep that is noticed now concerns it, too.
     this.sleeps()
     if (hold.ended) return
     if (hold.renewing !== null) return hold.renewing
-    return this.send(this.cohorts.apart([hold]))
+    return this.send(this.renewals.separate([hold]))
   }
 
-  all(): readonly Hold[] {
-    return this.cohorts.all()
+  all(): readonly LocalHold[] {
+    return this.renewals.all()
   }
 
   /**
@@ -99,37 +99,37 @@ export class Watchdog {
   }
 
   stop(): void {
-    this.cohorts.clear()
+    this.renewals.clear()
   }
 
-  private schedule(hold: Hold, renewAtMs: number): void {
-    this.cohorts.seat(hold, this.dueOf(hold, renewAtMs))
+  private schedule(hold: LocalHold, renewAtMs: number): void {
+    this.renewals.add(hold, this.dueOf(hold, renewAtMs))
   }
 
   /** When the hold needs attention next: its renewal, or its end. */
-  private dueOf(hold: Hold, renewAtMs: number): number {
+  private dueOf(hold: LocalHold, renewAtMs: number): number {
     const stepMs = hold.lifeMs * TOGETHER
     const wanted = hold.autoRenew && renewAtMs < hold.renewUntilMs
     hold.renewAtMs = wanted ? Math.floor(renewAtMs / stepMs) * stepMs : Number.POSITIVE_INFINITY
     return Math.min(hold.renewAtMs, hold.validUntilMs)
   }
 
-  private ring(cohort: Cohort, nowMs: number): void {
-    if (this.due.length === 0) this.noticeStall(cohort, nowMs)
-    if (nowMs >= cohort.endMs) this.loseEnded(cohort, nowMs)
-    if (cohort.holds.length === 0) return
-    if (cohort.renewing === null) this.due.push(cohort)
-    else this.cohorts.wake(cohort, cohort.endMs)
+  private attend(batch: RenewalBatch, nowMs: number): void {
+    if (this.due.length === 0) this.noticeStall(batch, nowMs)
+    if (nowMs >= batch.endMs) this.loseEnded(batch, nowMs)
+    if (batch.holds.length === 0) return
+    if (batch.renewing === null) this.due.push(batch)
+    else this.renewals.wake(batch, batch.endMs)
   }
 
-  private loseEnded(cohort: Cohort, nowMs: number): void {
-    cohort.endMs = Number.POSITIVE_INFINITY
-    for (const hold of cohort.lend()) {
+  private loseEnded(batch: RenewalBatch, nowMs: number): void {
+    batch.endMs = Number.POSITIVE_INFINITY
+    for (const hold of batch.snapshot()) {
       if (nowMs >= hold.validUntilMs) this.lose(hold, 'deadline')
-      // It has come to live longer than when it was put here, and is not to be renewed.
-      else if (cohort.renewing === null && hold.renewAtMs > nowMs && !hold.ended)
-        this.cohorts.seat(hold, hold.validUntilMs)
-      else cohort.note(hold)
+      // Its deadline has moved since it joined this batch, and it is not to be renewed.
+      else if (batch.renewing === null && hold.renewAtMs > nowMs && !hold.ended)
+        this.renewals.add(hold, hold.validUntilMs)
+      else batch.note(hold)
     }
   }
 
@@ -139,10 +139,10 @@ export class Watchdog {
     this.due = []
     let from = 0
     let count = 0
-    for (const [place, { holds }] of due.entries()) {
-      if (count > 0 && count + holds.length > MOST_TOGETHER) {
-        this.renew(due.slice(from, place))
-        from = place
+    for (const [index, { holds }] of due.entries()) {
+      if (count > 0 && count + holds.length > MAX_BATCH) {
+        this.renew(due.slice(from, index))
+        from = index
         count = 0
       }
       count += holds.length
@@ -150,17 +150,20 @@ export class Watchdog {
     this.renew(due.slice(from))
   }
 
-  /** Those that are due at once travel together, but for those in different parts of the store. */
-  private renew(due: readonly Cohort[]): void {
+  /** Sends the batches that are due at once together, one call for each part of the store. */
+  private renew(due: readonly RenewalBatch[]): void {
     const [first] = due
-    const whole = due.length === 1 ? (first as Cohort) : this.cohorts.apart(due.flatMap(({ holds }) => holds))
-    const parts = this.courier.byPart(whole.holds, (hold) => hold.claim)
-    const holds = whole.lend()
+    const whole =
+      due.length === 1 ? (first as RenewalBatch) : this.renewals.separate(due.flatMap(({ holds }) => holds))
+    const parts = this.client.byPart(whole.holds, (hold) => hold.claim)
+    const holds = whole.snapshot()
     if (parts === null || parts.length < 2) void this.send(whole)
-    else for (const places of parts) void this.send(this.cohorts.apart(places.map((at) => holds[at] as Hold)))
+    else
+      for (const part of parts)
+        void this.send(this.renewals.separate(part.map((index) => holds[index] as LocalHold)))
   }
 
-  private noticeStall(first: Cohort, nowMs: number): void {
+  private noticeStall(first: RenewalBatch, nowMs: number): void {
     const sleptMs = this.sleep.look()
     if (sleptMs > 0) {
       this.doubtAll([...first.holds, ...this.all()], sleptMs)
@@ -177,53 +180,53 @@ export class Watchdog {
     this.events.emit('stalled', { stalledMs: lateMs, leases: this.size })
   }
 
-  /** After a sleep every lease has that much less to live; what is left of it and can be renewed proves itself at once. */
-  private doubtAll(holds: readonly Hold[], sleptMs: number): void {
+  /** After a sleep every lease has that much less to live; a renewable one proves itself at once. */
+  private doubtAll(holds: readonly LocalHold[], sleptMs: number): void {
     const nowMs = this.runtime.nowMs()
     for (const hold of holds) {
       hold.validUntilMs -= sleptMs
       const renewable = hold.renewAtMs !== Number.POSITIVE_INFINITY
       hold.doubted = renewable
-      const { cohort } = hold
-      cohort?.note(hold)
-      // A renewal that is under way was sent before the sleep: its answer brings the next one, unless the lease ends before.
-      if (cohort !== null && cohort.renewing !== null) this.cohorts.wake(cohort, cohort.endMs)
-      else this.cohorts.seat(hold, renewable ? nowMs : hold.validUntilMs)
+      const { batch } = hold
+      batch?.note(hold)
+      // A renewal under way was sent before the sleep: its answer schedules the next one, unless the lease ends before.
+      if (batch !== null && batch.renewing !== null) this.renewals.wake(batch, batch.endMs)
+      else this.renewals.add(hold, renewable ? nowMs : hold.validUntilMs)
     }
     this.events.emit('stalled', { stalledMs: sleptMs, leases: this.size })
   }
 
-  private send(cohort: Cohort): Soon<void> {
+  private send(batch: RenewalBatch): Soon<void> {
     const sentAtMs = this.runtime.nowMs()
     const sleeps = this.sleep.count
-    const holds = cohort.lend()
+    const holds = batch.snapshot()
     let answers: Soon<readonly RenewReply[]>
     try {
-      answers = this.courier.renew(cohort.claimsOf(), patienceMs(cohort, sentAtMs))
+      answers = this.client.renew(batch.claimsOf(), patienceMs(batch, sentAtMs))
     } catch (error) {
       this.unknown(holds, error)
       return
     }
     if (!(answers instanceof Promise)) {
-      this.settle(cohort, holds, answers, sentAtMs, sleeps)
+      this.settle(batch, holds, answers, sentAtMs, sleeps)
       return
     }
     const settled = answers.then(
-      (known) => this.settle(cohort, holds, known, sentAtMs, sleeps),
+      (known) => this.settle(batch, holds, known, sentAtMs, sleeps),
       (error) => {
-        cohort.renewing = null
+        batch.renewing = null
         this.unknown(holds, error)
       },
     )
-    cohort.renewing = settled
-    // The leases end by their own alarm at their deadline, even while the call hangs.
-    this.cohorts.wake(cohort, cohort.endMs)
+    batch.renewing = settled
+    // The leases end by their own timer at their deadline, even while the call hangs.
+    this.renewals.wake(batch, batch.endMs)
     return settled
   }
 
   private settle(
-    cohort: Cohort,
-    holds: readonly Hold[],
+    batch: RenewalBatch,
+    holds: readonly LocalHold[],
     answers: readonly RenewReply[],
     sentAtMs: number,
     sleeps: number,
@@ -231,17 +234,17 @@ export class Watchdog {
     const nowMs = this.runtime.nowMs()
     const slept = this.sleeps() !== sleeps
     const told = this.events.has('renewed')
-    // Calls drift apart, so that not everything is renewed at one moment for ever; what travels together stays together.
+    // Jitter per call: calls drift apart, the leases of one call stay together.
     const spread = 0.9 + 0.1 * this.runtime.random()
-    cohort.renewing = null
-    cohort.endMs = Number.POSITIVE_INFINITY
-    cohort.lifeMs = Number.POSITIVE_INFINITY
+    batch.renewing = null
+    batch.endMs = Number.POSITIVE_INFINITY
+    batch.lifeMs = Number.POSITIVE_INFINITY
     let togetherMs = Number.NaN
     for (let index = 0; index < holds.length; index++) {
-      const hold = holds[index] as Hold
+      const hold = holds[index] as LocalHold
       const answer = answers[index] ?? NO_ANSWER
       if (answer.kind === 'unknown') {
-        this.unknown([hold], this.courier.renewalUnknown(answer.error))
+        this.unknown([hold], this.client.unknown('renew', 1, answer.error))
         continue
       }
       hold.renewError = null
@@ -265,15 +268,15 @@ export class Watchdog {
       }
       const dueMs = this.dueOf(hold, sentAtMs + (ttlMs / 3) * spread)
       if (Number.isNaN(togetherMs)) togetherMs = dueMs
-      if (dueMs === togetherMs) cohort.note(hold)
-      else this.cohorts.seat(hold, dueMs)
+      if (dueMs === togetherMs) batch.note(hold)
+      else this.renewals.add(hold, dueMs)
       if (told)
         this.events.emit('renewed', { key: hold.userKey, token: hold.token, tookMs: nowMs - sentAtMs })
     }
-    if (cohort.holds.length > 0) this.cohorts.place(cohort, togetherMs)
+    if (batch.holds.length > 0) this.renewals.reschedule(batch, togetherMs)
   }
 
-  private unknown(holds: readonly Hold[], error: unknown): void {
+  private unknown(holds: readonly LocalHold[], error: unknown): void {
     const nowMs = this.runtime.nowMs()
     for (const hold of holds) {
       hold.renewError = error
@@ -289,8 +292,8 @@ const NO_ANSWER: RenewReply = {
   error: new Error('the store left the claim without an answer'),
 }
 
-/** How long one renewal may take: so long that others can follow it, or all that is left when none will. */
-function patienceMs({ holds, lifeMs, endMs }: Cohort, nowMs: number): number {
+/** How long one renewal may take: it leaves time for further ones, or uses all that is left if there are none. */
+function patienceMs({ holds, lifeMs, endMs }: RenewalBatch, nowMs: number): number {
   const mayFollow = holds.length > 1 || holds[0]?.autoRenew === true
   return Math.max(mayFollow ? lifeMs / 3 : endMs - nowMs, SHORTEST_RENEW_CALL_MS)
 }

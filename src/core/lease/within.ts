@@ -4,9 +4,9 @@ import { timedOut } from '../acquire/waiter.ts'
 import type { WithinOptions } from '../api.ts'
 import { checkFunction } from '../check.ts'
 import type { Engine } from '../engine.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 
-/** A lock that ends with the caller's transaction, whichever way it ends. */
+/** A lock that ends with the caller's transaction, by commit or rollback. */
 export interface TransactionHold {
   readonly key: string
   readonly token: bigint
@@ -18,22 +18,22 @@ export type WithinRest<T> = [WithinWork<T>] | [WithinOptions, WithinWork<T>]
 
 const FIRST_PAUSE_MS = 4
 const LONGEST_PAUSE_MS = 50
-/** Who has waited for longer may be in a circle of transactions, which only the database sees, and only while they wait in it. */
+/** A longer wait may be part of a cycle of transactions, which the database only detects while they wait inside it. */
 const SUSPECT_MS = 100
-/** Databases look for a circle after a second at the latest, as they are delivered. */
+/** With default settings, databases detect a deadlock within a second. */
 const LONGEST_INSIDE_MS = 2000
 
 /**
- * Takes the key's row inside the caller's transaction. Nothing is written that would have to be released: until the
- * transaction ends the row is the database's own lock, and afterwards it is free.
+ * Locks the key's row inside the caller's transaction. Nothing needs a release: the row lock of the database ends with the
+ * transaction.
  */
 export async function within<T>(
   engine: Engine,
   tx: object,
-  request: Request,
+  request: LockRequest,
   work: WithinWork<T>,
 ): Promise<T> {
-  const { store, runtime, caller, settings } = engine
+  const { store, runtime, client, settings } = engine
   const { transactions } = store
   if (transactions === undefined)
     throw new UnsupportedError(
@@ -46,7 +46,7 @@ export async function within<T>(
   let insideMs = 0
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
     request.signal?.throwIfAborted()
-    const answer = await caller.call('attempt', 1, () => transactions.take(tx, storeKey, insideMs))
+    const answer = await client.call('attempt', 1, () => transactions.take(tx, storeKey, insideMs))
     const waitedMs = runtime.nowMs() - startedAtMs
     if (answer.kind === 'granted') return work({ key, token: tokenOf(answer.seq), waitedMs })
     if (waitedMs >= waitMs) {

@@ -4,14 +4,14 @@ import type { Mode } from '../../model/index.ts'
 import type { Waiter } from '../acquire/waiter.ts'
 import type { Events } from '../events.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Runtime } from '../runtime.ts'
 import { type Blockage, blockageOf } from './blockage.ts'
 
-/** One for the whole process: a storage that was used once is never given back, and every promise pays for it. */
+/** One for the whole process: a used storage is never freed, and slows every promise. */
 const storage = new AsyncLocalStorage<ActorFrame>()
 
-/** One request of an actor, as long as it waits or holds, and the one that its async context had before. */
+/** One request of an actor, while it waits or holds, and the enclosing frame of its async context. */
 export class ActorFrame {
   readonly actors: Actors
   readonly id: number
@@ -22,13 +22,13 @@ export class ActorFrame {
   outer: ActorFrame | null
   waiter: Waiter | null = null
   lease: StoreLease | null = null
-  /** It neither waits nor holds any more; a group that lost a key on its way may begin again. */
+  /** It no longer waits or holds; a group that lost a key meanwhile may begin again. */
   over = false
-  /** Whether the caller has the lease: what it does afterwards, it does while it holds. */
+  /** The caller has the lease, so its further requests come while it holds. */
   delivered = false
-  /** Where the context was entered; what runs there is beside the caller, not after it. */
+  /** The async resource in which the context was entered: code there runs beside the caller, not after it. */
   enteredOn: object | null = null
-  /** When the wait began, as first told to others: the same for all who compare. */
+  /** The begin of the wait, as first published: the same in every comparison. */
   toldSinceMs: number | null = null
 
   constructor(
@@ -45,7 +45,7 @@ export class ActorFrame {
     this.outer?.forgetOver()
   }
 
-  /** Lock coupling (take the next, release the last) would make an endless chain of those that are over. */
+  /** Drops ended frames: lock coupling (take the next, release the last) would make an endless chain of them. */
   forgetOver(): void {
     while (this.outer?.over === true) this.outer = this.outer.outer
   }
@@ -56,7 +56,7 @@ export class ActorFrame {
     return storage.run(this, work)
   }
 
-  /** What the caller does after this call and the delivery, it does inside. */
+  /** The requests of the caller after this call and the delivery belong to this frame. */
   enter(): void {
     if (contextsStay()) this.enteredOn = executionAsyncResource()
     storage.enterWith(this)
@@ -91,15 +91,15 @@ export class ActorFrame {
   }
 }
 
-/** Who is told that a wait has begun, of an actor that may hold something. */
+/** Hears that an actor which may hold something has begun to wait. */
 export interface ActorWatcher {
   waiting(): void
   close(): Promise<void>
 }
 
-/** Who is behind which claims of this process: by async context, or by the name that the caller gives. Opt-in. */
+/** The actors behind the claims of this process: by async context, or by the name that the caller gives. Opt-in. */
 export class Actors {
-  /** Tells processes apart, also those with one label. */
+  /** Identifies the process, also among those with one label. */
   readonly process: string
   readonly events: Events
   watcher: ActorWatcher | null = null
@@ -113,14 +113,14 @@ export class Actors {
     this.runtime = runtime
   }
 
-  /** The request with its frame, inside whatever its context holds already. */
-  track(request: Request): Request {
+  /** The request with its frame, inside the holds of its context. */
+  track(request: LockRequest): LockRequest {
     const { storeKey, mode, named } = request
     const frame = new ActorFrame(this, ++this.lastId, { storeKey, mode, name: named })
     return { ...request, frame }
   }
 
-  /** The nearest hold of these locks at or around a frame that belongs to whoever asks now. */
+  /** The nearest hold of these locks, at or around a frame, that belongs to the present caller. */
   above(from: ActorFrame | null): ActorFrame | null {
     let at = from
     while (at !== null && !this.isOurs(at)) at = at.outer
@@ -140,14 +140,14 @@ export class Actors {
     this.live.delete(frame)
   }
 
-  /** Whether somebody waits that may hold something. */
+  /** True if an actor waits that may hold something. */
   get waiting(): boolean {
     for (const { waiter, outer, name } of this.live)
       if (waiter !== null && (outer !== null || name !== null)) return true
     return false
   }
 
-  /** Who waits for longer than that while it holds, and what it holds. */
+  /** The actors that have waited for longer than that while they hold, and their holds. */
   blockage(longerThanMs: number): Blockage {
     return blockageOf(this.live, longerThanMs, this.runtime)
   }
@@ -167,7 +167,7 @@ export class Actors {
 let stays: boolean | null = null
 
 /**
- * Whether a context that was entered stays with its resource, as in Node 20 and 22: the next message of a socket, or the
+ * True if an entered context stays with its resource, as in Node 20 and 22: the next message of a socket, or the
  * next tick of an interval, would find itself inside the frame of the last request.
  */
 function contextsStay(): boolean {

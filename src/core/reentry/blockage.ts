@@ -4,7 +4,7 @@ import type { StoreLease } from '../lease/lease.ts'
 import type { Runtime } from '../runtime.ts'
 import type { ActorFrame } from './actors.ts'
 
-/** Somebody of this process that waits while it holds. */
+/** A wait in this process of an actor that holds something. */
 export interface BlockedWait {
   readonly id: number
   readonly storeKey: string
@@ -14,7 +14,7 @@ export interface BlockedWait {
   readonly waitedMs: number
 }
 
-/** A hold that is given back only after these waits, all of them, as far as this process can tell. */
+/** A hold that is released only after all these waits, as far as this process can tell. */
 export interface BlockedHold {
   readonly id: number
   readonly storeKey: string
@@ -34,8 +34,8 @@ type Waiting = ActorFrame & { waiter: Waiter }
 type Holding = ActorFrame & { lease: StoreLease }
 
 /**
- * The holds that have nothing under way but waits. Whoever holds and has no wait, or also a short one, or somebody inside that
- * works, will go on by itself: it blocks nobody for ever.
+ * The holds with nothing under way but waits. A hold without a wait, with a short wait, or with running work inside will be
+ * released by itself: it blocks no waiter for ever.
  */
 export function blockageOf(live: ReadonlySet<ActorFrame>, longerThanMs: number, runtime: Runtime): Blockage {
   const nowMs = runtime.nowMs()
@@ -73,7 +73,7 @@ export function blockageOf(live: ReadonlySet<ActorFrame>, longerThanMs: number, 
   return { waits: [...waiting].map((wait) => blockedWait(wait, nowMs, runtime)), holds }
 }
 
-/** What is under way inside each hold: by context, and the waits of the actor that both name. */
+/** The requests under way inside each hold: by context, and the waits of an actor that both name. */
 function innerOf(live: ReadonlySet<ActorFrame>): Map<ActorFrame, Set<ActorFrame>> {
   const inner = new Map<ActorFrame, Set<ActorFrame>>()
   const waitsOf = new Map<string, ActorFrame[]>()
@@ -109,7 +109,7 @@ function blockedWait(wait: Waiting, nowMs: number, runtime: Runtime): BlockedWai
   return { id, storeKey, mode, actor: actorOf(wait), sinceMs: toldSinceMs, waitedMs }
 }
 
-/** The name that was given, here or around; else the number of the outermost hold. */
+/** The name given here or around; else the number of the outermost hold. */
 function actorOf(wait: ActorFrame): string {
   let outermost = wait
   for (let at: ActorFrame | null = wait; at !== null; at = holdAround(at.outer)) {

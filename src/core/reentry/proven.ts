@@ -1,16 +1,16 @@
 import { quote, StoreError } from '../../errors.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Runtime } from '../runtime.ts'
 
-/** How long after a proof that failed the next one is sent. */
+/** The pause after a failed proof. */
 const PAUSE_MS = 50
 
 /**
- * Settles when a lease that a stall or a sleep left in doubt is proven or over. Rejects when the store says neither for as
- * long as the request waits, or when its signal fires.
+ * Settles when a lease in doubt after a stall or a sleep is proven or over. Rejects if the store confirms neither within the
+ * request's wait, or when its signal fires.
  */
-export async function proven(lease: StoreLease, request: Request, runtime: Runtime): Promise<void> {
+export async function proven(lease: StoreLease, request: LockRequest, runtime: Runtime): Promise<void> {
   const { waitMs, signal } = request
   const untilMs = runtime.nowMs() + waitMs
   for (;;) {
@@ -26,8 +26,8 @@ export async function proven(lease: StoreLease, request: Request, runtime: Runti
   }
 }
 
-/** The time is over, or the proof has settled before. */
-function passed(ms: number, { signal }: Request, runtime: Runtime, proof?: Promise<void>): Promise<void> {
+/** Waits until the time is over or the proof has settled. */
+function passed(ms: number, { signal }: LockRequest, runtime: Runtime, proof?: Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => {
     const stop = () => {
       timer.clear()

@@ -3,24 +3,24 @@ import { ConflictError, quote } from '../../errors.ts'
 import { covers } from '../../model/index.ts'
 import type { Duration, LeaseJson, WriteLease } from '../api.ts'
 import type { StoreLease } from '../lease/lease.ts'
-import type { Request } from '../options.ts'
+import type { LockRequest } from '../options.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Soon } from '../store.ts'
 import { proven } from './proven.ts'
 
 type Held = ReadonlyMap<string, StoreLease>
 
-/** One for the whole process: a storage that was used once is never given back, and every promise pays for it. */
+/** One for the whole process: a used storage is never freed, and slows every promise. */
 const storage = new AsyncLocalStorage<ReadonlyMap<Reentry, Held>>()
 
-/** Re-entry by async context: work inside `using` finds the lease that its own context holds. Opt-in. */
+/** Re-entry by async context: work inside `using` finds the lease of its own context. Opt-in. */
 export class Reentry {
-  /** A lease inside the lease that this context holds, if it holds one that gives what is asked for. */
-  enter(request: Request, runtime: Runtime): Soon<NestedLease | null> {
+  /** A nested lease, if this context holds the key in a mode that covers the request. */
+  enter(request: LockRequest, runtime: Runtime): Soon<NestedLease | null> {
     const outer = storage.getStore()?.get(this)?.get(request.storeKey)
     if (outer === undefined || outer.ended) return null
     if (outer.held) return nested(outer, request)
-    // In doubt is not over: one that queued now would wait for its own hold.
+    // A lease in doubt is not over: a request that queued now would wait for its own hold.
     return proven(outer, request, runtime).then(() => (outer.held ? nested(outer, request) : null))
   }
 
@@ -32,14 +32,14 @@ export class Reentry {
   }
 }
 
-function nested(outer: StoreLease, { key, mode }: Request): NestedLease {
+function nested(outer: StoreLease, { key, mode }: LockRequest): NestedLease {
   if (covers(outer.hold.claim.mode, mode)) return new NestedLease(outer)
   throw new ConflictError(
     `${quote(key)} is held by this async context with less than it now asks for: it would wait for itself`,
   )
 }
 
-/** One more holder of a lease that the same context holds already: only the outermost release gives the key back. */
+/** A further holder of a lease in the same context: only the outermost release frees the key. */
 export class NestedLease implements WriteLease {
   private readonly outer: StoreLease
   private released = false

@@ -2,19 +2,36 @@ import type { Happened } from './window.ts'
 
 export type RuleName = 'successRate' | 'waitP99' | 'timeouts' | 'losses' | 'keysWithoutTtl'
 
+/** A rule that begins to fire, or stops. */
+export interface Alarm {
+  readonly rule: RuleName
+  /** The name of the same rule in the alert file. */
+  readonly alert: string
+  readonly state: 'firing' | 'resolved'
+  readonly severity: 'warning' | 'critical'
+  /** The pattern of its keys; null for an alarm about the whole store. */
+  readonly pattern: string | null
+  /** A ratio, seconds or a count, depending on the rule; null if there is nothing left to measure. */
+  readonly value: number | null
+  readonly limit: number
+  readonly summary: string
+  /** ISO 8601. */
+  readonly at: string
+}
+
 export interface Rule {
   readonly name: RuleName
-  /** As it is called in the alert file. */
+  /** Its name in the alert file. */
   readonly alert: string
   readonly severity: 'warning' | 'critical'
   readonly breachedWhen: 'under' | 'over'
-  /** A ratio, seconds or a count: what `limit` is compared with. */
+  /** A ratio, seconds or a count, compared with `limit`. */
   readonly limit: number
-  /** What it means, one sentence. */
+  /** Its meaning, one sentence. */
   readonly summary: string
-  /** The value by PromQL, one for each pattern where there are patterns. */
+  /** The value in PromQL, one for each pattern if there are patterns. */
   expression(window: string): string
-  /** The same value here; null when there is nothing to judge. */
+  /** The same value here; null if there is nothing to measure. */
   judge(happened: Happened): number | null
 }
 
@@ -22,8 +39,8 @@ const acquisitions = (outcomes: string) => `holdfast_acquisitions_total{outcome=
 const TIMEOUTS = 'holdfast_acquisitions_total{outcome="timeout"}'
 const LOSSES = 'holdfast_losses_total{cause=~"deadline|expired|evicted"}'
 
-/** The same rules for the alert file, the alarms of a process, and the documentation. */
-export const RULES: readonly Rule[] = [
+/** The rules of the alert file, of the alarms of a process, and of the documentation. */
+export const ALARM_RULES: readonly Rule[] = [
   {
     name: 'successRate',
     alert: 'HoldfastLowSuccessRate',
@@ -78,7 +95,7 @@ export const RULES: readonly Rule[] = [
     limit: 0,
     summary: 'Keys that look like locks have no time to live: if their holder dies, they stay locked',
     expression: () => 'max(holdfast_keys_without_ttl)',
-    // Known for the store as a whole, not by pattern.
+    // Measured for the whole store, not by pattern.
     judge: () => null,
   },
 ]
@@ -87,7 +104,7 @@ export function isBreached({ breachedWhen }: Rule, value: number, limit: number)
   return breachedWhen === 'under' ? value < limit : value > limit
 }
 
-/** A counter that is there for the first time begins above zero, which `increase` does not see. */
+/** A new counter starts above zero, which `increase` does not see. */
 function newOnesOf(counter: string, window: string): string {
   return (
     `(sum by (pattern) (increase(${counter}[${window}])) > 0 or ` +

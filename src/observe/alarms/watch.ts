@@ -1,28 +1,28 @@
-import { checkOptions, type Known } from '../../core/check.ts'
+import { checkOptions, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../index.ts'
 import type { Collector } from '../collector.ts'
-import type { Alarm } from './alarm.ts'
-import { isBreached, RULES, type Rule, type RuleName } from './rules.ts'
+import type { Alarm } from './rules.ts'
+import { ALARM_RULES, isBreached, type Rule, type RuleName } from './rules.ts'
 import { type Happened, Window } from './window.ts'
 
 export interface AlarmOptions {
-  /** Other limits than those of the alert file (a ratio, seconds or a count), or `false` for a rule that is not wanted. */
+  /** Other limits than those of the alert file (a ratio, seconds or a count), or `false` to drop a rule. */
   readonly rules?: Partial<Record<RuleName, number | false>>
-  /** What is judged is what happened within this time: 5 minutes by default. */
+  /** The rules look at the events within this time: 5 minutes by default. */
   readonly window?: Duration
-  /** How often it is judged: every 5 seconds by default. */
+  /** The interval of the evaluation: every 5 seconds by default. */
   readonly every?: Duration
 }
 
 const LONGEST_MS = 24 * 3_600_000
-const KNOWN_RULES = Object.fromEntries(RULES.map(({ name }) => [name, true])) as Known<
+const KNOWN_RULES = Object.fromEntries(ALARM_RULES.map(({ name }) => [name, true])) as NamesOf<
   Record<RuleName, unknown>
 >
 const OF_THE_STORE = ''
 
-/** Judges the rules over a sliding window, and tells when one begins to be broken and when it no longer is. */
+/** Evaluates the rules over a sliding window, and reports when one begins to fire and when it stops. */
 export class AlarmWatch {
   private readonly collector: Collector
   private readonly runtime: Runtime
@@ -30,7 +30,7 @@ export class AlarmWatch {
   private readonly limits: ReadonlyMap<Rule, number>
   private readonly everyMs: number
   private readonly window: Window
-  /** By rule, the patterns that it is broken for. */
+  /** By rule, the patterns for which it fires. */
   private readonly firing = new Map<Rule, Set<string>>()
   private timer: Timer | null = null
 
@@ -101,6 +101,6 @@ function limitsOf(given: Partial<Record<RuleName, number | false>>): ReadonlyMap
     if (limit !== undefined && limit !== false && !(typeof limit === 'number' && limit >= 0))
       throw new InvalidArgumentError(`rules.${name}`, 'must be a number from 0, or false')
   }
-  const wanted = RULES.map((rule): [Rule, number | false] => [rule, given[rule.name] ?? rule.limit])
+  const wanted = ALARM_RULES.map((rule): [Rule, number | false] => [rule, given[rule.name] ?? rule.limit])
   return new Map(wanted.filter((each): each is [Rule, number] => each[1] !== false))
 }

@@ -1,28 +1,28 @@
-import { checkObject, checkOptions, checkWholeNumber, type Known } from '../../core/check.ts'
+import { checkObject, checkOptions, checkWholeNumber, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../index.ts'
-import type { Alarm } from './alarm.ts'
+import type { Alarm } from './rules.ts'
 
 export interface WebhookOptions {
   /** Gets every alarm as JSON, by POST. */
   readonly url: string
   readonly headers?: Readonly<Record<string, string>>
-  /** How long one try may take: 5 seconds by default. */
+  /** The time limit of one try: 5 seconds by default. */
   readonly timeout?: Duration
-  /** How many tries an alarm gets: 5 by default, with pauses of 1, 2, 4, … seconds between them. */
+  /** The number of tries per alarm: 5 by default, with pauses of 1, 2, 4, … seconds between them. */
   readonly tries?: number
 }
 
-const OPTIONS: Known<WebhookOptions> = { url: true, headers: true, timeout: true, tries: true }
+const OPTIONS: NamesOf<WebhookOptions> = { url: true, headers: true, timeout: true, tries: true }
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 60_000
-/** A receiver that is away for long misses the oldest. */
+/** After a long outage the receiver misses the oldest alarms. */
 const MOST_WAITING = 100
 
-/** Sends alarms one after the other. What cannot be delivered is told, never thrown. */
+/** Sends alarms one after the other. A failed delivery is reported, never thrown. */
 export class Webhook {
-  /** The receiver without what could be secret: some have the secret in their path. */
+  /** The receiver without its secrets: some URLs have one in their path. */
   readonly shown: string
   private readonly options: WebhookOptions
   private readonly runtime: Runtime
@@ -51,7 +51,7 @@ export class Webhook {
     if (!this.sending) void this.work()
   }
 
-  /** Ends what is under way; alarms that wait are dropped. */
+  /** Aborts the delivery under way and drops the alarms that wait. */
   close(): void {
     this.closing.abort()
     this.waiting.length = 0
@@ -66,7 +66,7 @@ export class Webhook {
     this.sending = false
   }
 
-  /** Null when it arrived, else why not. */
+  /** Null after a delivery, else the reason of the failure. */
   private async deliver(alarm: Alarm): Promise<string | null> {
     for (let tried = 1; ; tried++) {
       const { why, again } = await this.post(alarm)
@@ -86,7 +86,7 @@ export class Webhook {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...this.options.headers },
         body: JSON.stringify(alarm),
-        // Whoever answers with another address would get headers that are meant for this one.
+        // A redirect would send these headers to another address.
         redirect: 'manual',
         signal: late.signal,
       })
@@ -126,7 +126,7 @@ function originOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null
   if (url === null || !/^https?:$/.test(url.protocol))
     throw new InvalidArgumentError('webhook.url', 'must be an address that begins with http:// or https://')
-  // Refused by `fetch`, with a message that shows them.
+  // `fetch` refuses credentials in a URL, with a message that shows them.
   if (url.username !== '' || url.password !== '')
     throw new InvalidArgumentError('webhook.url', 'must have no user and no password: use `headers`')
   return url.pathname === '/' ? url.origin : `${url.origin}/…`

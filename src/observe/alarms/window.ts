@@ -2,14 +2,14 @@ import type { Collector } from '../collector.ts'
 import { quantileOf, SECONDS } from '../histogram.ts'
 import type { Series } from '../series.ts'
 
-/** What happened to the keys of one pattern within the window. */
+/** The events of the keys of one pattern within the window. */
 export interface Happened {
   readonly pattern: string
   readonly granted: number
   readonly timeouts: number
   readonly failed: number
   readonly lost: number
-  /** Null when nobody waited. */
+  /** Null if there was no wait. */
   readonly waitP99Seconds: number | null
 }
 
@@ -23,11 +23,11 @@ const FIGURES: readonly ((series: Series) => number)[] = [
   ({ granted }) => granted,
   ({ turnedAway }) => turnedAway.timeout,
   ({ turnedAway }) => turnedAway.failed,
-  // What is adopted or closed ended as its holder wished.
+  // An adopted or closed lease ended as its holder wished.
   ({ lost }) => lost.deadline + lost.expired + lost.evicted,
 ]
 
-/** Differences of a collector's counts over the last while. */
+/** The changes of a collector's counts within a sliding window. */
 export class Window {
   private readonly collector: Collector
   private readonly lengthMs: number
@@ -39,11 +39,11 @@ export class Window {
     this.readings.push(this.read(nowMs))
   }
 
-  /** Moves the window to now, and says what happened within it. */
+  /** Moves the window to now and returns the changes within it. */
   slide(nowMs: number): readonly Happened[] {
     const now = this.read(nowMs)
     this.readings.push(now)
-    // The one just outside is where the window begins.
+    // The last reading outside is the begin of the window.
     while ((this.readings[1] as Reading).atMs <= nowMs - this.lengthMs) this.readings.shift()
     const { counts: before } = this.readings[0] as Reading
     return [...now.counts].map(([series, counts]) => happened(series, counts, before.get(series)))
@@ -55,15 +55,15 @@ export class Window {
     for (const series of this.collector.series()) {
       const now = Float64Array.of(...FIGURES.map((figure) => figure(series)), ...series.wait.counts)
       const last = previous?.get(series)
-      // What did not change is kept once, however many readings the window has.
-      counts.set(series, last?.every((count, place) => count === now[place]) === true ? last : now)
+      // Unchanged counts are kept once, however many readings the window has.
+      counts.set(series, last?.every((count, index) => count === now[index]) === true ? last : now)
     }
     return { atMs, counts }
   }
 }
 
 function happened(series: Series, now: Float64Array, before: Float64Array | undefined): Happened {
-  const since = now.map((count, place) => count - (before?.[place] ?? 0))
+  const since = now.map((count, index) => count - (before?.[index] ?? 0))
   const [granted = 0, timeouts = 0, failed = 0, lost = 0] = since
   const waits = since.subarray(FIGURES.length)
   return {

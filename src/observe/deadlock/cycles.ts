@@ -1,15 +1,15 @@
 import type { Edge, Stuck } from './graph.ts'
 
-/** One who waits, and the hold or place of the next one that it waits for. */
-export interface Link {
+/** A waiter, and the hold or queue position of the next one that it waits for. */
+export interface CycleEdge {
   readonly from: string
   readonly hold: string | null
   readonly to: string
 }
 
-export type Cycle = readonly Link[]
+export type Cycle = readonly CycleEdge[]
 
-/** One cycle, and a shortest one, of each part whose members all wait for each other. The same for everybody who sees the same. */
+/** One shortest cycle of each strongly connected part. The same for every observer of the same graph. */
 export function cyclesIn(stuck: Stuck): Cycle[] {
   return partsOf(stuck).flatMap((part) => {
     let shortest: Cycle | null = null
@@ -21,20 +21,20 @@ export function cyclesIn(stuck: Stuck): Cycle[] {
   })
 }
 
-/** Whether every link of a cycle that was seen before is still there. */
+/** True if every link of a cycle seen before is still there. */
 export function isStillIn(stuck: Stuck, cycle: Cycle): boolean {
   return cycle.every(({ from, hold, to }) =>
     (stuck.get(from) ?? []).some((edge) => edge.to === to && edge.hold === hold),
   )
 }
 
-export function nameOf(cycle: Cycle): string {
+export function cycleId(cycle: Cycle): string {
   const links = cycle.map(({ from, hold }) => `${from} ${hold ?? ''}`)
   return links.sort().join('\n')
 }
 
 function cycleThrough(start: string, stuck: Stuck, part: ReadonlySet<string>): Cycle | null {
-  const reachedBy = new Map<string, Link>()
+  const reachedBy = new Map<string, CycleEdge>()
   const queue = [start]
   for (const from of queue) {
     for (const { to, hold } of sorted(stuck.get(from) ?? [])) {
@@ -47,11 +47,11 @@ function cycleThrough(start: string, stuck: Stuck, part: ReadonlySet<string>): C
   return null
 }
 
-function pathTo(start: string, reachedBy: ReadonlyMap<string, Link>): Cycle {
-  const path: Link[] = []
+function pathTo(start: string, reachedBy: ReadonlyMap<string, CycleEdge>): Cycle {
+  const path: CycleEdge[] = []
   let at = start
   do {
-    const link = reachedBy.get(at) as Link
+    const link = reachedBy.get(at) as CycleEdge
     path.unshift(link)
     at = link.from
   } while (at !== start)
@@ -62,7 +62,7 @@ function sorted(edges: readonly Edge[]): readonly Edge[] {
   return [...edges].sort((one, other) => (`${one.to} ${one.hold}` < `${other.to} ${other.hold}` ? -1 : 1))
 }
 
-/** Strongly connected parts, by what can be reached from each and reaches it: there are few who are stuck. */
+/** Strongly connected parts, by forward and backward reachability: few actors are stuck. */
 function partsOf(stuck: Stuck): ReadonlySet<string>[] {
   const parts: ReadonlySet<string>[] = []
   const placed = new Set<string>()

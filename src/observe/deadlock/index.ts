@@ -3,13 +3,13 @@ import type { Actors } from '../../core/reentry/actors.ts'
 import type { Admin, Records, Traits } from '../../core/store.ts'
 import type { DeadlockStep } from '../../errors.ts'
 import type { KeyView } from '../../model/index.ts'
-import type { World } from './look.ts'
-import { NOTE_TTL_MS, type Note, noteKey, noteOf, read, written } from './note.ts'
+import type { LockWorld } from './look.ts'
+import { formatNote, NOTE_TTL_MS, type Note, noteKey, noteOf, parseNote } from './note.ts'
 import { LONG_WAIT_MS, type Sight } from './scene.ts'
-import { allCycles, type Cycles, provenCycles } from './search.ts'
-import { DeadlockWatch, type Desk } from './watch.ts'
+import { allCycles, type FoundCycles, provenCycles } from './search.ts'
+import { DeadlockWatch, type WatchActions } from './watch.ts'
 
-/** What is needed of the locks to look for deadlocks. */
+/** The part of the locks that deadlock detection needs. */
 export interface Source {
   readonly traits: Traits
   readonly settings: Settings
@@ -20,15 +20,15 @@ export interface Source {
 
 export interface Deadlocks {
   /**
-   * Those who wait for each other and would do so for ever, over all processes. Each list is one cycle, and each of its members
-   * waits for a key of the next. Takes a moment when there seems to be one, because a cycle has to be seen twice.
+   * The waits that would never end, over all processes. Each list is one cycle, and each of its members
+   * waits for a key of the next. It takes a moment if there seems to be a cycle, because a cycle has to be seen twice.
    */
   deadlocks(): Promise<readonly (readonly DeadlockStep[])[]>
 }
 
-/** For the doctor, who tells of more than what is proven. */
+/** For the doctor, which also reports likely cycles. */
 export interface DeadlockSearch extends Deadlocks {
-  cycles(): Promise<Cycles>
+  cycles(): Promise<FoundCycles>
 }
 
 export function deadlocksOf(source: Source): DeadlockSearch {
@@ -46,8 +46,8 @@ export function deadlocksOf(source: Source): DeadlockSearch {
   }
 }
 
-/** The world through one `Locks` object, and its own notes in it. */
-class Post implements World, Desk {
+/** The view of the world through one `Locks` object, and its own notes. */
+class Post implements LockWorld, WatchActions {
   private readonly source: Source
   private count = 1
   private published = false
@@ -70,7 +70,7 @@ class Post implements World, Desk {
 
   async note(process: string): Promise<Note | null> {
     const record = await this.source.records?.read(noteKey(process))
-    return record == null ? null : read(record.value)
+    return record == null ? null : parseNote(record.value)
   }
 
   own(): Note | null {
@@ -88,8 +88,8 @@ class Post implements World, Desk {
     const { records } = this.source
     if (note === null || records === null) return
     this.published = true
-    await records.write(noteKey(note.process), written(note), NOTE_TTL_MS, { kind: 'always' })
-    // Only a note that has arrived lets the next one count as later.
+    await records.write(noteKey(note.process), formatNote(note), NOTE_TTL_MS, { kind: 'always' })
+    // The next note counts as later only after this one has arrived.
     this.count++
   }
 

@@ -1,14 +1,14 @@
 import type { DeadlockStep } from '../../errors.ts'
 import type { KeyView } from '../../model/index.ts'
-import type { Look } from './look.ts'
+import type { WorldView } from './look.ts'
 import type { Sight } from './scene.ts'
 
-/** Stands for the actor of claims that name none; a name that a caller gives is never empty. */
+/** The actor of claims without a name; a caller's name is never empty. */
 const UNNAMED = ''
 
 /**
- * A second reading of a look, in which all claims of one label that name no actor belong to one actor. What is a cycle in it
- * need not be one: the task of a process that holds may be another than the one that waits.
+ * A second reading of a look, in which all unnamed claims of one label belong to one actor. A cycle in it may be false: in
+ * one process, the task that holds may be another than the one that waits.
  */
 export function byLabel(sight: Sight) {
   const isUntold = (actor: string | null): boolean => tellsNothing(actor, sight)
@@ -21,7 +21,7 @@ export function byLabel(sight: Sight) {
     return { ...view, holders: view.holders.map(named), line: line.map(named) }
   }
   return {
-    read: (look: Look): Look => ({
+    read: (look: WorldView): WorldView => ({
       ...look,
       views: new Map([...look.views].map(([key, view]) => [key, viewOf(view)])),
     }),
@@ -31,7 +31,7 @@ export function byLabel(sight: Sight) {
   }
 }
 
-/** Whether nobody can know what else the actor of a claim holds or waits for. */
+/** True if the other holds and waits of a claim's actor cannot be known. */
 function tellsNothing(actor: string | null, { notes }: Sight): boolean {
   return actor === null || (!notes && actor.startsWith('@'))
 }

@@ -1,28 +1,28 @@
 import { type KeyView, seqOf } from '../../model/index.ts'
 import type { Note } from './note.ts'
 
-/** What can be seen of all processes. Keys are those of the store. */
-export interface World {
+/** A view of all processes. Keys are those of the store. */
+export interface LockWorld {
   read(key: string): Promise<KeyView>
   list(): AsyncIterable<KeyView>
-  /** What a process tells about itself; null when it tells nothing. */
+  /** The note of a process; null when there is none. */
   note(process: string): Promise<Note | null>
-  /** What this process would tell right now. */
+  /** The note that this process would leave right now. */
   own(): Note | null
   nowMs(): number
 }
 
-/** Keys and notes, read one after another: together they need not have been true at any moment. */
-export interface Look {
+/** Keys and notes, read one after another: they need not have been true at the same moment. */
+export interface WorldView {
   readonly views: ReadonlyMap<string, KeyView>
   readonly notes: ReadonlyMap<string, Note>
   readonly beganMs: number
   readonly endedMs: number
 }
 
-/** A look goes no further than this many keys. */
+/** The most keys that one look reads. */
 const MOST_KEYS = 1000
-/** The name that a caller gave, if any, and the process that made the claim. */
+/** The caller's name of an actor, if any, and the process of the claim. */
 const KNOWN_ACTOR = /^(.*)@([\w-]{10})$/s
 
 export function processOf(actor: string | null): string | null {
@@ -35,8 +35,8 @@ export function givenName(actor: string | null): string | null {
   return KNOWN_ACTOR.exec(actor)?.[1] || null
 }
 
-/** Looks at these keys, at what their holders wait for, and so on. */
-export async function chase(world: World, keys: Iterable<string>): Promise<Look> {
+/** Reads these keys, the keys that their holders wait for, and so on. */
+export async function chase(world: LockWorld, keys: Iterable<string>): Promise<WorldView> {
   const looking = new Looking(world)
   let next = [...new Set(keys)]
   while (next.length > 0 && looking.views.size < MOST_KEYS) {
@@ -50,8 +50,8 @@ export async function chase(world: World, keys: Iterable<string>): Promise<Look>
   return looking.end()
 }
 
-/** Looks at every key that somebody waits for or that a known actor has. */
-export async function survey(world: World): Promise<Look> {
+/** Reads every key with a waiter or with a known actor. */
+export async function survey(world: LockWorld): Promise<WorldView> {
   const looking = new Looking(world)
   for await (const view of world.list()) {
     const isTold = [...view.holders, ...view.line].some(({ actor }) => actor !== null)
@@ -63,12 +63,12 @@ export async function survey(world: World): Promise<Look> {
 
 class Looking {
   readonly views = new Map<string, KeyView>()
-  private readonly world: World
+  private readonly world: LockWorld
   private readonly notes = new Map<string, Note>()
   private readonly asked = new Set<string>()
   private readonly beganMs: number
 
-  constructor(world: World) {
+  constructor(world: LockWorld) {
     this.world = world
     this.beganMs = world.nowMs()
     const own = world.own()
@@ -78,7 +78,7 @@ class Looking {
     }
   }
 
-  /** Reads what the processes that hold these keys or wait for them tell. */
+  /** Reads the notes of the processes that hold these keys or wait for them. */
   async ask(views: readonly KeyView[]): Promise<void> {
     const processes = new Set<string>()
     for (const { holders, line } of views) {
@@ -92,7 +92,7 @@ class Looking {
     for (const note of notes) if (note !== null) this.notes.set(note.process, note)
   }
 
-  /** The keys that those wait for who hold this one. */
+  /** The keys that the holders of this one wait for. */
   waitedForBy({ key, holders }: KeyView): string[] {
     return holders.flatMap(({ actor, token }) => {
       const note = this.notes.get(processOf(actor) ?? '')
@@ -104,7 +104,7 @@ class Looking {
     })
   }
 
-  end(): Look {
+  end(): WorldView {
     return { views: this.views, notes: this.notes, beganMs: this.beganMs, endedMs: this.world.nowMs() }
   }
 }

@@ -1,13 +1,13 @@
 import type { Blockage } from '../../core/reentry/blockage.ts'
 import type { Mode } from '../../model/index.ts'
 
-/** What a process tells the others while somebody in it waits and holds. */
+/** The message of a process to the others while one of its actors waits and holds. */
 export interface Note {
   readonly process: string
   readonly label: string
-  /** Rises with every note; each is written after the one before it has arrived. */
+  /** Rises with every note; each is written after the one before has arrived. */
   readonly count: number
-  /** Whether one of its waits may be ended to end a deadlock. */
+  /** One of its waits may be ended to end a deadlock. */
   readonly abort: boolean
   readonly waits: readonly NotedWait[]
   readonly holds: readonly NotedHold[]
@@ -19,7 +19,7 @@ export interface NotedWait {
   readonly key: string
   readonly mode: Mode
   readonly actor: string
-  /** By the wall clock of the process: for comparing who came last, not for measuring. */
+  /** By the wall clock of the process: for comparing the begin of waits, not for measuring. */
   readonly sinceMs: number
   readonly waitedMs: number
 }
@@ -32,7 +32,7 @@ export interface NotedHold {
   readonly waits: readonly number[]
 }
 
-/** A process publishes far more often, so that only what a dead one published goes. */
+/** A live process publishes far more often, so that only a dead one's note expires. */
 export const NOTE_TTL_MS = 5000
 
 const FORMAT = 1
@@ -46,25 +46,25 @@ export function noteOf(blockage: Blockage, about: Pick<Note, 'process' | 'label'
       waitedMs: Math.round(waitedMs),
     })),
     holds: blockage.holds.flatMap(({ id, storeKey, token, heldMs, waits }) =>
-      // Without a token nobody could tell this hold from the next one.
+      // Without a token this hold could not be told from the next one.
       token === null ? [] : [{ id, key: storeKey, token, heldMs: Math.round(heldMs), waits }],
     ),
   }
 }
 
-/** The name of the record. It has no prefix, so that an operator finds the notes of all. */
+/** The name of the record. It has no prefix, so that an operator finds all notes. */
 export function noteKey(process: string): string {
   return `deadlock:${process}`
 }
 
-export function written(note: Note): string {
+export function formatNote(note: Note): string {
   return JSON.stringify({ format: FORMAT, ...note }, (_, value) =>
     typeof value === 'bigint' ? value.toString() : value,
   )
 }
 
-/** Null for a note of another version, which says nothing to us. */
-export function read(text: string): Note | null {
+/** Null for a note of another version, whose format is unknown. */
+export function parseNote(text: string): Note | null {
   const note = JSON.parse(text) as { format: number } & Note
   if (note.format !== FORMAT) return null
   return { ...note, holds: note.holds.map((hold) => ({ ...hold, token: BigInt(hold.token) })) }

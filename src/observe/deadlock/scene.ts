@@ -1,58 +1,58 @@
 import { type HolderView, type KeyView, type Mode, seqOf } from '../../model/index.ts'
-import type { Graph, GraphHold, GraphLock, GraphPlace, GraphWait } from './graph.ts'
-import { givenName, type Look, processOf } from './look.ts'
+import type { Graph, GraphHold, GraphLock, GraphQueued, GraphWait } from './graph.ts'
+import { givenName, processOf, type WorldView } from './look.ts'
 import type { Note } from './note.ts'
 
-/** A wait that is shorter says nothing: it may be over before anybody could act on it. */
+/** A shorter wait means nothing: it may be over before anybody could act on it. */
 export const LONG_WAIT_MS = 1000
 
-/** What is known about one that waits. */
-export interface Waiter {
+/** The known facts about a waiter. */
+export interface SceneWaiter {
   readonly key: string
   readonly label: string
   readonly actor: string | null
   readonly waitedMs: number
   readonly holds: readonly string[]
-  /** Null for one that is known only from a line. */
+  /** Null for an actor that is known only from a queue. */
   readonly noted: { readonly process: string; readonly id: number; readonly sinceMs: number } | null
   readonly abort: boolean
 }
 
-export interface Scene {
+export interface WaitScene {
   readonly graph: Graph
-  readonly waiters: ReadonlyMap<string, Waiter>
-  /** How long each hold has been held. */
+  readonly waiters: ReadonlyMap<string, SceneWaiter>
+  /** The age of each hold. */
   readonly heldMs: ReadonlyMap<string, number | null>
 }
 
-/** What a store can tell apart from its claims. */
+/** The abilities of a store that matter here, apart from its claims. */
 export interface Sight {
-  /** Whether its lines are served in order. */
+  /** It serves its queues in order. */
   readonly ordered: boolean
-  /** Whether processes can leave notes in it. */
+  /** Processes can leave notes in it. */
   readonly notes: boolean
 }
 
-/** Puts together what the store's lines and the notes of processes show. */
-export function sceneOf(look: Look, sight: Sight): Scene {
+/** Combines the store's queues with the notes of processes. */
+export function sceneOf(look: WorldView, sight: Sight): WaitScene {
   return new Composition(look, sight).compose()
 }
 
 class Composition {
-  private readonly look: Look
+  private readonly look: WorldView
   private readonly sight: Sight
   private readonly waits = new Map<string, GraphWait>()
-  private readonly waiters = new Map<string, Waiter>()
+  private readonly waiters = new Map<string, SceneWaiter>()
   private readonly heldMs = new Map<string, number | null>()
-  /** The waits of actors that are known by name alone, and whether each is long. */
+  /** The waits of actors that are known by name alone, each with a flag for a long one. */
   private readonly named = new Map<string, Map<string, boolean>>()
 
-  constructor(look: Look, sight: Sight) {
+  constructor(look: WorldView, sight: Sight) {
     this.look = look
     this.sight = sight
   }
 
-  compose(): Scene {
+  compose(): WaitScene {
     const { views, notes } = this.look
     for (const note of notes.values()) this.addWaits(note)
     for (const view of views.values()) this.addNamed(view)
@@ -65,19 +65,19 @@ class Composition {
   private addWaits({ process, label, abort, waits, holds }: Note): void {
     for (const { id, key, mode, actor, sinceMs, waitedMs } of waits) {
       const node = `${process}:${id}`
-      this.waits.set(node, { id: node, key, mode, places: this.placesOf(key, process, mode) })
+      this.waits.set(node, { id: node, key, mode, positions: this.positionsOf(key, process, mode) })
       const held = holds.filter((hold) => hold.waits.includes(id)).map((hold) => hold.key)
       const noted = { process, id, sinceMs }
       this.waiters.set(node, { key, label, actor, waitedMs, holds: held, noted, abort })
     }
   }
 
-  /** Exclusive claims of a process share a place, and depend on the holders alone. */
-  private placesOf(key: string, process: string, mode: Mode): number[] {
+  /** Exclusive claims of a process share a position, and depend on the holders alone. */
+  private positionsOf(key: string, process: string, mode: Mode): number[] {
     if (mode.kind === 'exclusive' || !this.sight.ordered) return []
     const line = this.look.views.get(key)?.line ?? []
-    return line.flatMap((place, index) =>
-      processOf(place.actor) === process && place.mode === mode.kind && place.weight === weightOf(mode)
+    return line.flatMap((waiter, index) =>
+      processOf(waiter.actor) === process && waiter.mode === mode.kind && waiter.weight === weightOf(mode)
         ? [index]
         : [],
     )
@@ -91,7 +91,7 @@ class Composition {
       const node = `${name} ${key}`
       const known = this.named.get(name) ?? new Map<string, boolean>()
       this.named.set(name, known.set(node, waitedMs >= LONG_WAIT_MS))
-      this.waits.set(node, { id: node, key, mode: modeOf(mode, weight, limit), places: [index] })
+      this.waits.set(node, { id: node, key, mode: modeOf(mode, weight, limit), positions: [index] })
       const holds = this.heldBy(name)
       const shown = givenName(actor)
       this.waiters.set(node, { key, label, actor: shown, waitedMs, holds, noted: null, abort: false })
@@ -104,7 +104,7 @@ class Composition {
       .map(({ key }) => key)
   }
 
-  /** Who it is, when only its name can tell: processes that can leave notes say more, and exactly. */
+  /** The actor, as far as its name tells; processes that leave notes know it exactly. */
   private nameOf(label: string, actor: string | null): string | null {
     if (actor === null) return null
     const process = processOf(actor)
@@ -145,10 +145,12 @@ class Composition {
     return holds.map((hold) => hold.waits.map((id) => `${note.process}:${id}`))
   }
 
-  private lineOf({ key, limit, line }: KeyView): GraphPlace[] {
+  private lineOf({ key, limit, line }: KeyView): GraphQueued[] {
     return line.map(({ label, actor, mode, weight, waitedMs }, index) => {
-      const own = [...this.waits.values()].filter((wait) => wait.key === key && wait.places.includes(index))
-      const one = own.length === 1 && own[0]?.places.length === 1 ? own[0].id : null
+      const own = [...this.waits.values()].filter(
+        (wait) => wait.key === key && wait.positions.includes(index),
+      )
+      const one = own.length === 1 && own[0]?.positions.length === 1 ? own[0].id : null
       const id = one ?? `${JSON.stringify([label, actor, mode])} ${key}`
       if (!this.waiters.has(id)) {
         const waiter = { key, label, actor: givenName(actor), waitedMs, holds: [], noted: null, abort: false }

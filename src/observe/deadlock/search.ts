@@ -1,28 +1,28 @@
 import type { Runtime } from '../../core/runtime.ts'
 import type { DeadlockStep } from '../../errors.ts'
 import { byLabel } from './labels.ts'
-import { chase, type Look, survey, type World } from './look.ts'
+import { chase, type LockWorld, survey, type WorldView } from './look.ts'
 import { NOTE_TTL_MS } from './note.ts'
 import type { Sight } from './scene.ts'
 import { type Deadlock, Suspicions } from './suspicion.ts'
 
-/** How long, and how often, a cycle that was seen is looked at again: what a dead process published is gone by then. */
+/** The interval and number of the further looks at a cycle: a dead process's note is gone by then. */
 const PATIENCE_MS = NOTE_TTL_MS
 const AGAIN_MS = 250
-/** Tasks of busy processes seem to wait for each other for a moment: only what does not move for so long is likely. */
+/** Tasks of busy processes seem to wait for each other for a moment: only a cycle that does not move for so long is likely. */
 const LIKELY_MS = 3000
 
 /** Each cycle with the keys of the store. */
-export interface Cycles {
-  /** These wait for each other for ever. */
+export interface FoundCycles {
+  /** These actors wait for each other for ever. */
   readonly proven: readonly (readonly DeadlockStep[])[]
-  /** These processes wait for each other, and at least one of them does not publish, or not again, which of its tasks does. */
+  /** These processes wait for each other, and at least one does not publish, or not again, which of its tasks waits. */
   readonly likely: readonly (readonly DeadlockStep[])[]
 }
 
 interface Reading {
-  readonly read: (look: Look) => Look
-  /** How long a wait that only a line shows must go on after it was seen. */
+  readonly read: (look: WorldView) => WorldView
+  /** How long a wait that only a queue shows must go on after it was seen. */
   readonly laterMs?: number
 }
 
@@ -35,14 +35,18 @@ interface Verdict {
 
 const NOTHING: Verdict = { certain: [], unconfirmed: [] }
 
-/** The cycles that publications of processes and named actors prove. */
-export async function provenCycles(world: World, sight: Sight, runtime: Runtime): Promise<Cycles['proven']> {
+/** The cycles that the notes of processes and named actors prove. */
+export async function provenCycles(
+  world: LockWorld,
+  sight: Sight,
+  runtime: Runtime,
+): Promise<FoundCycles['proven']> {
   const [plain = NOTHING] = await search(world, sight, runtime, [PLAIN])
   return plain.certain.map(({ steps }) => steps)
 }
 
-/** Those, and the cycles that show when everything under one label is taken for one actor. */
-export async function allCycles(world: World, sight: Sight, runtime: Runtime): Promise<Cycles> {
+/** These cycles, and those that appear when everything under one label counts as one actor. */
+export async function allCycles(world: LockWorld, sight: Sight, runtime: Runtime): Promise<FoundCycles> {
   const labelled = byLabel(sight)
   const readings = [PLAIN, { read: labelled.read, laterMs: LIKELY_MS }]
   const [plain = NOTHING, other = NOTHING] = await search(world, sight, runtime, readings)
@@ -53,9 +57,9 @@ export async function allCycles(world: World, sight: Sight, runtime: Runtime): P
   }
 }
 
-/** Looks again and again until every cycle of the first look is certain or gone. One verdict for each reading. */
+/** Looks again until every cycle of the first look is certain or gone. One verdict for each reading. */
 async function search(
-  world: World,
+  world: LockWorld,
   sight: Sight,
   runtime: Runtime,
   readings: readonly Reading[],

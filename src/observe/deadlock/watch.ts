@@ -1,38 +1,37 @@
 import type { Actors, ActorWatcher } from '../../core/reentry/actors.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
-import { ConflictError, type DeadlockStep } from '../../errors.ts'
-import { chase, survey, type World } from './look.ts'
+import { ConflictError, type DeadlockStep, quote } from '../../errors.ts'
+import { chase, type LockWorld, survey } from './look.ts'
 import { LONG_WAIT_MS, type Sight } from './scene.ts'
 import { type Deadlock, Suspicions } from './suspicion.ts'
-import { describe } from './text.ts'
 
-/** How often a process that is blocked tells so and looks around. */
+/** The interval at which a blocked process publishes its note and looks around. */
 const PACE_MS = 500
 
-/** What the watch does with what it finds. */
-export interface Desk {
-  /** Leaves a note for other processes, about now; takes it back when nobody is blocked any more. */
+/** The watch's actions on its findings. */
+export interface WatchActions {
+  /** Publishes a note of the present state; removes it when no actor is blocked any more. */
   publish(): Promise<void>
   withdraw(): Promise<void>
   tell(cycle: readonly DeadlockStep[], victim: DeadlockStep | null): void
-  /** The key as the caller knows it. */
+  /** The caller's name of the key. */
   shown(step: DeadlockStep): DeadlockStep
 }
 
-/** Looks for deadlocks while somebody of this process waits for long and holds; else it does nothing at all. */
+/** Detects deadlocks while an actor of this process waits for long and holds; otherwise it does nothing. */
 export class DeadlockWatch implements ActorWatcher {
   private readonly actors: Actors
   private readonly runtime: Runtime
-  private readonly world: World
+  private readonly world: LockWorld
   private readonly sight: Sight
-  private readonly desk: Desk
+  private readonly desk: WatchActions
   private readonly suspicions: Suspicions
   private readonly told = new Set<string>()
   private timer: Timer | null = null
   private round: Promise<void> | null = null
   private closed = false
 
-  constructor(actors: Actors, runtime: Runtime, world: World, sight: Sight, desk: Desk) {
+  constructor(actors: Actors, runtime: Runtime, world: LockWorld, sight: Sight, desk: WatchActions) {
     this.actors = actors
     this.runtime = runtime
     this.world = world
@@ -68,7 +67,7 @@ export class DeadlockWatch implements ActorWatcher {
     )
   }
 
-  /** A store that does not answer is told by other events; the next round tries again. */
+  /** Other events report a silent store; the next round tries again. */
   private async goRound(): Promise<void> {
     try {
       const own = this.world.own()
@@ -98,4 +97,17 @@ export class DeadlockWatch implements ActorWatcher {
     const { waitsFor } = cycle[victim as number] as DeadlockStep
     this.actors.refuse(noted.id, new ConflictError(describe(cycle, waitsFor), null, cycle))
   }
+}
+
+/** The cycle in one sentence, for the error of the wait that was ended. */
+function describe(cycle: readonly DeadlockStep[], key: string): string {
+  const members = cycle.map((step) => {
+    const holds = step.holds.length === 0 ? 'is in the line' : `holds ${step.holds.map(quote).join(', ')}`
+    return `${who(step)} ${holds} and waits for ${quote(step.waitsFor)}`
+  })
+  return `waiting for ${quote(key)} would never end, so it was given up: ${members.join('; ')}`
+}
+
+function who({ label, actor }: DeadlockStep): string {
+  return actor === null ? label : `${label} (${actor})`
 }

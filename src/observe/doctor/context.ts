@@ -1,47 +1,47 @@
 import type { HolderView, KeyView } from '../../model/index.ts'
 import type { DoctorSettings } from './options.ts'
 
-/** What processes have published about keys like this one. */
+/** The published habits of keys like this one. */
 export interface Usual {
   readonly pattern: string
-  /** How many holds it is made from. */
+  /** The number of holds in the statistics. */
   readonly holds: number
-  /** How long the key was closed to others, 99 times of 100, by claims of the store. */
+  /** The time that a claim of the store kept the key from other processes, 99th percentile. */
   readonly closedP99Ms: number
-  /** How long the work under a lease took, 99 times of 100. */
+  /** The time of the work under a lease, 99th percentile. */
   readonly workP99Ms: number
-  /** The longest ttl that anybody used. */
+  /** The longest ttl in use. */
   readonly ttlMs: number
-  /** How many of the leases were lost because they ran out. */
+  /** The part of the leases that expired. */
   readonly expired: number
 }
 
-/** What was seen of a key at the first look, as much as is needed to see whether it moved. */
+/** A key at the first look, as much as shows if it moved since. */
 export interface Glimpse {
-  /** What was left of each hold, by label and token. */
+  /** The remaining time of each hold, by label and token. */
   readonly holds: ReadonlyMap<string, number | null>
   readonly head: { readonly label: string; readonly waitedMs: number } | null
 }
 
-/** Everything that judgement depends on. */
-export interface Context {
+/** The input of every judgement. */
+export interface DoctorContext {
   readonly settings: DoctorSettings
-  /** The longest ttl that the settings of this `Locks` object allow. */
+  /** The longest ttl that this `Locks` object allows. */
   readonly maxTtlMs: number
   /** The time between the two looks at the key. */
   readonly elapsedMs: number
   readonly wallMs: number
   usualOf(key: string): Usual | null
   whyGone(label: string, sinceMs: number): string | null
-  /** The process that is stopped: the one behind a label, or the command that it runs; null when none is. */
+  /** The stopped process: the one behind a label, or the command that it runs; null if none is stopped. */
   stoppedPid(label: string): number | null
-  /** Whether the store has nobody to tell what becomes of such a claim. */
+  /** The store has no listener for the fate of such a claim. */
   isDeaf(role: 'holder' | 'waiter', key: string, label: string): boolean
 }
 
-/** Fewer holds than this tell nothing about what is usual. */
+/** Fewer holds than this say nothing about the usual. */
 export const ENOUGH_HOLDS = 20
-/** So many times the usual is far beyond it. */
+/** This multiple of the usual is far beyond it. */
 export const FAR = 10
 
 export function glimpseOf({ holders, line }: KeyView): Glimpse {
@@ -52,7 +52,7 @@ export function glimpseOf({ holders, line }: KeyView): Glimpse {
   }
 }
 
-/** What was left of a hold at the first look; undefined when its holder did not have the key then. */
+/** The remaining time of a hold at the first look; undefined if its holder did not have the key then. */
 export function leftBefore(holder: HolderView, before: Glimpse | undefined): number | null | undefined {
   return before?.holds.get(nameOf(holder))
 }

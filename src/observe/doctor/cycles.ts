@@ -4,15 +4,15 @@ import { span, word } from './words.ts'
 
 type Cycle = readonly DeadlockStep[]
 
-/** Who waits for whom in a cycle, with the keys of the store. */
-export interface Cycles {
+/** The members of a deadlock, with the keys of the store. */
+export interface DoctorCycles {
   readonly proven: readonly Cycle[]
   /** Between processes, at least one of which does not publish, or not again, which of its tasks waits. */
   readonly likely: readonly Cycle[]
 }
 
 /** The deadlocks that have a key with that prefix. */
-export function examineCycles({ proven, likely }: Cycles, prefix: string): Finding[] {
+export function examineCycles({ proven, likely }: DoctorCycles, prefix: string): Finding[] {
   const isMeant = (cycle: Cycle): boolean =>
     cycle.some(({ waitsFor, holds }) => [waitsFor, ...holds].some((key) => key.startsWith(prefix)))
   return [

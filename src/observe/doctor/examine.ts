@@ -2,47 +2,46 @@ import type { Fact, UnseenFact } from '../../core/facts.ts'
 import type { Settings } from '../../core/options.ts'
 import type { Admin, Records, Traits } from '../../core/store.ts'
 import type { KeyView } from '../../model/index.ts'
-import { type Context, type Glimpse, glimpseOf } from './context.ts'
-import { type Cycles, examineCycles } from './cycles.ts'
+import { type DoctorContext, type Glimpse, glimpseOf } from './context.ts'
+import { type DoctorCycles, examineCycles } from './cycles.ts'
 import { bySeverity, type Finding, type Severity, worstOf } from './findings.ts'
 import { readHabits, usualBy, usuals } from './habits.ts'
-import { examineHolders } from './holders.ts'
+import { examineHolders, examineTimes } from './holders.ts'
 import { examineLine } from './lines.ts'
 import { type DoctorOptions, type DoctorSettings, doctorSettings } from './options.ts'
 import { stoppedPid, whyGone } from './processes.ts'
 import { examineServer, futureToken } from './server.ts'
-import { examineTimes } from './times.ts'
 import { UnseenClaims } from './unseen.ts'
 
-/** What the doctor works on. */
-export interface Ward {
+/** The input of the doctor. */
+export interface DoctorInput {
   readonly admin: Admin
   readonly records: Records | null
   readonly traits: Traits
   readonly settings: Settings
-  cycles(): Promise<Cycles>
+  cycles(): Promise<DoctorCycles>
 }
 
-/** What was found, the worst first, and what was not looked at. */
+/** The findings, the worst first, and the parts that were not inspected. */
 export interface Diagnosis {
   readonly findings: readonly Finding[]
-  /** The worst of them, null when nothing was found. */
+  /** The highest severity, null without findings. */
   readonly severity: Severity | null
-  /** How many keys in use were looked at. */
+  /** The number of keys in use that were examined. */
   readonly keys: number
   readonly watchedMs: number
   readonly unseen: readonly { readonly what: string; readonly why: string }[]
 }
 
-/** Findings about single keys beyond this are counted only. */
+/** Further findings about single keys are only counted. */
 const MOST_FINDINGS = 500
 
-/** Looks, asks the server, waits a little, looks again, and judges; looks for deadlocks at the same time. */
-export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagnosis> {
+/** Looks, inspects the server, waits a little, looks again, and judges; meanwhile it detects deadlocks. */
+export async function examine(input: DoctorInput, options: DoctorOptions): Promise<Diagnosis> {
   const settings = doctorSettings(options)
-  const [cycles, rest] = await Promise.all([ward.cycles(), examineAll(ward, settings)])
-  const deadlocks = examineCycles(cycles, ward.settings.prefix + settings.prefix)
-  // That the queue of such a key does not move follows from it.
+  const [cycles, rest] = await Promise.all([input.cycles(), examineAll(input, settings)])
+  const deadlocks = examineCycles(cycles, input.settings.prefix + settings.prefix)
+  // The deadlock explains why the queue of such a key does not move.
   const explained = new Set(cycles.proven.flat().map(({ waitsFor }) => waitsFor))
   const others = rest.findings.filter(
     ({ code, key }) => code !== 'LINE_STUCK' || key === null || !explained.has(key),
@@ -51,21 +50,24 @@ export async function examine(ward: Ward, options: DoctorOptions): Promise<Diagn
   return { ...rest, findings, severity: worstOf(findings) }
 }
 
-async function examineAll(ward: Ward, settings: DoctorSettings): Promise<Omit<Diagnosis, 'severity'>> {
-  const { admin } = ward
-  const { runtime, prefix, maxTtlMs } = ward.settings
+async function examineAll(
+  input: DoctorInput,
+  settings: DoctorSettings,
+): Promise<Omit<Diagnosis, 'severity'>> {
+  const { admin } = input
+  const { runtime, prefix, maxTtlMs } = input.settings
   const beganMs = runtime.nowMs()
   const glimpses = new Map<string, Glimpse & { readonly seenAtMs: number }>()
   for await (const view of admin.list(prefix + settings.prefix))
     glimpses.set(view.key, { ...glimpseOf(view), seenAtMs: runtime.nowMs() })
-  const facts = await factsOf(ward, settings)
-  const known = ward.records === null ? [] : usuals(await readHabits(ward.records))
+  const facts = await factsOf(input, settings)
+  const known = input.records === null ? [] : usuals(await readHabits(input.records))
   const leftMs = settings.watchMs - (runtime.nowMs() - beganMs)
   if (leftMs > 0) await new Promise<void>((resolve) => runtime.setTimer(resolve, leftMs, false))
   const deaf = new Set(
     facts.flatMap((fact) => (fact.kind === 'deaf' ? [`${fact.role} ${fact.key} ${fact.label}`] : [])),
   )
-  const context: Omit<Context, 'elapsedMs'> = {
+  const context: Omit<DoctorContext, 'elapsedMs'> = {
     settings,
     maxTtlMs,
     wallMs: runtime.wallMs(),
@@ -79,12 +81,12 @@ async function examineAll(ward: Ward, settings: DoctorSettings): Promise<Omit<Di
     ...examineTimes(known, prefix + settings.prefix),
   ]
   let keys = 0
-  const claims = new UnseenClaims(ward.traits)
+  const claims = new UnseenClaims(input.traits)
   for await (const view of admin.list(prefix + settings.prefix)) {
     keys++
     claims.add(view)
     if (findings.length >= MOST_FINDINGS) continue
-    // A list may take its time, so each key has been watched for a time of its own.
+    // A list may take long, so each key has its own time between the looks.
     const before = glimpses.get(view.key)
     const elapsedMs = runtime.nowMs() - (before?.seenAtMs ?? beganMs)
     findings.push(...examineKey(view, before, { ...context, elapsedMs }))
@@ -106,16 +108,16 @@ const NO_HABITS: UnseenFact = {
   why: 'no process publishes how long it holds keys (option `habits`); `usual` says it instead',
 }
 
-/** Everything about one key; pure. */
-export function examineKey(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
+/** All findings about one key; pure. */
+export function examineKey(view: KeyView, before: Glimpse | undefined, context: DoctorContext): Finding[] {
   const holders = examineHolders(view, before, context)
-  // That a queue waits for a holder that does not work says the same again.
+  // The holder's finding explains why the queue does not move.
   const idle = holders.some(({ code }) => code === 'HOLDER_GONE' || code === 'HOLDER_STOPPED')
   const line = examineLine(view, before, context).filter(({ code }) => !(idle && code === 'LINE_STUCK'))
   return [...holders, ...line, ...futureToken(view, context.wallMs)]
 }
 
-async function factsOf({ admin, traits }: Ward, settings: DoctorSettings): Promise<Fact[]> {
+async function factsOf({ admin, traits }: DoctorInput, settings: DoctorSettings): Promise<Fact[]> {
   const facts: Fact[] = []
   if (admin.inspect === undefined) {
     const why = `the ${traits.name} store does not tell`

@@ -3,25 +3,25 @@ import { keyPattern } from '../patterns.ts'
 import type { Usual } from './context.ts'
 import { addAll, countOf, halved, quantileMs, type Times } from './histogram.ts'
 
-/** Where all processes of a store keep together how long its keys are held. */
+/** The record in which all processes of a store keep how long its keys are held. */
 const RECORD = 'holdfast:habits'
 const FORMAT = 1
-/** Habits of a system that nobody runs any more are of no use. */
+/** The habits of a system that no longer runs are of no use. */
 const KEPT_MS = 7 * 86_400_000
 const MOST_PATTERNS = 100
 /** Above this, older holds begin to count for less. */
 const MOST_HOLDS = 10_000
 const TRIES = 5
 
-/** What is known of the keys of one pattern. */
+/** The statistics of the keys of one pattern. */
 export interface Habit {
-  /** How long the work under each lease took. */
+  /** The durations of the work under each lease. */
   work: Times
-  /** How long the store's claim stood, over all local hand-overs: how long the key was closed to other processes. */
+  /** The durations of the store's claims, over all local handovers: the times that the key was closed to other processes. */
   closed: Times
   ttlMs: number
   expired: number
-  /** When it was added to, by the clock of whoever did. */
+  /** The time of the last addition, by the clock of its process. */
   atMs: number
 }
 
@@ -36,8 +36,8 @@ export function newHabit(): Habit {
   return { work: {}, closed: {}, ttlMs: 0, expired: 0, atMs: 0 }
 }
 
-/** Both together, bounded: the patterns that were not seen for the longest time go first. */
-export function merged(known: Habits, more: Habits): Habits {
+/** Merges both within a limit: the patterns that were not seen for the longest time are dropped. */
+export function mergedHabits(known: Habits, more: Habits): Habits {
   const all: Habits = Object.assign(Object.create(null), known)
   for (const [pattern, habit] of Object.entries(more)) {
     const before = all[pattern] ?? newHabit()
@@ -58,11 +58,11 @@ export function merged(known: Habits, more: Habits): Habits {
   return Object.fromEntries(latest.slice(0, MOST_PATTERNS))
 }
 
-/** Adds to what is kept in the store. Others do the same, so it is tried a few times; what cannot be added is dropped. */
+/** Adds to the record in the store. Other processes do the same, so it retries a few times and then gives up. */
 export async function publish(records: Records, more: Habits): Promise<void> {
   for (let left = TRIES; left > 0; left--) {
     const record = await records.read(RECORD)
-    const value: Kept = { format: FORMAT, habits: merged(habitsOf(record?.value), more) }
+    const value: Kept = { format: FORMAT, habits: mergedHabits(habitsOf(record?.value), more) }
     const condition =
       record === null
         ? ({ kind: 'absent' } as const)
@@ -87,13 +87,13 @@ export function usuals(habits: Habits): readonly Usual[] {
   }))
 }
 
-/** How the keys of each pattern are usually used. */
+/** The usual use of the keys of each pattern. */
 export function usualBy(known: readonly Usual[]): (key: string) => Usual | null {
   const byPattern = new Map(known.map((usual) => [usual.pattern, usual]))
   return (key) => byPattern.get(keyPattern(key)) ?? null
 }
 
-/** What a newer version has written is left alone until it is this version's turn to forget it. */
+/** A record of a newer version stays until this version would forget it. */
 function habitsOf(text: string | undefined): Habits {
   if (text === undefined) return {}
   const kept = JSON.parse(text) as Kept

@@ -1,4 +1,4 @@
-/** Counts of times by their size, in steps of the square root of two from a millisecond on; steps without a count are left out. */
+/** Counts of durations in steps of the square root of two from a millisecond on; steps without a count are left out. */
 export type Times = Record<string, number>
 
 const LAST_STEP = 60
@@ -16,13 +16,13 @@ export function countOf(times: Times): number {
   return Object.values(times).reduce((sum, count) => sum + count, 0)
 }
 
-/** Half of everything, so that what is new counts for more. */
+/** Half of every count, so that newer values weigh more. */
 export function halved(times: Times): Times {
   const pairs = Object.entries(times).map(([step, count]) => [step, Math.floor(count / 2)] as const)
   return Object.fromEntries(pairs.filter(([, count]) => count > 0))
 }
 
-/** The time that so large a part of all does not exceed, rounded up to a step; 0 when there are none. */
+/** The quantile of these times, rounded up to a step; 0 if there are none. */
 export function quantileMs(times: Times, part: number): number {
   const rank = part * countOf(times)
   let below = 0

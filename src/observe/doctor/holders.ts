@@ -1,17 +1,21 @@
 import type { HolderView, KeyView } from '../../model/index.ts'
-import { type Context, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
+import { type DoctorContext, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore, type Usual } from './context.ts'
 import { type Finding, finding } from './findings.ts'
 import { argument, span, word } from './words.ts'
 
-/** Below this, ten times the usual is nothing to wake anybody for. */
+/** Below this, ten times the usual is not worth a finding. */
 const LEAST_MS = 1000
 
-/** What is wrong with those who have a key. */
-export function examineHolders(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
+/** Findings about the holders of a key. */
+export function examineHolders(
+  view: KeyView,
+  before: Glimpse | undefined,
+  context: DoctorContext,
+): Finding[] {
   return view.holders
     .flatMap((holder) => {
       const idle = holderGone(view, holder, before, context) ?? holderStopped(view, holder, context)
-      // One that does not work has no habits.
+      // A holder that does not work has no habits.
       return idle !== null
         ? [idle]
         : [heldTooLong(view, holder, before, context), ttlTooLong(view, holder, context)]
@@ -23,7 +27,7 @@ function holderGone(
   { key, line }: KeyView,
   holder: HolderView,
   before: Glimpse | undefined,
-  context: Context,
+  context: DoctorContext,
 ): Finding | null {
   const why =
     context.whyGone(holder.label, context.wallMs - (holder.heldMs ?? 0)) ??
@@ -42,7 +46,7 @@ function holderGone(
   )
 }
 
-function holderStopped({ key, line }: KeyView, holder: HolderView, context: Context): Finding | null {
+function holderStopped({ key, line }: KeyView, holder: HolderView, context: DoctorContext): Finding | null {
   const pid = context.stoppedPid(holder.label)
   if (pid === null) return null
   const waiting = line.length === 0 ? 'nobody waits' : `${line.length} waiting`
@@ -59,7 +63,7 @@ function heldTooLong(
   { key, line }: KeyView,
   holder: HolderView,
   before: Glimpse | undefined,
-  { settings, usualOf }: Context,
+  { settings, usualOf }: DoctorContext,
 ): Finding | null {
   if (holder.heldMs === null || !stays(holder, before)) return null
   const usual = usualOf(key)
@@ -80,7 +84,7 @@ function heldTooLong(
   )
 }
 
-function ttlTooLong({ key }: KeyView, holder: HolderView, context: Context): Finding | null {
+function ttlTooLong({ key }: KeyView, holder: HolderView, context: DoctorContext): Finding | null {
   const { settings, maxTtlMs, usualOf } = context
   const usual = usualOf(key)
   const usedMs = usual === null || usual.ttlMs === 0 ? Number.POSITIVE_INFINITY : FAR * usual.ttlMs
@@ -102,7 +106,7 @@ function ttlTooLong({ key }: KeyView, holder: HolderView, context: Context): Fin
   )
 }
 
-/** Whether it had the key at the first look, too. */
+/** True if it had the key at the first look, too. */
 function stays(holder: HolderView, before: Glimpse | undefined): boolean {
   return leftBefore(holder, before) !== undefined
 }
@@ -117,4 +121,27 @@ function evict(key: string, holder: HolderView): string {
 
 function tokenOf({ token }: HolderView): string {
   return token === null ? '' : ` --token ${token}`
+}
+
+/** Compares the times to live with the work, by the published habits. */
+export function examineTimes(usuals: readonly Usual[], prefix: string): Finding[] {
+  return usuals.flatMap(({ pattern, holds, workP99Ms, ttlMs, expired }) => {
+    if (holds < ENOUGH_HOLDS || ttlMs === 0 || !pattern.startsWith(prefix)) return []
+    // One expiry in a hundred says the same as the times.
+    if (workP99Ms <= ttlMs && expired * 100 < holds) return []
+    const lost =
+      expired === 0
+        ? 'none was lost, because they are renewed'
+        : `${expired} ran out before the work was done`
+    return [
+      finding(
+        'TTL_TOO_SHORT',
+        pattern,
+        `99 of 100 holds take up to ${span(workP99Ms)}, and the ttl is ${span(ttlMs)} (${holds} seen); ${lost}`,
+        `acquire(key, { ttl: '${argument(2 * Math.max(workP99Ms, ttlMs))}' })   # twice what 99 of 100 take`,
+        // With renewal, a ttl shorter than the work is intended.
+        expired === 0 ? 'note' : 'warning',
+      ),
+    ]
+  })
 }

@@ -1,4 +1,4 @@
-import type { Diagnosis, Ward } from './examine.ts'
+import type { Diagnosis, DoctorInput } from './examine.ts'
 import type { DoctorOptions } from './options.ts'
 import type { ReapedThing, ReapOptions } from './reaper.ts'
 import { type Recorded, Recorder } from './recorder.ts'
@@ -8,29 +8,29 @@ export type { Finding, FindingCode, Severity } from './findings.ts'
 export type { DoctorOptions } from './options.ts'
 export type { ReapedThing, ReapOptions } from './reaper.ts'
 
-/** What operators do beside evicting. */
+/** The tools of an operator beside evicting. */
 export interface Operations {
-  /** Looks for everything that is known to go wrong with locks; takes about as long as `watch` says. */
+  /** Looks for all known problems of locks; takes about as long as `watch`. */
   doctor(options?: DoctorOptions): Promise<Diagnosis>
-  /** What is certainly dead, in small steps; only with `remove` is it removed. */
+  /** Finds leftovers that are certainly dead, in small steps; removes them only with `remove`. */
   reap(options?: ReapOptions): AsyncIterable<ReapedThing>
 }
 
-/** Loaded when an operator asks: a program that only locks goes without them. */
-export function operationsOf(ward: Ward): Operations {
+/** Loaded on demand: a program that only locks does not load it. */
+export function operationsOf(input: DoctorInput): Operations {
   return {
     async doctor(options = {}) {
       const { examine } = await import('./examine.ts')
-      return examine(ward, options)
+      return examine(input, options)
     },
     async *reap(options = {}) {
       const { reap } = await import('./reaper.ts')
-      yield* reap(ward, options)
+      yield* reap(input, options)
     },
   }
 }
 
-/** Publishes how long keys are held until it is closed. */
+/** Publishes how long keys are held, until it is closed. */
 export function recorderOf(locks: Recorded): { close(): Promise<void> } {
   return new Recorder(locks)
 }

@@ -1,27 +1,27 @@
 import type { HolderView, KeyView, WaiterView } from '../../model/index.ts'
-import { type Context, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
+import { type DoctorContext, ENOUGH_HOLDS, FAR, type Glimpse, leftBefore } from './context.ts'
 import { type Finding, finding, type Severity } from './findings.ts'
 import { span, word } from './words.ts'
 
-/** How long the head of a queue has waited before it is told of, where nobody says what is usual. */
+/** The wait of a queue's head that becomes a finding if the usual is not known. */
 const NOTE_MS = 5000
 const WARNING_MS = 20_000
 const CRITICAL_MS = 60_000
 const LEAST_MS = 1000
-/** Clocks and answers are not exact: two looks at one waiter may differ by this. */
+/** Tolerance between two looks at one waiter: clocks and answers are not exact. */
 const SLACK_MS = 500
-/** A place is renewed when a third of its ttl is over; below this part of it two renewals are missing. */
+/** A waiter renews its position after a third of its ttl; below this part of it, two renewals are missing. */
 const OVERDUE = 1 / 3
-/** The candidates of an election wait as long as the leader leads, and mean to. */
+/** The candidates of an election wait as long as the leader leads, on purpose. */
 const ELECTION = /(?:^|\W)election:/
 
-/** What is wrong with those who wait for a key. */
-export function examineLine(view: KeyView, before: Glimpse | undefined, context: Context): Finding[] {
+/** Findings about the waiters of a key. */
+export function examineLine(view: KeyView, before: Glimpse | undefined, context: DoctorContext): Finding[] {
   const dead = view.line.map((waiter) => deadWaiter(view.key, waiter, context))
   return [lineStuck(view, before, context), ...dead].filter((each) => each !== null)
 }
 
-function lineStuck(view: KeyView, before: Glimpse | undefined, context: Context): Finding | null {
+function lineStuck(view: KeyView, before: Glimpse | undefined, context: DoctorContext): Finding | null {
   const { key, holders, line, closedForMs } = view
   const [head] = line
   if (head === undefined || before === undefined || before.head === null || closedForMs > 0) return null
@@ -41,7 +41,7 @@ function lineStuck(view: KeyView, before: Glimpse | undefined, context: Context)
   )
 }
 
-/** Waiters that time out leave the queue with a young head, so that the age of the hold counts, too. */
+/** Waiters that time out leave the queue with a young head, so the age of the hold counts, too. */
 function severityOf(waitedMs: number, heldMs: number, limitMs: number | null): Severity | null {
   if (limitMs !== null) return waitedMs > limitMs ? 'critical' : null
   if (waitedMs > CRITICAL_MS) return 'critical'
@@ -49,13 +49,13 @@ function severityOf(waitedMs: number, heldMs: number, limitMs: number | null): S
   return waitedMs > NOTE_MS || heldMs > NOTE_MS ? 'note' : null
 }
 
-/** How long nobody has been granted the key; 0 where that is not known. */
+/** The time since the last grant; 0 if it is not known. */
 function quietMs(holders: readonly HolderView[]): number {
   const ages = holders.map(({ heldMs }) => heldMs ?? 0)
   return ages.length === 0 ? 0 : Math.min(...ages)
 }
 
-/** A renewal between the two looks shows that the process lives; none within a short watch shows nothing. */
+/** A renewal between the two looks proves that the process lives; without one, a short watch proves nothing. */
 function heldBy(holder: HolderView, before: Glimpse, elapsedMs: number): string {
   const { label, heldMs, expiresInMs } = holder
   const has = `${label} holds it${heldMs === null ? '' : ` for ${span(heldMs)}`}`
@@ -66,19 +66,19 @@ function heldBy(holder: HolderView, before: Glimpse, elapsedMs: number): string 
     : `${has}, which ends in ${span(expiresInMs)} unless it is renewed`
 }
 
-function deadWaiter(key: string, waiter: WaiterView, context: Context): Finding | null {
+function deadWaiter(key: string, waiter: WaiterView, context: DoctorContext): Finding | null {
   const { label, waitedMs, expiresInMs, ttlMs } = waiter
   const why =
     context.whyGone(label, context.wallMs - waitedMs) ??
     (context.isDeaf('waiter', key, label) ? 'no connection listens for its turn' : null) ??
     (expiresInMs < ttlMs * OVERDUE - SLACK_MS
-      ? `it renews its place every ${span(ttlMs / 3)} and has not`
+      ? `it renews its position every ${span(ttlMs / 3)} and has not`
       : null)
   if (why === null) return null
   return finding(
     'DEAD_WAITER',
     key,
-    `${label} waits since ${span(waitedMs)}, but ${why}; its place ends in ${span(expiresInMs)}`,
+    `${label} has waited for ${span(waitedMs)}, but ${why}; its position ends in ${span(expiresInMs)}`,
     `wait ${span(expiresInMs)}; then: holdfast show ${word(key)}`,
   )
 }
@@ -89,8 +89,8 @@ function isSame(head: WaiterView, before: Glimpse, elapsedMs: number): boolean {
   return Math.abs(head.waitedMs - then.waitedMs - elapsedMs) <= SLACK_MS + elapsedMs / 10
 }
 
-/** Null where nobody says, and no process publishes, how long such keys are held. */
-function limitOf(key: string, { settings, usualOf }: Context): number | null {
+/** Null if neither an option nor a process says how long such keys are held. */
+function limitOf(key: string, { settings, usualOf }: DoctorContext): number | null {
   if (settings.stuckMs !== null) return settings.stuckMs
   if (settings.usualMs !== null) return FAR * settings.usualMs
   const usual = usualOf(key)

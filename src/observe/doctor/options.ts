@@ -1,24 +1,24 @@
-import { checkOptions, checkText, type Known } from '../../core/check.ts'
+import { checkOptions, checkText, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs, show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 
 export interface DoctorOptions {
-  /** Only keys that begin so. */
+  /** Only keys that begin with it. */
   prefix?: string
-  /** Names, with `*` for any text, of what other programs use as locks: looked at for a missing ttl. */
+  /** Names, with `*` for any text, of locks of other programs: checked for a missing ttl. */
   foreign?: readonly string[]
-  /** A ttl above this is a finding; by default the `maxTtl` of this object, and ten times what is usual for the key. */
+  /** A ttl above this is a finding; by default the `maxTtl` of this object, and ten times the usual for the key. */
   maxTtl?: Duration
-  /** How long such keys are usually held, where nobody publishes it (`LocksOptions.habits`). */
+  /** The usual time that such keys are held, if no process publishes it (`LocksOptions.habits`). */
   usual?: Duration
   /**
-   * A queue whose head has waited that long, and does not move, is critical: ten times the usual by default. Where that is not known,
-   * it is a note after 5 s, a warning after 20 s (or a hold of a minute), and critical after a minute.
+   * A queue that does not move and whose head has waited for so long is critical: ten times the usual by default. Where that is
+   * not known, it is a note after 5 s, a warning after 20 s (or a hold of a minute), and critical after a minute.
    */
   stuck?: Duration
-  /** How long the doctor watches before it looks again: 1 s by default. */
+  /** The time between the two looks: 1 s by default. */
   watch?: Duration
-  /** What has been dead for less than this goes by itself and is no finding: 1 h by default. */
+  /** Leftovers that have been dead for less than this go by themselves and are no finding: 1 h by default. */
   deadFor?: Duration
 }
 
@@ -32,7 +32,7 @@ export interface DoctorSettings {
   readonly deadForMs: number
 }
 
-const OPTIONS: Known<DoctorOptions> = {
+const OPTIONS: NamesOf<DoctorOptions> = {
   prefix: true,
   foreign: true,
   maxTtl: true,
@@ -60,7 +60,7 @@ export function doctorSettings(options: DoctorOptions): DoctorSettings {
   }
 }
 
-/** A pattern that would match everything is refused: what it finds could be anybody's data. */
+/** Refuses a pattern that matches everything: it could find any user's data. */
 export function patternsOf(patterns: readonly string[]): readonly string[] {
   if (!Array.isArray(patterns) || patterns.length > MOST_PATTERNS)
     throw new InvalidArgumentError('foreign', `must be a list of at most ${MOST_PATTERNS} patterns`)

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 
-/** How many of the kernel's ticks make a second, on every architecture that Node runs on. */
+/** The kernel's ticks per second, on every architecture of Node. */
 const TICKS_PER_SECOND = 100
-/** The kernel tells when it started in whole seconds. */
+/** The kernel reports its boot time in whole seconds. */
 const SLACK_MS = 2000
 
 /**
- * Why the process behind a label of the form `host:pid` cannot be the one that claimed at `sinceMs`; null when it may
- * live, also because it is on another host or has a label of its own.
+ * The reason why the process behind a label `host:pid` cannot be the one that claimed at `sinceMs`; null if it may be alive,
+ * for example on another host or with a custom label.
  */
 export function whyGone(label: string, sinceMs: number): string | null {
   const pid = pidOf(label)
@@ -21,7 +21,7 @@ export function whyGone(label: string, sinceMs: number): string | null {
   return null
 }
 
-/** The process of a label of this host, or the only one that it has started, if that one is stopped. */
+/** The stopped process: the one of a label of this host, or the only child that it has started. */
 export function stoppedPid(label: string): number | null {
   const pid = pidOf(label)
   if (pid === null) return null
@@ -30,7 +30,7 @@ export function stoppedPid(label: string): number | null {
   return child !== undefined && others.length === 0 && isStopped(child) ? child : null
 }
 
-/** Whether it can be known here if the process of a label is gone or stopped. */
+/** True if this machine can tell that the process of a label is gone or stopped. */
 export function isVisible(label: string): boolean {
   const pid = pidOf(label)
   return pid !== null && (startOf(pid) !== null || !exists(pid))
@@ -41,12 +41,12 @@ function pidOf(label: string): number | null {
   return host === hostname() && digits !== undefined ? Number(digits) : null
 }
 
-/** By a signal, or by a debugger. */
+/** Stopped by a signal or a debugger. */
 function isStopped(pid: number): boolean {
   return /^t$/i.test(startOf(pid)?.state ?? '')
 }
 
-/** None where there is no /proc. */
+/** Empty without /proc. */
 function childrenOf(pid: number): number[] {
   try {
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
@@ -61,12 +61,12 @@ function exists(pid: number): boolean {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // One that belongs to another user is there, too.
+    // EPERM: the process exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code !== 'ESRCH'
   }
 }
 
-/** Null where there is no /proc, or not for this process. */
+/** Null without /proc, or without access to this process. */
 function startOf(pid: number): { readonly state: string; readonly atMs: number } | null {
   try {
     const boot = /^btime (\d+)$/m.exec(readFileSync('/proc/stat', 'utf8'))?.[1]

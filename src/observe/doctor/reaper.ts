@@ -1,41 +1,41 @@
-import { checkFlag, checkOptions, type Known } from '../../core/check.ts'
+import { checkFlag, checkOptions, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs } from '../../core/durations.ts'
 import type { Remains } from '../../core/facts.ts'
 import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
-import type { Ward } from './examine.ts'
+import type { DoctorInput } from './examine.ts'
 import { DEAD_FOR_MS, patternsOf } from './options.ts'
 
 export interface ReapOptions {
-  /** Keys of other programs, too, that have no end: names with `*` for any text. Needs `older`. */
+  /** Also keys of other programs without an expiry: names with `*` for any text. Needs `older`. */
   foreign?: readonly string[]
-  /** Foreign keys only if nobody has used them for that long. 0 takes them whatever their age, if they do not change meanwhile. */
+  /** Only foreign keys that were not used for so long. 0 takes them at any age, if they do not change meanwhile. */
   older?: Duration
-  /** Leave what has been dead for less than this: 1 h by default. */
+  /** Keeps leftovers that have been dead for less than this: 1 h by default. */
   deadFor?: Duration
-  /** Really remove; by default only what would be is told. */
+  /** Removes them; by default they are only listed. */
   remove?: boolean
 }
 
-/** One thing that is dead, and what became of it. */
+/** One leftover, and what happened to it. */
 export interface ReapedThing {
   readonly kind: 'foreign' | 'orphan'
   readonly name: string
   readonly what: string
   readonly count: number
   readonly idleMs: number | null
-  /** `found`: it would be removed. `kept`: it was used in the meantime, or nobody knows since when it is unused. */
+  /** `found`: it would be removed. `kept`: it was used meanwhile, or the time of its last use is unknown. */
   readonly outcome: 'found' | 'removed' | 'kept'
 }
 
-const OPTIONS: Known<ReapOptions> = { foreign: true, older: true, deadFor: true, remove: true }
+const OPTIONS: NamesOf<ReapOptions> = { foreign: true, older: true, deadFor: true, remove: true }
 const LONGEST_MS = 365 * 86_400_000
 const AT_ONCE = 20
-/** So many are looked for in one go; call again for more. */
+/** The most leftovers of one call; call again for more. */
 const MOST = 10_000
 
-/** Finds what is certainly dead and, if asked, removes it in small steps, each of which compares before it removes. */
-export async function* reap(ward: Ward, options: ReapOptions): AsyncIterable<ReapedThing> {
-  const { admin, traits } = ward
+/** Finds leftovers that are certainly dead and optionally removes them in small steps, each of which compares first. */
+export async function* reap(input: DoctorInput, options: ReapOptions): AsyncIterable<ReapedThing> {
+  const { admin, traits } = input
   checkOptions('options', options, OPTIONS)
   const foreign = patternsOf(options.foreign ?? [])
   const olderMs = olderOf(foreign, options.older)
@@ -62,7 +62,7 @@ export async function* reap(ward: Ward, options: ReapOptions): AsyncIterable<Rea
   }
 }
 
-/** Where the server does not tell for how long a key is unused, only "whatever its age" can be said of it. */
+/** Where the server does not know the time of the last use, only keys of any age can be asked for. */
 function isKnown({ kind, idleMs }: Remains, olderMs: number): boolean {
   return kind === 'orphan' || idleMs !== null || olderMs === 0
 }

@@ -7,10 +7,10 @@ import { addTime } from './histogram.ts'
 
 const EVERY_MS = 30_000
 const MOST_PATTERNS = 100
-/** A store that is away must not hold up the end of a process. */
+/** A silent store must not delay the end of a process. */
 const LONGEST_CLOSE_MS = 1000
 
-/** A claim of the store, from its grant over every local hand-over to its release. */
+/** A claim of the store, from its grant over every local handover to its release. */
 interface Chain {
   readonly sinceMs: number
   lastToken: bigint
@@ -23,7 +23,7 @@ export interface Recorded {
   on<N extends keyof LockEvents>(event: N, listener: (event: LockEvents[N]) => void): () => void
 }
 
-/** Remembers how long keys are held, by pattern, and adds it now and then to what is kept in the store. */
+/** Records how long keys are held, by pattern, and publishes it to the store at intervals. */
 export class Recorder {
   private readonly locks: Recorded
   private readonly stops: readonly (() => void)[]
@@ -66,7 +66,7 @@ export class Recorder {
 
   private arm(): Timer {
     const { runtime } = this.locks
-    // Processes that began together do not write together.
+    // Jitter: processes that started together do not write together.
     const delayMs = EVERY_MS * (0.75 + runtime.random() / 2)
     return runtime.setTimer(
       () => {
@@ -83,7 +83,7 @@ export class Recorder {
     const { habits } = this
     this.habits = {}
     this.count = 0
-    // Whether a write without an answer was done is unknown: to add it again could count it twice, and a gap does no harm.
+    // The outcome of a write without an answer is unknown: writing again could count it twice, and a gap does no harm.
     await publish(this.locks.records, habits).catch(() => {})
   }
 
@@ -120,7 +120,7 @@ export class Recorder {
   }
 }
 
-/** All local hand-overs of one grant have the same high part of their tokens. */
+/** All local handovers of one grant have the same high part of their tokens. */
 function chainOf(key: string, token: bigint | null): string {
   return `${token === null ? '' : token >> 8n} ${key}`
 }

@@ -3,13 +3,13 @@ import { type KeyView, seqOf } from '../../model/index.ts'
 import { type Finding, finding } from './findings.ts'
 import { span, word } from './words.ts'
 
-/** A difference that NTP would never leave. */
+/** A difference beyond any NTP error. */
 const CLOCK_LIMIT_MS = 10_000
 const CLOCK_FIX = 'timedatectl set-ntp true   # on the machine whose clock is wrong; compare with: date -u'
-/** So many of a kind are shown one by one. */
+/** The most findings of one kind that are shown one by one. */
 const MOST_SHOWN = 10
 
-/** What is wrong with the server and with what lies in it beside the locks. */
+/** Findings about the server and the other things in it than locks. */
 export function examineServer(facts: readonly Fact[], foreign: readonly string[]): Finding[] {
   const found: Finding[] = []
   for (const fact of facts) {
@@ -44,7 +44,7 @@ function clockOff({ whose, aheadMs }: ClockFact): Finding[] {
   ]
 }
 
-/** Tokens of most stores are stamped by a clock, which must have been ahead when one lies in the future; revisions never do. */
+/** Most stores stamp tokens with a clock, which must have been ahead if one lies in the future; revisions never do. */
 export function futureToken({ key, token }: KeyView, wallMs: number): Finding[] {
   if (token === null) return []
   const aheadMs = Number(seqOf(token)) / 1000 - wallMs
@@ -61,7 +61,7 @@ export function futureToken({ key, token }: KeyView, wallMs: number): Finding[] 
 
 function foreignOf({ name, what, idleMs }: Remains, patterns: readonly string[]): Finding {
   const idle = idleMs === null ? 'since when is not known' : `not used for ${span(idleMs)}`
-  // By its own name where its age is not known: the pattern would take living locks with it, whatever their age.
+  // By its own name if its age is not known: a pattern would remove live locks as well.
   const pattern = idleMs === null ? name : (patterns.find((each) => matches(each, name)) ?? name)
   return finding(
     'FOREIGN_NO_TTL',
@@ -82,7 +82,7 @@ function orphanOf({ name, what, count, blocking, idleMs }: Remains): Finding {
   )
 }
 
-/** The first few one by one; the rest as a number in the last of them. */
+/** The first few one by one; the last of them counts the rest. */
 function shown(remains: readonly Remains[], findingOf: (each: Remains) => Finding): Finding[] {
   const found = remains.slice(0, MOST_SHOWN).map(findingOf)
   const more = remains.length - found.length
@@ -91,7 +91,7 @@ function shown(remains: readonly Remains[], findingOf: (each: Remains) => Findin
   return [...found.slice(0, -1), { ...last, evidence: `${last.evidence}; and ${more} more like these` }]
 }
 
-/** Whether a name fits a pattern in which `*` stands for any text. */
+/** True if a name fits a pattern in which `*` stands for any text. */
 export function matches(pattern: string, name: string): boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'))
   return new RegExp(`^${parts.join('[^]*')}$`, 'u').test(name)

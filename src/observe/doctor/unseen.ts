@@ -3,7 +3,7 @@ import type { Traits } from '../../core/store.ts'
 import type { HolderView, KeyView, WaiterView } from '../../model/index.ts'
 import { isVisible } from './processes.ts'
 
-/** What the doctor cannot know of claims, counted key by key. */
+/** The limits of the doctor's knowledge of claims, counted key by key. */
 export class UnseenClaims {
   private readonly traits: Traits
   private readonly untold = new Count()
@@ -14,7 +14,7 @@ export class UnseenClaims {
   }
 
   add(view: KeyView): void {
-    // Without records a process can publish nothing, so only a name that was given tells.
+    // Without records a process cannot publish, so only a given name tells.
     const { records } = this.traits
     this.untold.add(view, ({ actor }) => actor === null || (!records && actor.startsWith('@')))
     this.remote.add(view, ({ label }) => !isVisible(label))

@@ -1,4 +1,4 @@
-/** A length of time in one unit, as it stands in evidence. */
+/** A duration in one unit, as evidence shows it. */
 export function span(milliseconds: number): string {
   const size = Math.abs(milliseconds)
   if (size < 1000) return `${Math.round(milliseconds)} ms`
@@ -13,7 +13,7 @@ export function argument(milliseconds: number): string {
   return `${Math.ceil(milliseconds / 1000)}s`
 }
 
-/** A text as one word of a shell. */
+/** A text as one shell word. */
 export function word(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

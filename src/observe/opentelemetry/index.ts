@@ -1,24 +1,24 @@
-import { checkOptions, hasMethods, type Known } from '../../core/check.ts'
+import { checkOptions, hasMethods, type NamesOf } from '../../core/check.ts'
 import { InvalidArgumentError, UnsupportedError } from '../../index.ts'
 import type { Collector } from '../collector.ts'
 import { MEASURES, type NumberMeasure } from '../measures.ts'
 import type { Observer } from '../observe.ts'
-import type { Api, Meter, Observable, Results, Tracer } from './shapes.ts'
+import type { Api, Observable, OtelMeter, Results, Tracer } from './shapes.ts'
 import { traceSpans } from './spans.ts'
 
 export interface OpenTelemetryOptions {
-  /** The application's global one by default. */
-  readonly meter?: Meter
-  /** The application's global one by default; `null` makes no spans. */
+  /** The application's global meter by default. */
+  readonly meter?: OtelMeter
+  /** The application's global tracer by default; `null` makes no spans. */
   readonly tracer?: Tracer | null
 }
 
-const OPTIONS: Known<OpenTelemetryOptions> = { meter: true, tracer: true }
+const OPTIONS: NamesOf<OpenTelemetryOptions> = { meter: true, tracer: true }
 const SCOPE = 'holdfast'
 
 /**
- * Gives every measure to OpenTelemetry, under the names that Prometheus has, and makes spans for waits and holds.
- * Returns the way to stop. Throws `UnsupportedError` where `@opentelemetry/api` is not installed.
+ * Exports every measure to OpenTelemetry, under the names of Prometheus, and makes spans for waits and holds.
+ * Returns a function that stops it. Throws `UnsupportedError` if `@opentelemetry/api` is not installed.
  */
 export async function opentelemetry(
   observer: Pick<Observer, 'collector' | 'locks'>,
@@ -40,8 +40,8 @@ export async function opentelemetry(
   }
 }
 
-/** Counters and gauges are read when the meter's reader asks. */
-function readNumbers(collector: Collector, meter: Meter): () => void {
+/** Counters and gauges are observed when the meter's reader asks. */
+function readNumbers(collector: Collector, meter: OtelMeter): () => void {
   const instruments = MEASURES.filter((measure) => measure.type !== 'histogram').map(
     (measure): [NumberMeasure, Observable] => {
       const options = { description: measure.help }
@@ -59,8 +59,8 @@ function readNumbers(collector: Collector, meter: Meter): () => void {
   return () => meter.removeBatchObservableCallback(read, observables)
 }
 
-/** A histogram cannot be read at once as a whole, so that each of its values is recorded. */
-function tapHistograms(collector: Collector, meter: Meter): () => void {
+/** A histogram cannot be observed as a whole, so each value is recorded. */
+function tapHistograms(collector: Collector, meter: OtelMeter): () => void {
   const instruments = new Map(
     MEASURES.filter((measure) => measure.type === 'histogram').map(({ name, help, unit, bounds }) => {
       const advice = { explicitBucketBoundaries: [...bounds] }

@@ -1,6 +1,6 @@
 import type { Labels } from '../histogram.ts'
 
-// What is used of `@opentelemetry/api`, by its shape: nobody who does not use it needs its types.
+// The used part of `@opentelemetry/api`, by its shape: other users do not need its types.
 
 interface InstrumentOptions {
   readonly description?: string
@@ -12,7 +12,7 @@ interface HistogramInstrument {
   record(value: number, attributes?: Labels): void
 }
 
-/** An instrument that is asked for its value; only handed back to the meter. */
+/** An observable instrument; only handed back to the meter. */
 // biome-ignore lint/suspicious/noExplicitAny: it is opaque to us
 export type Observable = any
 
@@ -20,7 +20,7 @@ export interface Results {
   observe(instrument: Observable, value: number, attributes?: Labels): void
 }
 
-export interface Meter {
+export interface OtelMeter {
   createHistogram(name: string, options?: InstrumentOptions): HistogramInstrument
   createObservableCounter(name: string, options?: InstrumentOptions): Observable
   createObservableGauge(name: string, options?: InstrumentOptions): Observable
@@ -28,7 +28,7 @@ export interface Meter {
   removeBatchObservableCallback(callback: (results: Results) => void, instruments: Observable[]): void
 }
 
-export interface Span {
+export interface OtelSpan {
   isRecording(): boolean
   spanContext(): { readonly traceId: string }
   setAttribute(name: string, value: string | number | boolean): unknown
@@ -36,20 +36,20 @@ export interface Span {
   end(): void
 }
 
-/** Where a trace goes on; opaque to us. */
+/** A trace context; opaque to us. */
 // biome-ignore lint/suspicious/noExplicitAny: it is opaque to us
-export type Context = any
+export type OtelContext = any
 
 export interface Tracer {
   startSpan(
     name: string,
     options?: { attributes?: Record<string, string | number | boolean> },
-    context?: Context,
-  ): Span
+    context?: OtelContext,
+  ): OtelSpan
 }
 
 export interface Api {
-  readonly context: { active(): Context }
-  readonly metrics: { getMeter(name: string): Meter }
+  readonly context: { active(): OtelContext }
+  readonly metrics: { getMeter(name: string): OtelMeter }
   readonly trace: { getTracer(name: string): Tracer }
 }

@@ -1,18 +1,18 @@
 import type { Observed } from '../collector.ts'
-import type { Api, Context, Span, Tracer } from './shapes.ts'
+import type { Api, OtelContext, OtelSpan, Tracer } from './shapes.ts'
 
 /** `SpanStatusCode.ERROR` */
 const ERROR = 2
 
 interface Followed {
-  readonly context: Context
-  /** The wait at first, then the hold. */
-  span: Span
+  readonly context: OtelContext
+  /** The span of the wait at first, then of the hold. */
+  span: OtelSpan
 }
 
 /**
- * Two spans for every lock, one for the wait and one for the hold, both under the span that was active where the lock was
- * asked for: a grant arrives in the context of the connection, where that would be lost.
+ * Two spans for every lock, one for the wait and one for the hold, both under the span that was active at the request: a
+ * grant arrives in the context of the connection, which has another.
  */
 export function traceSpans(locks: Observed, tracer: Tracer, { context: contexts }: Api): () => void {
   if (isNobodys(tracer)) return () => {}
@@ -27,7 +27,7 @@ export function traceSpans(locks: Observed, tracer: Tracer, { context: contexts 
     locks.on('entered', ({ key, ref }) => {
       const context = contexts.active()
       const span = tracer.startSpan('holdfast.wait', { attributes: { 'holdfast.key': key } }, context)
-      // Not every trace is kept.
+      // Not every trace is recorded.
       if (span.isRecording()) followed.set(ref, { context, span })
     }),
     locks.on('granted', ({ key, token, handedOver, ref }) => {
@@ -35,7 +35,7 @@ export function traceSpans(locks: Observed, tracer: Tracer, { context: contexts 
       if (known === undefined) return
       known.span.setAttribute('holdfast.handed_over', handedOver)
       finish(known.span, 'granted', false)
-      // Tokens are larger than the numbers that an attribute can keep exactly.
+      // Tokens are larger than an attribute's exact integers.
       const attributes = { 'holdfast.key': key, ...(token !== null && { 'holdfast.token': String(token) }) }
       known.span = tracer.startSpan('holdfast.hold', { attributes }, known.context)
     }),
@@ -49,12 +49,12 @@ export function traceSpans(locks: Observed, tracer: Tracer, { context: contexts 
   }
 }
 
-/** A tracer that nobody set up gives out spans of no trace: they are not worth being made for every lock. */
+/** Without a set-up tracer, spans belong to no trace: they are not created. */
 function isNobodys(tracer: Tracer): boolean {
   return /^0*$/.test(tracer.startSpan('holdfast.probe').spanContext().traceId)
 }
 
-function finish(span: Span, outcome: string, failed: boolean): void {
+function finish(span: OtelSpan, outcome: string, failed: boolean): void {
   span.setAttribute('holdfast.outcome', outcome)
   if (failed) span.setStatus({ code: ERROR, message: outcome })
   span.end()

@@ -3,15 +3,15 @@ import { checkFlag, checkFunction, checkOptions, hasMethods } from '../../core/c
 import { InvalidArgumentError, StaleTokenError } from '../../errors.ts'
 import { type Guard, HIGHEST_TOKEN } from './memory.ts'
 
-/** A guard that may ask somebody else, as the one of Redis does. */
+/** A guard that may be asynchronous, like the one of Redis. */
 export interface SoonGuard {
   check(resource: string, token: bigint): void | Promise<void>
 }
 
 export interface FenceOptions<Request> {
-  /** What the token is for: the path by default. */
+  /** The resource of the token: the path by default. */
   resource?: (request: Request) => string
-  /** Whether a request without a token is refused with 428: true by default. */
+  /** Refuses a request without a token with 428: true by default. */
   required?: boolean
 }
 
@@ -20,8 +20,8 @@ const OPTIONS = { resource: true, required: true } as const
 type Next = (error?: unknown) => void
 
 /**
- * Middleware for `node:http`, Express and their kin that reads `Fencing-Token`: 400 for one that is no token, 428 when it
- * is missing, 412 when a higher one was seen.
+ * Middleware for `node:http`, Express and similar frameworks that reads `Fencing-Token`: 400 if it is no token, 428 if it
+ * is missing, 412 if a higher one was seen.
  */
 export function fencingToken<Request extends IncomingMessage>(
   guard: Guard | SoonGuard,
@@ -52,7 +52,7 @@ export function fencingToken<Request extends IncomingMessage>(
   }
 }
 
-/** Null for anything but one token: Node joins headers that come twice by commas. */
+/** Null unless it is one token: Node joins repeated headers with commas. */
 function tokenOfHeader(header: string | string[]): bigint | null {
   const token = typeof header === 'string' && /^\d{1,19}$/.test(header) ? BigInt(header) : null
   return token !== null && token <= HIGHEST_TOKEN ? token : null

@@ -1,7 +1,7 @@
 import { checkOptions, checkText, checkWholeNumber, hasMethods } from '../../core/check.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import { SLOTS, slotOf } from '../../stores/redis/cluster/slots.ts'
-import { stale, tokenOf } from './memory.ts'
+import { checkedToken, stale } from './memory.ts'
 
 /** A client of ioredis or of node-redis, or a cluster client of theirs. */
 export type RedisLike =
@@ -17,13 +17,13 @@ interface NodeRedisCluster {
 export interface RedisGuard {
   /** Sets a value, only with a token that is not below the highest one that wrote it. Throws `StaleTokenError`. */
   set(key: string, value: string, token: bigint | null, options?: { ttlMs?: number }): Promise<void>
-  /** Looks and remembers without writing a value, for what lives elsewhere. */
+  /** Checks and remembers the token without writing a value, for resources outside of Redis. */
   check(key: string, token: bigint | null): Promise<void>
 }
 
 const SET_OPTIONS = { ttlMs: true } as const
 
-/** Tokens have 19 digits at most, so texts of one length compare as numbers do, and nothing is rounded. */
+/** Tokens have 19 digits at most, so texts of equal length compare like numbers, without rounding. */
 const SCRIPT = `
 local seen = redis.call('GET', KEYS[2])
 if seen and seen > ARGV[1] then return seen end
@@ -38,7 +38,7 @@ export function redisGuard(client: RedisLike): RedisGuard {
   if (!hasMethods(client, ['call']) && !hasMethods(client, ['sendCommand'])) throw strange()
   const prefix = clusterPrefixOf(client)
   const admit = async (key: string, token: bigint | null, ...rest: readonly string[]): Promise<void> => {
-    const wanted = tokenOf(token)
+    const wanted = checkedToken(token)
     checkText('key', key)
     const args = [SCRIPT, '2', key, fenceOf(key, prefix), String(wanted).padStart(19, '0'), ...rest]
     const seen = await sendTo(client, key, args)
@@ -55,14 +55,14 @@ export function redisGuard(client: RedisLike): RedisGuard {
   }
 }
 
-/** What Cluster takes for a hash tag: between the first brace and the first closing one behind it, if that is not empty. */
+/** The hash tag, as Cluster reads it: between the first brace and the next closing one, if that is not empty. */
 const TAGGED = /^[^{]*\{[^}]+\}/
 
 const NOTHING_BUT_TAG = /^\{[^}]+\}$/
 
-/** The name of a key's fence, in the same slot as the key, whatever braces that has. */
+/** The name of a key's fence, in the same slot as the key, whatever braces the key has. */
 function fenceOf(key: string, prefix: string): string {
-  // Else `{a}` would have the fence of `a`.
+  // Otherwise `{a}` would have the fence of `a`.
   if (NOTHING_BUT_TAG.test(key)) return `holdfast:fence-in:${key}`
   const name = TAGGED.test(key) ? `holdfast:fence:${key}` : `holdfast:fence:{${key}}`
   const slot = slotOf(prefix + key)
@@ -71,7 +71,7 @@ function fenceOf(key: string, prefix: string): string {
 
 let tags: readonly string[] | null = null
 
-/** The smallest number that lies in a slot. A key that is no tag itself, as `x}y`, has its fence beside that. */
+/** The smallest number in a slot. A key that cannot be a tag, such as `x}y`, has its fence beside that number. */
 function tagIn(slot: number): string {
   tags ??= tagsOfSlots()
   return tags[slot] as string
@@ -88,7 +88,7 @@ function tagsOfSlots(): string[] {
   return found
 }
 
-/** The prefix that an ioredis cluster puts before keys counts for their slots, too; one server does not ask for slots. */
+/** The prefix of an ioredis cluster counts for slots, too; a single server has no slots. */
 function clusterPrefixOf(client: object): string {
   const { isCluster, options } = client as { isCluster?: boolean; options?: { keyPrefix?: string } }
   return isCluster === true ? (options?.keyPrefix ?? '') : ''

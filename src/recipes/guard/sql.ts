@@ -1,22 +1,22 @@
-import { checkObject, checkOptions, hasMethods, type Known } from '../../core/check.ts'
+import { checkObject, checkOptions, hasMethods, type NamesOf } from '../../core/check.ts'
 import { show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
-import { stale, tokenOf } from './memory.ts'
+import { checkedToken, stale } from './memory.ts'
 
-/** What a column may be given or compared with. JSON goes into a column as text. */
+/** A value that a column is set to or compared with. JSON goes into a column as text. */
 export type SqlScalar = string | number | bigint | boolean | Date | Uint8Array
 
 export interface FencedUpdate {
   readonly table: string
-  /** Which row: columns and values of its key. */
+  /** The row: the columns and values of its key. */
   readonly where: Readonly<Record<string, SqlScalar>>
   readonly set: Readonly<Record<string, SqlScalar | null>>
   readonly token: bigint | null
-  /** The column that keeps the highest token, a 64-bit integer: `fence` by default. */
+  /** The column of the highest token, a 64-bit integer: `fence` by default. */
   readonly fence?: string
 }
 
-/** As much of `pg` as is needed: a pool, a client, or the client of a transaction. */
+/** The used part of `pg`: a pool, a client, or the client of a transaction. */
 export interface PgLike {
   query(
     text: string,
@@ -24,42 +24,42 @@ export interface PgLike {
   ): Promise<{ rowCount: number | null; rows: readonly unknown[] }>
 }
 
-/** As much of `mysql2/promise` as is needed: a pool, or the connection of a transaction. */
+/** The used part of `mysql2/promise`: a pool, or the connection of a transaction. */
 export interface MysqlLike {
   execute(options: { sql: string; rowsAsArray: false }, values: never[]): Promise<readonly [unknown, unknown]>
 }
 
 interface Dialect {
   readonly name: (word: string) => string
-  readonly value: (place: number) => string
-  readonly token: (place: number) => string
+  readonly value: (number: number) => string
+  readonly token: (number: number) => string
   readonly text: (column: string) => string
-  /** What a column of the key is compared with. */
+  /** The value that a key column is compared with. */
   readonly key: (value: SqlScalar) => SqlScalar
 }
 
-const UPDATE: Known<FencedUpdate> = { table: true, where: true, set: true, token: true, fence: true }
+const UPDATE: NamesOf<FencedUpdate> = { table: true, where: true, set: true, token: true, fence: true }
 const PG: Dialect = {
   name: (word) => `"${word}"`,
-  value: (place) => `$${place}`,
-  token: (place) => `$${place}`,
+  value: (number) => `$${number}`,
+  token: (number) => `$${number}`,
   text: (column) => `CAST(${column} AS text)`,
   key: (value) => value,
 }
 const MYSQL: Dialect = {
   name: (word) => `\`${word}\``,
   value: () => '?',
-  // A text is compared with a number as a float, which cannot tell neighbouring tokens apart.
+  // MySQL compares a text with a number as floats, which cannot tell neighbouring tokens apart.
   token: () => 'CAST(? AS SIGNED)',
   text: (column) => `CAST(${column} AS CHAR)`,
-  // MySQL reads a column of texts as numbers to compare it with one, and then 0 equals every text without digits.
+  // MySQL compares a text column with a number as numbers, and then 0 equals every text without digits.
   key: (value) =>
     typeof value === 'boolean' ? String(Number(value)) : typeof value === 'number' ? String(value) : value,
 }
 
 /**
- * Changes a row in one statement, only with a token that is not below the row's fence, and moves the fence.
- * Resolves to false when there is no such row; throws `StaleTokenError` when a newer holder was there.
+ * Changes a row in one statement, only if the token is not below the row's fence, and raises the fence.
+ * Resolves to false if there is no such row; throws `StaleTokenError` if a newer holder was there.
  */
 export async function updateFencedPg(client: PgLike, update: FencedUpdate): Promise<boolean> {
   checkCall(client, 'query', 'a pool or a client of pg', update)
@@ -73,7 +73,7 @@ export async function updateFencedPg(client: PgLike, update: FencedUpdate): Prom
 export async function updateFencedMysql(client: MysqlLike, update: FencedUpdate): Promise<boolean> {
   checkCall(client, 'execute', 'a pool or a connection of mysql2/promise', update)
   const { text, values, probe, key } = statementsOf(update, MYSQL)
-  // Prepared: the server itself keeps the statement apart from its values.
+  // Prepared: the server itself separates the statement from its values.
   const [result] = await client.execute({ sql: text, rowsAsArray: false }, values as never[])
   if ((result as { affectedRows: number }).affectedRows > 0) return true
   const [rows] = await client.execute({ sql: probe, rowsAsArray: false }, key as never[])
@@ -89,7 +89,7 @@ function checkCall(client: object, method: string, what: string, update: FencedU
 
 function judge({ table, token }: FencedUpdate, row: unknown): false {
   if (row === undefined) return false
-  throw stale(table, tokenOf(token), String((row as { fence: unknown }).fence))
+  throw stale(table, checkedToken(token), String((row as { fence: unknown }).fence))
 }
 
 function statementsOf({ table, where, set, token, fence = 'fence' }: FencedUpdate, dialect: Dialect) {
@@ -102,12 +102,12 @@ function statementsOf({ table, where, set, token, fence = 'fence' }: FencedUpdat
   if (changes.some((column) => column.toLowerCase() === fence.toLowerCase()))
     throw new InvalidArgumentError('set', `must not name the column of the fence, ${fence}`)
   const [table_, fence_] = [tableOf(table, name), name(word('fence', fence))]
-  let place = 0
-  const assignments = changes.map((column) => `${name(column)} = ${value(++place)}`)
-  assignments.push(`${fence_} = ${dialect.token(++place)}`)
+  let number = 0
+  const assignments = changes.map((column) => `${name(column)} = ${value(++number)}`)
+  assignments.push(`${fence_} = ${dialect.token(++number)}`)
   const matches = (first: number) => keys.map((column, index) => `${name(column)} = ${value(first + index)}`)
-  const conditions = [...matches(place + 1), `${fence_} <= ${dialect.token(place + keys.length + 1)}`]
-  const wanted = String(tokenOf(token))
+  const conditions = [...matches(number + 1), `${fence_} <= ${dialect.token(number + keys.length + 1)}`]
+  const wanted = String(checkedToken(token))
   const key = keys.map((column) => dialect.key(where[column] as SqlScalar))
   return {
     text: `UPDATE ${table_} SET ${assignments.join(', ')} WHERE ${conditions.join(' AND ')}`,
@@ -117,7 +117,7 @@ function statementsOf({ table, where, set, token, fence = 'fence' }: FencedUpdat
   }
 }
 
-/** The columns of `where` or `set`; their values may come out of a request, where anything can stand in the place of an id. */
+/** The columns of `where` or `set`; their values may come from a request, where an id can be of any type. */
 function columnsOf(argument: string, values: Readonly<Record<string, unknown>>): string[] {
   if (typeof values !== 'object' || values === null || Array.isArray(values))
     throw new InvalidArgumentError(argument, `must be an object of columns and values, not ${show(values)}`)
@@ -147,7 +147,7 @@ function tableOf(table: string, name: Dialect['name']): string {
     .join('.')
 }
 
-/** A name is put into the statement as it is, so only a plain one is let in. */
+/** A name becomes a part of the statement, so only a plain one is allowed. */
 function word(argument: string, text: string): string {
   if (typeof text === 'string' && /^[A-Za-z_][A-Za-z0-9_$]{0,62}$/.test(text)) return text
   throw new InvalidArgumentError(

@@ -1,27 +1,26 @@
 import type { ServerResponse } from 'node:http'
 import { nodeRuntime } from '../../core/runtime.ts'
 import { type Ended, type KeptResponse, keptHeaders } from './keys.ts'
-import { shadow } from './shadow.ts'
 
-/** A response that is held back until it has been kept. */
+/** A response that is held back until it has been stored. */
 export interface Captured {
   /** Resolves when the handler has ended its response, or was given up. */
   readonly ended: Promise<Ended>
-  /** Whether the handler has ended its response, which then counts. */
+  /** The handler has ended its response, which then counts. */
   readonly hasEnded: () => boolean
   /** Resolves when the connection is closed before that. */
   readonly gone: Promise<void>
   /** From now on the handler has this long to end its response. */
   giveUpAfter(delayMs: number): void
-  /** Gives the response back as it was. */
+  /** Restores the response's own methods. */
   restore(): void
 }
 
 type Callback = (error?: Error) => void
 
 /**
- * Watches what a handler writes, and lets nothing of it through. To the handler, the response behaves as one that is sent
- * at once to a client that stays: it ends, finishes and closes. A client that leaves ends nothing, since the work goes on;
+ * Captures a handler's output and sends nothing. To the handler, the response behaves as if it were sent at once to a client
+ * that stays: it ends, finishes and closes. A client that disconnects ends nothing, since the work continues;
  * a handler that destroys its response gets no other.
  */
 export function capture(response: ServerResponse): Captured {
@@ -40,7 +39,7 @@ export function capture(response: ServerResponse): Captured {
   if (isGone) leave()
 
   const earlier = new Set([...response.rawListeners('finish'), ...response.rawListeners('close')])
-  /** Listeners that were there before us wait for the real response; those of the handler are told once, of this one. */
+  /** Earlier listeners wait for the real response; the handler's listeners are called once, for this one. */
   const tell = (event: 'finish' | 'close'): void => {
     for (const listener of response.rawListeners(event)) {
       if (earlier.has(listener)) continue
@@ -49,7 +48,7 @@ export function capture(response: ServerResponse): Captured {
     }
   }
   const begin = (): void => {
-    // By its name, so that whoever waits for the headers inside of us adds to them.
+    // Called by name, so that middleware that patched `writeHead` earlier still adds its headers.
     if (state === 'open') response.writeHead(response.statusCode)
   }
   const keep = (chunk: unknown, encoding: unknown): void => {
@@ -75,7 +74,7 @@ export function capture(response: ServerResponse): Captured {
   const hasEnded = () => state === 'ended' || state === 'finished'
   const giveUp = (notKept: string): void => {
     restore()
-    // Node says once that a connection is closed, and said it before the handler could hear it.
+    // Node emits `close` once, and did so before the handler could listen.
     if (isGone) process.nextTick(tell, 'close')
     settle({ notKept })
   }
@@ -129,7 +128,7 @@ export function capture(response: ServerResponse): Captured {
     },
     {
       headersSent: () => state !== 'open',
-      // Where Node and middleware look to see whether headers were sent.
+      // Node and middleware read these to see whether headers were sent.
       _header: () => (state === 'open' ? null : 'held back'),
       finished: hasEnded,
       writableEnded: hasEnded,
@@ -151,7 +150,7 @@ export function capture(response: ServerResponse): Captured {
   }
 }
 
-/** Sends a response that was kept, if there is still somebody to send it to. */
+/** Sends a stored response, if the client is still connected. */
 export function send(response: ServerResponse, kept: KeptResponse, replayed: boolean): void {
   if (response.destroyed) return
   response.statusCode = kept.status
@@ -160,7 +159,7 @@ export function send(response: ServerResponse, kept: KeptResponse, replayed: boo
   response.end(Buffer.from(kept.body, 'base64'))
 }
 
-/** As Node has it: a message, then headers as an object or as a list of names and values, which may come twice. */
+/** Node's arguments: a message, then headers as an object or as a list of names and values, which may repeat. */
 function writeHead(response: ServerResponse, status: number, rest: readonly unknown[]): void {
   if (!Number.isInteger(status) || status < 100 || status > 999)
     throw new RangeError(`Invalid status code: ${status}`)
@@ -181,4 +180,35 @@ function writeHead(response: ServerResponse, status: number, rest: readonly unkn
 
 function callbackOf(args: readonly unknown[]): Callback | undefined {
   return args.find((arg) => typeof arg === 'function') as Callback | undefined
+}
+
+/**
+ * Shadows properties of an object and returns a function that restores them. A value written to a shadowed property in the
+ * meantime is kept.
+ */
+export function shadow(
+  target: object,
+  methods: Readonly<Record<string, unknown>>,
+  readings: Readonly<Record<string, () => unknown>>,
+): () => void {
+  const before = [...Object.keys(methods), ...Object.keys(readings)].map(
+    (name) => [name, Object.getOwnPropertyDescriptor(target, name)] as const,
+  )
+  const writes = new Map<string, unknown>()
+  for (const [name, value] of Object.entries(methods))
+    Object.defineProperty(target, name, { configurable: true, writable: true, enumerable: true, value })
+  for (const [name, get] of Object.entries(readings))
+    Object.defineProperty(target, name, {
+      configurable: true,
+      enumerable: true,
+      get,
+      set: (value) => writes.set(name, value),
+    })
+  return () => {
+    for (const [name, descriptor] of before.splice(0)) {
+      Reflect.deleteProperty(target, name)
+      if (descriptor !== undefined) Object.defineProperty(target, name, descriptor)
+      if (writes.has(name)) Reflect.set(target, name, writes.get(name))
+    }
+  }
 }

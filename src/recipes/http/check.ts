@@ -4,18 +4,29 @@ import {
   checkLocks,
   checkOptions,
   checkWholeNumber,
-  type Known,
+  type NamesOf,
 } from '../../core/check.ts'
-import { show } from '../../core/durations.ts'
+import { type Duration, durationMs, show } from '../../core/durations.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import type { Recipes } from '../index.ts'
 import { keepMs } from '../kit.ts'
-import type { AbandonOptions } from './abandon.ts'
 import type { IdempotencyOptions } from './keys.ts'
+
+export interface AbandonOptions {
+  /**
+   * The time limit of a handler whose client has gone and whose end is unknown: 10 minutes by default. After that its
+   * request counts as done without a response, and does not run again.
+   */
+  abandonAfter?: Duration
+}
+
+export function abandonMsOf({ abandonAfter = '10m' }: AbandonOptions): number {
+  return durationMs('abandonAfter', abandonAfter, { minMs: 0, maxMs: 86_400_000 })
+}
 
 type Options = IdempotencyOptions<never>
 
-export const IDEMPOTENCY: Known<Options> = {
+export const IDEMPOTENCY: NamesOf<Options> = {
   ttl: true,
   lease: true,
   methods: true,
@@ -23,16 +34,16 @@ export const IDEMPOTENCY: Known<Options> = {
   scope: true,
   maxResponseBytes: true,
 }
-/** Where a handler may go on after its client has gone. */
-export const FOLLOWED: Known<Options & AbandonOptions> = { ...IDEMPOTENCY, abandonAfter: true }
-const HANDLER: Known<Options & AbandonOptions & { maxBodyBytes?: number }> = {
+/** Options of a middleware whose handler may outlive its client. */
+export const FOLLOWED: NamesOf<Options & AbandonOptions> = { ...IDEMPOTENCY, abandonAfter: true }
+const HANDLER: NamesOf<Options & AbandonOptions & { maxBodyBytes?: number }> = {
   ...FOLLOWED,
   maxBodyBytes: true,
 }
 const LARGEST_BYTES = 15 * 1024 * 1024
 
-/** Refuses, where the middleware is made, what would else fail at the first request. */
-export function checkMiddleware(locks: Recipes, options: Options, known: Known<Options>): void {
+/** Checks when the middleware is made; otherwise a mistake would fail at the first request. */
+export function checkMiddleware(locks: Recipes, options: Options, known: NamesOf<Options>): void {
   checkLocks(locks, 'once')
   checkOptions('options', options, known)
   const { methods = [], scope, required, maxResponseBytes = 2, ttl, lease } = options

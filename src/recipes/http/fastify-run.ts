@@ -1,10 +1,10 @@
 import type { ServerResponse } from 'node:http'
 import { nodeRuntime, type Timer } from '../../core/runtime.ts'
+import { shadow } from './capture.ts'
 import type { FastifyReplyLike } from './fastify.ts'
 import { type Ended, keptHeaders } from './keys.ts'
-import { shadow } from './shadow.ts'
 
-/** A handler at work: how it ended, and when that has been kept. A client that leaves ends nothing. */
+/** A running handler: its result, and when that has been stored. A client that disconnects ends nothing. */
 export class FastifyRun {
   readonly ended: Promise<Ended>
   private readonly reply: FastifyReplyLike
@@ -16,7 +16,7 @@ export class FastifyRun {
   private isGone = false
   private isDestroyed = false
   private isSending = false
-  /** What is known of the handler: it is at work, returned nothing, or may have ended or not. */
+  /** The state of the handler: at work, returned nothing, or unknown. */
   private handler: 'unknown' | 'works' | 'returned nothing' = 'unknown'
 
   constructor(reply: FastifyReplyLike, abandonMs: number, kept: Promise<unknown>) {
@@ -32,7 +32,7 @@ export class FastifyRun {
     const restore = shadow(reply.raw, { destroy: (error?: Error) => this.destroyed(restore, error) }, {})
   }
 
-  /** The promise of an asynchronous handler tells its end. */
+  /** The promise of an asynchronous handler marks its end. */
   follow(work: Promise<unknown>): void {
     const settled = (known: 'unknown' | 'returned nothing') => {
       this.handler = known
@@ -43,14 +43,14 @@ export class FastifyRun {
     work.then(
       (result) => settled(result === undefined ? 'returned nothing' : 'unknown'),
       (error) => {
-        // Its word goes to nobody, not through Fastify either when it has taken the connection over.
+        // The reply is not sent, not even by Fastify if the handler hijacked the connection.
         if (this.isDestroyed) this.fail(error)
         settled('unknown')
       },
     )
   }
 
-  /** What goes to the client, once it has been kept. */
+  /** The response to the client, sent after it was stored. */
   async send(payload: unknown): Promise<unknown> {
     const { reply } = this
     this.isSending = true
@@ -71,7 +71,7 @@ export class FastifyRun {
     })
   }
 
-  /** A client that leaves does not come here, the handler does. */
+  /** Only the handler's result gets here, not a disconnected client. */
   private destroyed(restore: () => void, error?: Error): ServerResponse {
     const { raw } = this.reply
     restore()
@@ -91,7 +91,7 @@ export class FastifyRun {
     this.look()
   }
 
-  /** When the client has gone, Fastify sends nothing for a handler that returned nothing, so that end is noticed here. */
+  /** After a disconnect, Fastify sends nothing for a handler that returned nothing, so that end is detected here. */
   private look(): void {
     this.timer?.clear()
     if (!(this.isGone || this.isDestroyed) || this.handler === 'works') return
@@ -108,7 +108,7 @@ export class FastifyRun {
   }
 }
 
-/** The status and the headers of a fetch response become the reply's, as Fastify does it; its body is left. */
+/** Copies the status and headers of a fetch response to the reply, as Fastify does; its body stays. */
 function unfolded(response: Response, reply: FastifyReplyLike): unknown {
   reply.code(response.status)
   for (const [name, value] of response.headers) reply.header(name, value)

@@ -3,12 +3,11 @@ import { Readable } from 'node:stream'
 import { hasMethods } from '../../core/check.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 import type { Recipes } from '../index.ts'
-import { type AbandonOptions, abandonMsOf } from './abandon.ts'
-import { checkMiddleware, FOLLOWED } from './check.ts'
+import { type AbandonOptions, abandonMsOf, checkMiddleware, FOLLOWED } from './check.ts'
 import { FastifyRun } from './fastify-run.ts'
-import { bodyOf, decide, type IdempotencyOptions, problemText, type Verdict } from './keys.ts'
+import { bodyOf, decide, type IdempotencyOptions, type KeyVerdict, problemText } from './keys.ts'
 
-/** As much of Fastify as is needed. */
+/** The used part of Fastify. */
 export interface FastifyRequestLike {
   readonly method: string
   readonly url: string
@@ -38,8 +37,8 @@ interface Hooked {
 }
 
 /**
- * Registers the hooks: `idempotencyKeyFastify(app, locks)`, before the routes, so that the end of an asynchronous handler is
- * known. A response is sent after it was kept.
+ * Registers the hooks: `idempotencyKeyFastify(app, locks)`. Call it before the routes, so that the hooks see the end of an
+ * asynchronous handler. A response is sent after it was stored.
  */
 export function idempotencyKeyFastify(
   app: Hooked,
@@ -67,11 +66,11 @@ export function idempotencyKeyFastify(
       header: Array.isArray(header) ? header.join(', ') : header,
       body: bodyOf(request.body),
     }
-    const verdict = await new Promise<Verdict>((resolve, reject) => {
-      const kept: Promise<Verdict> = decide(locks, options, asked, () => {
+    const verdict = await new Promise<KeyVerdict>((resolve, reject) => {
+      const kept: Promise<KeyVerdict> = decide(locks, options, asked, () => {
         const run = new FastifyRun(reply, abandonMs, kept)
         runs.set(request.raw, run)
-        // From here on the handler works; what becomes of its response is awaited before it is sent.
+        // From here on the handler runs; its response is sent after it was stored.
         resolve({ kind: 'pass' })
         return run.ended
       })
@@ -87,7 +86,7 @@ export function idempotencyKeyFastify(
   })
 }
 
-function answer(reply: FastifyReplyLike, verdict: Verdict): void {
+function answer(reply: FastifyReplyLike, verdict: KeyVerdict): void {
   if (verdict.kind === 'problem')
     reply.code(verdict.status).header('Content-Type', 'application/problem+json').send(problemText(verdict))
   if (verdict.kind !== 'respond') return
@@ -96,7 +95,7 @@ function answer(reply: FastifyReplyLike, verdict: Verdict): void {
   for (const [name, value] of Object.entries(headers)) reply.header(name, value)
   if (verdict.replayed) reply.header('Idempotency-Replayed', 'true')
   const bytes = Buffer.from(body, 'base64')
-  // Fastify gives a type to bytes that have none.
+  // Fastify sets a content type for bytes without one.
   if (bytes.length === 0) reply.send()
   else reply.send(headers['content-type'] === undefined ? Readable.from(bytes) : bytes)
 }

@@ -9,7 +9,7 @@ import {
   problemText,
 } from './keys.ts'
 
-/** As much of Hono's context as is needed. */
+/** The used part of Hono's context. */
 export interface HonoContext {
   readonly req: { readonly raw: Request; readonly method: string; header(name: string): string | undefined }
   res: Response
@@ -48,7 +48,7 @@ export function idempotencyKeyHono(locks: Recipes, options: IdempotencyOptions<H
             status: verdict.status,
             headers: { 'Content-Type': 'application/problem+json' },
           })
-    // The context adds its own headers to what it gets, unless it begins anew.
+    // The context adds its own headers to a response unless it is replaced first.
     context.res = undefined as unknown as Response
     context.res = response
     return response
@@ -57,7 +57,7 @@ export function idempotencyKeyHono(locks: Recipes, options: IdempotencyOptions<H
 
 async function endedOf(response: Response): Promise<Ended> {
   const { status, headers } = response
-  // Only the runtime itself can make one, to switch protocols: it goes out as it is.
+  // Only the runtime itself can make one, to switch protocols: it is sent unchanged.
   if (status < 200) return { notKept: `a response with status ${status} cannot be sent again` }
   const body = Buffer.from(await response.arrayBuffer()).toString('base64')
   const cookies = headers.getSetCookie()

@@ -1,4 +1,4 @@
-export type { AbandonOptions } from './abandon.ts'
+export type { AbandonOptions } from './check.ts'
 export { type FastifyReplyLike, type FastifyRequestLike, idempotencyKeyFastify } from './fastify.ts'
 export { type HonoContext, idempotencyKeyHono } from './hono.ts'
 export type { IdempotencyOptions } from './keys.ts'

@@ -7,17 +7,17 @@ import type { OnceOptions } from '../once.ts'
 import { RESULT } from '../results.ts'
 
 export interface IdempotencyOptions<Request = unknown> extends Pick<OnceOptions, 'ttl' | 'lease'> {
-  /** Methods that are guarded: POST and PATCH by default. The others pass. */
+  /** The guarded methods: POST and PATCH by default. Others pass. */
   methods?: readonly string[]
-  /** Whether a guarded request without the header is refused with 400: false by default, it passes. */
+  /** Refuses a guarded request without the header with 400: false by default, it passes. */
   required?: boolean
-  /** Who the key belongs to: two users may choose the same key. By default all share one space. */
+  /** The user that the key belongs to: two users may choose the same key. By default all share one space. */
   scope?: (request: Request) => string
-  /** A larger response is sent but not kept, and its request is not run again: 1 MiB of JSON by default. */
+  /** A larger response is sent but not stored, and its request does not run again: 1 MiB of JSON by default. */
   maxResponseBytes?: number
 }
 
-/** A response as it is kept. */
+/** A stored response. */
 export interface KeptResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
@@ -25,11 +25,11 @@ export interface KeptResponse {
   readonly body: string
 }
 
-/** How a handler ended: with a response, or, for the reason given, without one that can be sent again. */
+/** The end of a handler: a response, or the reason why there is none that can be sent again. */
 export type Ended = KeptResponse | { readonly notKept: string }
 
-/** What the middleware does with a request; `gone`: there is nobody to answer, or the handler did so itself. */
-export type Verdict =
+/** The middleware's decision on a request; `gone`: the client left, or the handler answered itself. */
+export type KeyVerdict =
   | { readonly kind: 'pass' }
   | { readonly kind: 'gone' }
   | {
@@ -40,7 +40,7 @@ export type Verdict =
     }
   | { readonly kind: 'respond'; readonly response: KeptResponse; readonly replayed: boolean }
 
-export interface Asked<Request> {
+export interface KeyedRequest<Request> {
   readonly request: Request
   readonly method: string
   readonly path: string
@@ -50,20 +50,20 @@ export interface Asked<Request> {
 
 type Kept = { readonly print: string } & ({ readonly response: KeptResponse } | { readonly notKept: string })
 
-/** Headers of one connection or of one moment: they are made anew for a response that is sent again. */
+/** Headers of one connection or one moment: a replayed response gets new ones. */
 const OWN_HEADERS = new Set(['connection', 'keep-alive', 'transfer-encoding', 'content-length', 'date'])
 const LARGEST_RESPONSE_BYTES = 16_000_000
-/** What is kept beside the response. */
+/** The record that is kept beside the response. */
 const FRAME_BYTES = 1024
 const LONGEST_KEY_LETTERS = 255
 
-/** The `Idempotency-Key` header, as the IETF draft describes it, over `once`. */
+/** The `Idempotency-Key` header of the IETF draft, over `once`. */
 export async function decide<Request>(
   locks: Recipes,
   options: IdempotencyOptions<Request>,
-  asked: Asked<Request>,
+  asked: KeyedRequest<Request>,
   handle: () => Promise<Ended>,
-): Promise<Verdict> {
+): Promise<KeyVerdict> {
   const {
     methods = ['POST', 'PATCH'],
     required = false,
@@ -88,7 +88,7 @@ export async function decide<Request>(
   const run = async (): Promise<Kept> => {
     isOurs = true
     ended = await handle()
-    // The handler's own word that nothing happened, as if it had thrown: the same key may try again.
+    // The handler reported that nothing happened, as if it had thrown: the same key may try again.
     if (hasFailed(ended)) throw new Error('the handler failed')
     return { print, ...keepable(ended, maxResponseBytes) }
   }
@@ -105,7 +105,7 @@ export async function decide<Request>(
     const first = await locks.once(id, kept, run)
     if (ended === null) return replay(first, print)
   } catch (error) {
-    // A conflict of the handler's own is an error like any other.
+    // A `ConflictError` of the handler itself is an error like any other.
     if (error instanceof ConflictError && !isOurs)
       return problem(
         409,
@@ -119,23 +119,23 @@ export async function decide<Request>(
   return answerOf(ended)
 }
 
-/** Whether the same key may try again. */
+/** True if the same key may try again. */
 export function hasFailed(ended: Ended): boolean {
   return 'status' in ended && ended.status >= 500
 }
 
-function answerOf(ended: Ended): Verdict {
+function answerOf(ended: Ended): KeyVerdict {
   return 'notKept' in ended ? { kind: 'gone' } : { kind: 'respond', response: ended, replayed: false }
 }
 
-function replay(first: Kept, print: string): Verdict {
+function replay(first: Kept, print: string): KeyVerdict {
   if (first.print !== print)
     return problem(422, 'Idempotency-Key is already used', 'The key came before with another request.')
   if ('response' in first) return { kind: 'respond', response: first.response, replayed: true }
   return notKept(first.notKept)
 }
 
-function notKept(why: string): Verdict {
+function notKept(why: string): KeyVerdict {
   const detail = `The first request was run, and is not run again, but ${why}.`
   return problem(422, 'The response for this Idempotency-Key was not kept', detail)
 }
@@ -152,7 +152,7 @@ function keepable(
   }
 }
 
-/** The headers of a response that is sent again; a list keeps its members apart, as cookies need it. */
+/** The headers of a replayed response; a list keeps its members apart, as cookies need it. */
 export function keptHeaders(headers: Iterable<readonly [string, unknown]>): KeptResponse['headers'] {
   return Object.fromEntries(
     Array.from(headers)
@@ -162,26 +162,26 @@ export function keptHeaders(headers: Iterable<readonly [string, unknown]>): Kept
 }
 
 /** The body of a problem as `application/problem+json`. */
-export function problemText({ title, detail, status }: Verdict & { kind: 'problem' }): string {
+export function problemText({ title, detail, status }: KeyVerdict & { kind: 'problem' }): string {
   return JSON.stringify({ type: 'about:blank', title, status, detail })
 }
 
-/** The draft says a structured text, in quotes; many clients send it without. */
+/** The draft demands a quoted string; many clients send it without quotes. */
 function keyOf(header: string): string | null {
   const [, quoted] = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header) ?? []
   const key = quoted === undefined ? header : quoted.replace(/\\(["\\])/g, '$1')
   return key.length >= 1 && key.length <= LONGEST_KEY_LETTERS && /^[\x20-\x7e]+$/.test(key) ? key : null
 }
 
-function fingerprint<Request>({ method, path, body }: Asked<Request>): string {
+function fingerprint<Request>({ method, path, body }: KeyedRequest<Request>): string {
   return createHash('sha256').update(`${method} ${path}\n`).update(body).digest('base64url')
 }
 
-function problem(status: 400 | 409 | 422, title: string, detail: string): Verdict {
+function problem(status: 400 | 409 | 422, title: string, detail: string): KeyVerdict {
   return { kind: 'problem', status, title, detail }
 }
 
-/** What a framework made of the body; an empty one when it did not read it. */
+/** The body as the framework parsed it; empty when it did not read it. */
 export function bodyOf(body: unknown): Uint8Array | string {
   if (body === undefined || body === null) return ''
   if (typeof body === 'string' || body instanceof Uint8Array) return body

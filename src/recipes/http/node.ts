@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Recipes } from '../index.ts'
-import { type AbandonOptions, abandonMsOf } from './abandon.ts'
 import { capture, send } from './capture.ts'
-import { checkHandler, checkMiddleware, FOLLOWED } from './check.ts'
+import { type AbandonOptions, abandonMsOf, checkHandler, checkMiddleware, FOLLOWED } from './check.ts'
 import { bodyOf, decide, type Ended, hasFailed, type IdempotencyOptions, problemText } from './keys.ts'
 
 type Parsed = IncomingMessage & { body?: unknown; originalUrl?: string }
 type Next = (error?: unknown) => void
 
-/** Middleware for Express and its kin. It belongs behind the parser of the body, so that another body is noticed. */
+/** Middleware for Express and similar frameworks. Put it after the body parser, so that it can compare bodies. */
 export function idempotencyKey(
   locks: Recipes,
   options: IdempotencyOptions<IncomingMessage> & AbandonOptions = {},
@@ -30,7 +29,7 @@ export function idempotencyKey(
   }
 }
 
-/** A handler of `node:http` that is run once per key. It gets the body that was read for it. */
+/** A handler of `node:http` that runs once per key. It gets the body that was read for it. */
 export function idempotentHandler(
   locks: Recipes,
   handler: (request: IncomingMessage, response: ServerResponse, body: Buffer) => unknown,
@@ -53,7 +52,7 @@ export function idempotentHandler(
   }
 }
 
-/** The response of a handler whose end is known; one that it has ended counts, whatever it does afterwards. */
+/** The response of a handler whose end is known; an ended response counts, whatever the handler does afterwards. */
 async function captureHandler(
   response: ServerResponse,
   abandonMs: number,
@@ -68,7 +67,7 @@ async function captureHandler(
       warn(error)
     })
     const ended = await Promise.race([captured.ended, settled.then(() => captured.ended)])
-    // A failure frees the key, so it is one only when the handler is at its end. One that destroyed its response may throw.
+    // A failure frees the key, so it counts only after the handler's end. A handler that destroyed its response may throw.
     if (hasFailed(ended) || 'notKept' in ended) await settled
     return ended
   } finally {
@@ -76,7 +75,7 @@ async function captureHandler(
   }
 }
 
-/** Nobody awaits a handler of `node:http`: what it throws would end the process. */
+/** Node does not await a handler of `node:http`: its rejection would end the process. */
 function fail(response: ServerResponse, error: unknown): void {
   warn(error)
   if (response.headersSent) response.destroy()
@@ -87,7 +86,7 @@ function warn(error: unknown): void {
   process.emitWarning(`a handler failed: ${String(error)}`, 'HoldfastWarning')
 }
 
-/** Answers the request, or says that it passes. */
+/** Answers the request, or returns that it passes. */
 async function guard(
   locks: Recipes,
   options: IdempotencyOptions<IncomingMessage>,

@@ -1,6 +1,6 @@
 import { Inject } from '@nestjs/common'
-import { checkOptions, type Known } from '../../core/check.ts'
-import { ACQUIRE_OPTIONS } from '../../core/known.ts'
+import { checkOptions, checkText, type NamesOf } from '../../core/check.ts'
+import { ACQUIRE_OPTIONS } from '../../core/option-names.ts'
 import {
   type AcquireOptions,
   InvalidArgumentError,
@@ -9,9 +9,14 @@ import {
   UnsupportedError,
 } from '../../index.ts'
 import { ONCE_OPTIONS } from '../once.ts'
-import { locksToken } from './token.ts'
 
-/** Which of several named locks a decorator uses. */
+/** The injection token of `Locks`: one without a name, and any number of named ones. */
+export function locksToken(name?: string): string {
+  if (name !== undefined) checkText('name', name)
+  return name === undefined ? 'HOLDFAST_LOCKS' : `HOLDFAST_LOCKS:${name}`
+}
+
+/** Selects one of several named locks. */
 interface Named {
   readonly locks?: string
 }
@@ -19,8 +24,8 @@ interface Named {
 export type LockedOptions = AcquireOptions & Named
 export type IdempotentOptions = OnceOptions & Named
 
-const LOCKED: Known<LockedOptions> = { ...ACQUIRE_OPTIONS, locks: true }
-const IDEMPOTENT: Known<IdempotentOptions> = { ...ONCE_OPTIONS, locks: true }
+const LOCKED: NamesOf<LockedOptions> = { ...ACQUIRE_OPTIONS, locks: true }
+const IDEMPOTENT: NamesOf<IdempotentOptions> = { ...ONCE_OPTIONS, locks: true }
 
 // biome-ignore lint/suspicious/noExplicitAny: whatever the method answers, as TypeScript's own type for decorators has it
 type Method<A extends unknown[]> = (...args: A) => Promise<any>
@@ -31,12 +36,12 @@ type MethodDecorator<A extends unknown[]> = (
 ) => void
 type Run<A> = (locks: Locks, args: A, work: () => Promise<unknown>) => Promise<unknown>
 
-/** Injects the locks, those of that name if there are several: into a constructor's parameter or a property. */
+/** Injects the locks, or the locks of that name, into a constructor parameter or a property. */
 export function InjectLocks(name?: string): PropertyDecorator & ParameterDecorator {
   return Inject(locksToken(name)) as PropertyDecorator & ParameterDecorator
 }
 
-/** The method runs under the lock on a key, or on the key that its arguments have. */
+/** Runs the method under the lock on a key, or on the key computed from its arguments. */
 // biome-ignore lint/suspicious/noExplicitAny: one key for all arguments
 export function Locked<A extends unknown[] = any[]>(
   key: string | ((...args: A) => string),
@@ -48,7 +53,7 @@ export function Locked<A extends unknown[] = any[]>(
   return wrapping<A>(locks, (found, args, work) => found.using(keyOf(...args), options, work))
 }
 
-/** The method runs once per id that its arguments have; later calls, in any process, get its result. */
+/** Runs the method once per id, computed from its arguments; later calls, in any process, get its result. */
 export function Idempotent<A extends unknown[]>(
   idOf: (...args: A) => string,
   given: IdempotentOptions = {},
@@ -58,7 +63,7 @@ export function Idempotent<A extends unknown[]>(
   return wrapping<A>(locks, (found, args, work) => found.once(idOf(...args), options, work))
 }
 
-/** The framework puts the locks into a property of every object of the class, where the method finds them. */
+/** The framework injects the locks into a property of every instance, where the method finds them. */
 function wrapping<A extends unknown[]>(locks: string | undefined, run: Run<A>): MethodDecorator<A> {
   const token = locksToken(locks)
   const property = Symbol.for(`holdfast.${token}`)
@@ -69,7 +74,7 @@ function wrapping<A extends unknown[]>(locks: string | undefined, run: Run<A>): 
         'decorator',
         'must stand on a method, with "experimentalDecorators" as the framework has them',
       )
-    // The framework makes objects, and puts nothing into a class.
+    // The framework injects into instances, not into classes.
     if (typeof target === 'function')
       throw new InvalidArgumentError(
         'decorator',
@@ -89,7 +94,7 @@ function wrapping<A extends unknown[]>(locks: string | undefined, run: Run<A>): 
   }
 }
 
-/** Routes, guards and whatever else other decorators noted on the method are found on the wrapper, too. */
+/** Copies the metadata of other decorators, such as routes and guards, to the wrapper. */
 function describeAs(wrapper: object, method: { readonly name: string; readonly length: number }): void {
   Object.defineProperty(wrapper, 'name', { value: method.name, configurable: true })
   Object.defineProperty(wrapper, 'length', { value: method.length, configurable: true })
@@ -97,7 +102,7 @@ function describeAs(wrapper: object, method: { readonly name: string; readonly l
   for (const key of getMetadataKeys(method)) defineMetadata(key, getMetadata(key, method), wrapper)
 }
 
-/** The package `reflect-metadata`, which the framework brings. */
+/** The package `reflect-metadata`, a dependency of the framework. */
 interface Metadata {
   getMetadataKeys(target: object): unknown[]
   getMetadata(key: unknown, target: object): unknown

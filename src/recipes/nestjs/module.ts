@@ -1,23 +1,23 @@
-import { checkFlag, checkLocks, checkObject, checkOptions, type Known } from '../../core/check.ts'
+import { checkFlag, checkLocks, checkObject, checkOptions, type NamesOf } from '../../core/check.ts'
 import { connect, createLocks, InvalidArgumentError, type Locks, type LocksOptions } from '../../index.ts'
-import { locksToken } from './token.ts'
+import { locksToken } from './decorators.ts'
 
-/** Where the locks come from: a URL, a store, or locks that you made yourself, which are closed with the application too. */
+/** The source of the locks: a URL, a store, or your own locks, which are closed with the application too. */
 export type LocksSource =
   | ({ readonly url: string } & Omit<LocksOptions, 'store'>)
   | LocksOptions
   | { readonly locks: Locks }
 
 interface Placement {
-  /** For applications with several stores: the name that `InjectLocks` and the decorators ask for. */
+  /** For applications with several stores: the name for `InjectLocks` and the decorators. */
   readonly name?: string
-  /** Whether every module can inject the locks without importing this one; default true. */
+  /** Every module can inject the locks without importing this one; default true. */
   readonly global?: boolean
 }
 
 export type HoldfastOptions = LocksSource & Placement
 
-/** As Nest's other modules have it: the options come from a function that may inject what it needs. */
+/** Nest's usual async form: a factory with injected arguments returns the options. */
 export interface HoldfastAsyncOptions extends Placement {
   readonly imports?: readonly unknown[]
   readonly inject?: readonly unknown[]
@@ -25,7 +25,7 @@ export interface HoldfastAsyncOptions extends Placement {
   useFactory(...args: any[]): LocksSource | Promise<LocksSource>
 }
 
-const ASYNC_OPTIONS: Known<HoldfastAsyncOptions> = {
+const ASYNC_OPTIONS: NamesOf<HoldfastAsyncOptions> = {
   name: true,
   global: true,
   imports: true,
@@ -36,7 +36,7 @@ const ASYNC_OPTIONS: Known<HoldfastAsyncOptions> = {
 // biome-ignore lint/suspicious/noExplicitAny: what the framework lists here has types that only it knows
 type Parts = any[]
 
-/** A dynamic module by its shape: the framework's own type is not needed to be one. */
+/** The shape of a dynamic module, without the framework's own type. */
 interface NestModule {
   module: typeof HoldfastModule
   global: boolean
@@ -45,7 +45,7 @@ interface NestModule {
   exports: Parts
 }
 
-/** Provides `Locks` to a Nest application, and closes them when it shuts down: everything held is released. */
+/** Provides `Locks` to a Nest application, and closes them when it shuts down, which releases every lease. */
 // biome-ignore lint/complexity/noStaticOnlyClass: the framework wants a class
 export class HoldfastModule {
   static forRoot(options: HoldfastOptions): NestModule {
@@ -69,7 +69,7 @@ export class HoldfastModule {
       inject: [...inject],
       useFactory: async (...args: unknown[]) => open(await useFactory(...args)),
     }
-    // After the last request was answered: handlers that still run keep their locks until then.
+    // After the last request was answered: handlers keep their locks until then.
     const closer = {
       provide: `${token}:closer`,
       inject: [token],

@@ -1,4 +1,4 @@
-import { checkFunction, checkOptions, checkRuntime, checkSignal, type Known } from '../../core/check.ts'
+import { checkFunction, checkOptions, checkRuntime, checkSignal, type NamesOf } from '../../core/check.ts'
 import { type Duration, durationMs, show } from '../../core/durations.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { ConflictError, InvalidArgumentError, LockError, StoreError, TransactionError } from '../../errors.ts'
@@ -29,7 +29,7 @@ export interface TransactionResult<T> {
   readonly tries: number
 }
 
-const OPTIONS: Known<TransactionOptions> = { tries: true, timeout: true, signal: true, runtime: true }
+const OPTIONS: NamesOf<TransactionOptions> = { tries: true, timeout: true, signal: true, runtime: true }
 const DEFAULT_TRIES = 20
 const DEFAULT_TIMEOUT_MS = 5000
 const LONGEST_TIMEOUT_MS = 86_400_000

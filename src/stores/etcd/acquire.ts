@@ -1,5 +1,5 @@
 import type { ClaimReply } from '../../core/store.ts'
-import { unknown } from '../../core/unknown.ts'
+import { unknownAnswer } from '../../core/store.ts'
 import { StoreError } from '../../errors.ts'
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
 import { type Changed, HoldChanges } from './change.ts'
@@ -47,7 +47,7 @@ export class Acquire {
     const settled: Promise<void>[] = []
     const fresh: Numbered[] = []
     const note = (index: number, answer: Promise<ClaimAnswer>): void => {
-      const noted = answer.catch(unknown).then((known) => {
+      const noted = answer.catch(unknownAnswer).then((known) => {
         answers[index] = known
       })
       settled.push(noted)

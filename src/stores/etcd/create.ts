@@ -1,4 +1,4 @@
-import { checkOptions, checkRuntime, checkText, type Known } from '../../core/check.ts'
+import { checkOptions, checkRuntime, checkText, type NamesOf } from '../../core/check.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { checkTls, type TlsOptions } from '../../core/tls.ts'
 import { InvalidArgumentError } from '../../errors.ts'
@@ -14,7 +14,7 @@ export interface EtcdOptions {
   runtime?: Runtime
 }
 
-const OPTIONS: Known<EtcdOptions> = {
+const OPTIONS: NamesOf<EtcdOptions> = {
   endpoints: true,
   tls: true,
   user: true,

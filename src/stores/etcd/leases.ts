@@ -1,5 +1,5 @@
 import type { Runtime, Timer } from '../../core/runtime.ts'
-import { SleepWatch } from '../../core/sleep.ts'
+import { SleepWatch } from '../../core/runtime.ts'
 import type { Soon } from '../../core/store.ts'
 import { StoreError } from '../../errors.ts'
 import type { EtcdClient } from './client/client.ts'

@@ -1,5 +1,4 @@
-import { answeredWithin } from '../../core/calls/answered-within.ts'
-import { nodeRuntime } from '../../core/runtime.ts'
+import { answeredWithin, nodeRuntime } from '../../core/runtime.ts'
 import type { Store, StoreNotice } from '../../core/store.ts'
 import { unreachable } from '../../errors.ts'
 import { createStore, type EtcdOptions } from './create.ts'

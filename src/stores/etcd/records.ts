@@ -5,7 +5,7 @@ import {
   type RecordCondition,
   type RecordState,
   type TakeAnswer,
-  take,
+  takeFromRecord,
   type WriteAnswer,
 } from '../../model/index.ts'
 import type { StoreContext } from './context.ts'
@@ -70,7 +70,7 @@ export class EtcdRecords implements Records {
   }
 
   take(key: string, count: number): Promise<TakeAnswer> {
-    return this.change(key, (record, clock) => take(record, count, clock))
+    return this.change(key, (record, clock) => takeFromRecord(record, count, clock))
   }
 
   /** Reads, decides and writes if nobody else has written. The lease, and so the time to live, stays as it is. */

@@ -1,5 +1,5 @@
 import type { RenewReply, Unknown } from '../../core/store.ts'
-import { unknown } from '../../core/unknown.ts'
+import { unknownAnswer } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
 import type { Acquire } from './acquire.ts'
 import { contendedOp, isContended } from './contention.ts'
@@ -47,14 +47,14 @@ export class Renew {
       const note = (answer: RenewReply): void => {
         answers[index] = answer
       }
-      others.push(renewed.catch(unknown).then(note))
+      others.push(renewed.catch(unknownAnswer).then(note))
     }
     for (let first = 0; first < known.length; first += CLAIMS_PER_CALL) {
       const some = known.slice(first, first + CLAIMS_PER_CALL)
       const note = (renewed: readonly RenewReply[]): void => {
         for (const [at, { index }] of some.entries()) answers[index] = renewed[at] as RenewReply
       }
-      const failed = (error: Error) => some.map(() => unknown(error))
+      const failed = (error: Error) => some.map(() => unknownAnswer(error))
       others.push(this.renewKnown(some).catch(failed).then(note))
     }
     await Promise.all(others)
@@ -71,7 +71,7 @@ export class Renew {
     const before = renewals.map(({ local }) => ({ state: local.state, created: local.created }))
     const secured = Promise.all(
       renewals.map(({ local, claim }) =>
-        local.state === 'held' ? secure(this.context, local, claim).catch(unknown) : true,
+        local.state === 'held' ? secure(this.context, local, claim).catch(unknownAnswer) : true,
       ),
     )
     const { results } = await this.context.client.txn({ compare: [], success, failure: [] })
@@ -83,7 +83,7 @@ export class Renew {
       const own = results[next++] as OpResult
       const isThere = own.kvs[0]?.created === created
       if (state !== 'held') {
-        answers.push(this.renewedWaiting(renewal, isThere, own).catch(unknown))
+        answers.push(this.renewedWaiting(renewal, isThere, own).catch(unknownAnswer))
         continue
       }
       const contended = isContended(results[next++] as OpResult, renewal.claim.id)

@@ -9,7 +9,7 @@ import type {
   StoreNotice,
   Traits,
 } from '../../core/store.ts'
-import { someKnown, unknown } from '../../core/unknown.ts'
+import { someKnown, unknownAnswer } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
 import { Acquire } from './acquire.ts'
 import { EtcdAdmin } from './admin.ts'
@@ -102,7 +102,7 @@ export class EtcdStore implements Store {
       for (const [index, answer] of known.entries()) answers.set(some[index] as Claim, answer)
     }
     const parts = [...groups.values()].map(async (group) => {
-      const failed = (error: Error) => group.map(() => unknown(error))
+      const failed = (error: Error) => group.map(() => unknownAnswer(error))
       note(group, await this.group.attempt(group).catch(failed))
     })
     note(alone, await this.acquire.attempt(alone))

@@ -62,7 +62,7 @@ export function stateOf(
     joinedAtMs: Math.min(entry.value.sinceMs, wallMs),
     expiresAtMs: expiresAtMs(entry),
   }))
-  return { ...EMPTY, holds: held, line, seq: Math.max(0, ...held.map(({ seq }) => seq)) }
+  return { ...EMPTY, holds: held, queue: line, seq: Math.max(0, ...held.map(({ seq }) => seq)) }
 }
 
 function holdOf(

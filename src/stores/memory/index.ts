@@ -1,4 +1,4 @@
-import { checkOptions, checkRuntime, hasMethods, type Known } from '../../core/check.ts'
+import { checkOptions, checkRuntime, hasMethods, type NamesOf } from '../../core/check.ts'
 import { show } from '../../core/durations.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Admin, Records, Store, Traits } from '../../core/store.ts'
@@ -11,9 +11,9 @@ import {
   releaseOf,
   renewOf,
   step,
-  take,
+  takeFromRecord,
   viewOf,
-  written,
+  writtenRecord,
 } from '../../model/index.ts'
 import { MemoryWorld } from './world.ts'
 
@@ -23,7 +23,7 @@ export interface MemoryOptions {
   runtime?: Runtime
 }
 
-const OPTIONS: Known<MemoryOptions> = { world: true, runtime: true }
+const OPTIONS: NamesOf<MemoryOptions> = { world: true, runtime: true }
 
 const TRAITS: Traits = {
   name: 'memory',
@@ -120,7 +120,7 @@ function recordsOf(world: MemoryWorld): Records {
     read,
     write(key, value, ttlMs, condition) {
       if (!allowed(key, condition)) return { kind: 'refused', current: read(key) }
-      const record = written(read(key)?.version ?? 0, value, ttlMs, world.clock())
+      const record = writtenRecord(read(key)?.version ?? 0, value, ttlMs, world.clock())
       world.putRecord(key, record)
       return { kind: 'written', version: record.version }
     },
@@ -128,7 +128,7 @@ function recordsOf(world: MemoryWorld): Records {
       return allowed(key, condition) && world.records.delete(key)
     },
     take(key, count) {
-      const { next, answer } = take(read(key), count, world.clock())
+      const { next, answer } = takeFromRecord(read(key), count, world.clock())
       if (next !== null) world.putRecord(key, next)
       return answer
     },

@@ -11,34 +11,34 @@ import {
   heldBack,
   indexedStep,
   isForgettable,
-  type KeyLetter,
+  type KeyNotification,
   type KeyState,
-  type Letter,
+  type Notification,
   type RecordState,
   type Rules,
   step,
 } from '../../model/index.ts'
-import { CrowdedKey } from './crowded-key.ts'
+import { IndexedKey } from './indexed-key.ts'
 
-/** A waiter of this process cannot die apart from it, so an offer lives as long as any grant. Nothing need be
- *  remembered of a free key either: the stamp rises with every step, whatever the key. */
+/** A waiter of this process cannot die without it, so an offer lives as long as any grant. A free key can be forgotten,
+ *  because the stamp rises with every step on any key. */
 const RULES: Rules = { offerMs: Number.POSITIVE_INFINITY, keepSeqMs: 0, mostOffers: Number.POSITIVE_INFINITY }
 
-/** Fewer keys than this are never looked through. */
+/** Up to this many keys there is no sweep. */
 const KEPT_KEYS = 256
 const STEPS_PER_SWEEP = 64
-/** More than a step can add, so that what is forgotten keeps up with what is remembered. */
+/** More than the steps between two sweeps can add. */
 const KEYS_PER_SWEEP = 128
-/** Two may go for every one that is written, so that records that ended are gone after as many writes as there are. */
+/** Two are checked per write, so that expired records are gone after as many writes as there are records. */
 const RECORDS_PER_WRITE = 2
 
-/** With more claims than this a key gets indexes, and with few enough it loses them: for a handful they cost more than they save. */
+/** A key with more claims than this is indexed; for a handful of claims an index costs more than it saves. */
 const MOST_PLAIN_CLAIMS = 8
 const FEW_CLAIMS = 2
 
-type Stored = KeyState | CrowdedKey
+type Stored = KeyState | IndexedKey
 
-/** What one or more memory stores share: the claims, the records and who listens. */
+/** The state that one or more memory stores share: claims, records and listeners. */
 export class MemoryWorld {
   readonly rules: Rules
   readonly records = new Map<string, RecordState>()
@@ -52,7 +52,7 @@ export class MemoryWorld {
   private inboxes = 0
   private sweeping: Iterator<[string, Stored]> | null = null
 
-  /** Other rules let a test see offers as a store of several processes makes them. */
+  /** Tests pass other rules to see short offers, as a store of several processes makes them. */
   constructor(runtime: Runtime, rules: Rules = RULES) {
     this.runtime = runtime
     this.rules = rules
@@ -63,33 +63,33 @@ export class MemoryWorld {
     return String(++this.inboxes)
   }
 
-  /** The stamp begins at the wall clock and counts on: no claim of this world outlives the process. */
+  /** The stamp starts at the wall clock and counts up: no claim of this world outlives the process. */
   clock(): Clock {
     return { nowMs: Math.floor(this.runtime.nowMs()), stampUs: ++this.lastStampUs }
   }
 
-  /** Costs O(claims of the key): for operators, and for what is about one claim there is `holds`. */
+  /** Costs O(claims of the key), for operators; `holds` answers for one claim. */
   get(key: string): KeyState {
     const stored = this.states.get(key)
-    return stored instanceof CrowdedKey ? stored.state(key) : (stored ?? EMPTY)
+    return stored instanceof IndexedKey ? stored.state(key) : (stored ?? EMPTY)
   }
 
   holds(key: string, id: string): boolean {
     this.step(key, { kind: 'tick' })
     const stored = this.states.get(key)
-    if (stored instanceof CrowdedKey) return stored.find(id)?.held === true
+    if (stored instanceof IndexedKey) return stored.find(id)?.held === true
     return stored?.holds.some(({ members }) => members.some((member) => member.id === id)) === true
   }
 
-  /** The model's step on one key; what is to be told is told. */
+  /** Runs the model's step on one key and delivers its notifications. */
   step<E extends Event>(key: string, event: E, clock = this.clock()): Answer<E> {
-    const { answer, letters } = this.take(key, event, clock)
-    this.tell(key, letters)
-    this.count()
+    const { answer, notifications } = this.apply(key, event, clock)
+    this.tell(key, notifications)
+    this.sweepSometimes()
     return answer
   }
 
-  /** Claims of a group, which stand together, are granted all or none. */
+  /** The claims of a group are adjacent, and are granted all or none. */
   claim(claims: readonly Claim[], inbox: string): ClaimAnswer[] {
     const answers: ClaimAnswer[] = []
     const clock = this.clock()
@@ -104,7 +104,7 @@ export class MemoryWorld {
     return answers
   }
 
-  /** Writes a record, and looks at a few others whether they ended. */
+  /** Writes a record, and removes expired ones among a few others. */
   putRecord(key: string, record: RecordState): void {
     this.records.set(key, record)
     const nowMs = Math.floor(this.runtime.nowMs())
@@ -124,8 +124,8 @@ export class MemoryWorld {
     return [...this.states.keys()]
   }
 
-  private tell(key: string, letters: readonly Letter[]): void {
-    for (const { inbox, notice } of letters) {
+  private tell(key: string, notifications: readonly Notification[]): void {
+    for (const { inbox, notice } of notifications) {
       const listeners = inbox === null ? undefined : this.listeners.get(inbox)
       if (listeners === undefined) continue
       const addressed: StoreNotice = { ...notice, key }
@@ -133,13 +133,13 @@ export class MemoryWorld {
     }
   }
 
-  private take<E extends Event>(
+  private apply<E extends Event>(
     key: string,
     event: E,
     clock: Clock,
-  ): { readonly answer: Answer<E>; readonly letters: readonly Letter[] } {
+  ): { readonly answer: Answer<E>; readonly notifications: readonly Notification[] } {
     const stored = this.states.get(key) ?? EMPTY
-    if (stored instanceof CrowdedKey) {
+    if (stored instanceof IndexedKey) {
       const outcome = indexedStep(stored, event, clock, this.rules)
       const { holders, waiters, seq } = stored.summary
       this.put(key, holders + waiters <= FEW_CLAIMS && !stored.isUndoable ? stored.state(key) : stored, seq)
@@ -147,34 +147,35 @@ export class MemoryWorld {
     }
     const outcome = step(stored, event, clock, this.rules)
     const { state } = outcome
-    this.put(key, claimCount(state) > MOST_PLAIN_CLAIMS ? new CrowdedKey(state) : state, state.seq)
+    this.put(key, claimCount(state) > MOST_PLAIN_CLAIMS ? new IndexedKey(state) : state, state.seq)
     return outcome
   }
 
   private claimGroup(claims: readonly Claim[], inbox: string, clock: Clock): ClaimAnswer[] {
     const before = new Map(claims.map(({ key }) => [key, this.states.get(key)]))
-    for (const stored of before.values()) if (stored instanceof CrowdedKey) stored.begin()
+    for (const stored of before.values()) if (stored instanceof IndexedKey) stored.begin()
     const answers: ClaimAnswer[] = []
-    const letters: KeyLetter[] = []
+    const notifications: KeyNotification[] = []
     for (const claim of claims) {
-      const outcome = this.take(claim.key, { kind: 'claim', claim, inbox }, clock)
+      const outcome = this.apply(claim.key, { kind: 'claim', claim, inbox }, clock)
       const { answer } = outcome
       if (answer.kind !== 'granted') {
         this.restore(before)
         return claims.map((other) => (other === claim ? answer : heldBack(clock)))
       }
       answers.push(answer)
-      for (const letter of outcome.letters) letters.push({ ...letter, key: claim.key })
+      for (const notification of outcome.notifications)
+        notifications.push({ ...notification, key: claim.key })
     }
-    for (const stored of before.values()) if (stored instanceof CrowdedKey) stored.commit()
-    for (const letter of letters) this.tell(letter.key, [letter])
-    this.count()
+    for (const stored of before.values()) if (stored instanceof IndexedKey) stored.commit()
+    for (const notification of notifications) this.tell(notification.key, [notification])
+    this.sweepSometimes()
     return answers
   }
 
   private restore(before: ReadonlyMap<string, Stored | undefined>): void {
     for (const [key, stored] of before) {
-      if (stored instanceof CrowdedKey) stored.undo()
+      if (stored instanceof IndexedKey) stored.undo()
       if (stored === undefined) this.states.delete(key)
       else this.states.set(key, stored)
     }
@@ -185,11 +186,11 @@ export class MemoryWorld {
     this.states.set(key, stored)
   }
 
-  private count(): void {
+  private sweepSometimes(): void {
     if (this.states.size > this.sweepAt && ++this.steps % STEPS_PER_SWEEP === 0) this.sweep()
   }
 
-  /** Forgets, a few keys at a time, what nobody holds or waits for: a hot key would pay for being forgotten each time. */
+  /** Forgets unused keys, a few at a time: forgetting a key at its release would slow down a hot one. */
   private sweep(): void {
     const nowMs = Math.floor(this.runtime.nowMs())
     if (this.sweeping === null) this.sweeping = this.states.entries()
@@ -197,20 +198,21 @@ export class MemoryWorld {
       const entry = this.sweeping.next()
       if (entry.done === true) {
         this.sweeping = null
-        // What was left is in use; it is looked through again when as much has come.
+        // The rest is in use; the next sweep begins when as many keys have come.
         this.sweepAt = Math.max(KEPT_KEYS, this.states.size * 2)
         return
       }
       const [key, stored] = entry.value
-      // A crowd that was left to die is looked through one step at a time, as any event would.
-      if (stored instanceof CrowdedKey) this.tell(key, this.take(key, { kind: 'tick' }, this.clock()).letters)
+      // Expired claims of an indexed key are removed step by step, as any event does.
+      if (stored instanceof IndexedKey)
+        this.tell(key, this.apply(key, { kind: 'tick' }, this.clock()).notifications)
       else if (isForgettable(stored, nowMs)) this.states.delete(key)
     }
   }
 }
 
-function claimCount({ holds, line }: KeyState): number {
-  let count = line.length
+function claimCount({ holds, queue }: KeyState): number {
+  let count = queue.length
   for (const { members } of holds) count += members.length
   return count
 }

@@ -1,4 +1,4 @@
-import { Alarms } from '../../core/calls/timer-heap.ts'
+import { TimerHeap } from '../../core/calls/timer-heap.ts'
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import { ClosedError, type StoreError } from '../../errors.ts'
 import { nodeError, outageOf } from './gather.ts'
@@ -16,7 +16,7 @@ export class Nodes {
   private readonly runtime: Runtime
   private readonly timeoutMs: (ttlMs: number) => number
   /** One timer for all rounds: most of them are over long before they are due. */
-  private readonly deadlines: Alarms
+  private readonly deadlines: TimerHeap
   private stopped = false
 
   constructor(
@@ -27,7 +27,7 @@ export class Nodes {
   ) {
     this.runtime = runtime
     this.timeoutMs = timeoutMs
-    this.deadlines = new Alarms(runtime, true)
+    this.deadlines = new TimerHeap(runtime, true)
     this.connections = nodes.map((node, number) => new NodeConnection(node, number, runtime, heard))
   }
 

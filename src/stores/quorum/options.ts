@@ -1,4 +1,4 @@
-import { checkOptions, checkRuntime, type Known } from '../../core/check.ts'
+import { checkOptions, checkRuntime, type NamesOf } from '../../core/check.ts'
 import { CALL_TIMEOUT_MS } from '../../core/durations.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../errors.ts'
@@ -12,7 +12,7 @@ export interface QuorumOptions {
   runtime?: Runtime
 }
 
-const OPTIONS: Known<QuorumOptions> = { nodeTimeoutMs: true, runtime: true }
+const OPTIONS: NamesOf<QuorumOptions> = { nodeTimeoutMs: true, runtime: true }
 const SHORTEST_TIMEOUT_MS = 100
 const LONGEST_TIMEOUT_MS = 500
 const PART_OF_TTL = 0.05

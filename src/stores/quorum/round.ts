@@ -1,4 +1,4 @@
-import type { Alarm, Alarms } from '../../core/calls/timer-heap.ts'
+import type { TimerEntry, TimerHeap } from '../../core/calls/timer-heap.ts'
 import type { Blocked } from '../../model/index.ts'
 import type { Pending } from './node-connection.ts'
 import type { Question, Vote } from './protocol.ts'
@@ -12,7 +12,7 @@ const GRACE_MS = 1
 const LONGEST_GRACE_MS = 500
 
 /** One question to all nodes, decided as soon as the missing votes cannot change the verdict. */
-export class Round implements Alarm {
+export class Round implements TimerEntry {
   readonly question: Question
   readonly nodes: number
   readonly needed: number
@@ -30,11 +30,11 @@ export class Round implements Alarm {
   private verdict: 'possible' | RoundResult = 'possible'
   private heard: { readonly count: number; readonly resolve: () => void } | null = null
   private decide: (verdict: RoundResult) => void = () => {}
-  private deadlines: Alarms | null = null
+  private deadlines: TimerHeap | null = null
   private expire: () => void = () => {}
   private isLate = false
   dueMs = 0
-  place = -1
+  index = -1
 
   constructor(question: Question, nodes: number, needed: number) {
     this.question = question
@@ -48,7 +48,7 @@ export class Round implements Alarm {
   }
 
   /** Calls `expire` at that time unless every node has voted or failed before; another call waits longer. */
-  limit(deadlines: Alarms, untilMs: number, expire: () => void): void {
+  limit(deadlines: TimerHeap, untilMs: number, expire: () => void): void {
     if (this.open === 0) return
     this.deadlines = deadlines
     this.expire = expire
@@ -57,7 +57,7 @@ export class Round implements Alarm {
   }
 
   /** A process that stood still finds its timers due before it finds the answers that came meanwhile. */
-  ring(nowMs: number): void {
+  fire(nowMs: number): void {
     if (this.isLate) {
       this.expire()
       return

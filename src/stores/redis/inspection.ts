@@ -174,7 +174,11 @@ function orphan(name: string, what: string, idleMs: number | null = null): Remai
   return { kind: 'orphan', name, what, count: 1, blocking: false, idleMs, proof: '' }
 }
 
-function noteInboxes(listeners: Map<string, DeafFact[]>, key: string, { holds, line }: KeyState): void {
+function noteInboxes(
+  listeners: Map<string, DeafFact[]>,
+  key: string,
+  { holds, queue: line }: KeyState,
+): void {
   const note = (inbox: string | null, role: DeafFact['role'], label: string): void => {
     if (inbox === null || inbox === '') return
     const facts = listeners.get(inbox) ?? []

@@ -1,5 +1,5 @@
-import { answeredWithin } from '../../core/calls/answered-within.ts'
 import { clientMissing, optionalPeer } from '../../core/optional-peer.ts'
+import { answeredWithin } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
 import { unreachable } from '../../errors.ts'
 import { IOREDIS_OPTIONS, type Ioredis } from './clients/ioredis.ts'

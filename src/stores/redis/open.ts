@@ -1,5 +1,5 @@
-import { answeredWithin } from '../../core/calls/answered-within.ts'
 import { clientMissing, optionalPeer } from '../../core/optional-peer.ts'
+import { answeredWithin } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
 import { InvalidArgumentError, unreachable } from '../../errors.ts'
 import { ignore, type RedisClient } from './clients/client.ts'

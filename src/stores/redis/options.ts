@@ -1,4 +1,4 @@
-import { checkFlag, checkOptions, checkRuntime, checkWholeNumber, type Known } from '../../core/check.ts'
+import { checkFlag, checkOptions, checkRuntime, checkWholeNumber, type NamesOf } from '../../core/check.ts'
 import { CALL_TIMEOUT_MS, type Duration, durationMs, show } from '../../core/durations.ts'
 import { parametersOf } from '../../core/parameters.ts'
 import type { Runtime } from '../../core/runtime.ts'
@@ -38,8 +38,8 @@ export interface ReplicaSettings {
   readonly timeoutMs: number
 }
 
-const OPTIONS: Known<RedisOptions> = { format: true, replicas: true, check: true, runtime: true }
-const REPLICAS: Known<NonNullable<RedisOptions['replicas']>> = { wait: true, timeout: true }
+const OPTIONS: NamesOf<RedisOptions> = { format: true, replicas: true, check: true, runtime: true }
+const REPLICAS: NamesOf<NonNullable<RedisOptions['replicas']>> = { wait: true, timeout: true }
 const MOST_REPLICAS = 100
 const LONGEST_TIMEOUT_MS = 60_000
 

@@ -1,4 +1,4 @@
-import type { Claim, Hold, KeyState, Member, Mode, Waiter } from '../../model/index.ts'
+import type { Claim, Hold, KeyState, Member, Mode, QueuedClaim } from '../../model/index.ts'
 import { pairsOf } from './clients/client.ts'
 import type { ClaimText } from './codec.ts'
 
@@ -42,7 +42,7 @@ export function lockStateOf(key: string, raw: RawLock): KeyState {
     seqKeptUntilMs: 0,
     closedUntilMs: Number(fields.get('closed') ?? 0),
     holds: fields.has('id') ? [soleOf(fields)] : holdsOf(fields, raw),
-    line: waitersOf(key, raw),
+    queue: waitersOf(key, raw),
   }
 }
 
@@ -88,7 +88,7 @@ function memberOf({ id, inbox, label, actor, meta, delay, since }: HolderText, e
   }
 }
 
-function waitersOf(key: string, [, , , texts, ends]: RawLock): Waiter[] {
+function waitersOf(key: string, [, , , texts, ends]: RawLock): QueuedClaim[] {
   return [...byId<ClaimText & { joined: number }>(texts, ends).values()].map(({ text, end }) => ({
     claim: storedClaim(key, text.id, text),
     inbox: text.inbox,

@@ -1,8 +1,8 @@
 import type { StoreNotice } from '../../core/store.ts'
-import type { KeyLetter } from '../../model/index.ts'
+import type { KeyNotification } from '../../model/index.ts'
 
 /** A letter as one line of text. The inbox is its address and does not travel with it. */
-export function encodeLetter({ key, notice }: KeyLetter): string {
+export function encodeLetter({ key, notice }: KeyNotification): string {
   if (notice.kind !== 'granted') return JSON.stringify({ ...notice, key })
   return JSON.stringify({ ...notice, key, token: notice.token === null ? null : String(notice.token) })
 }

@@ -1,5 +1,5 @@
 import { UnsupportedError } from '../../errors.ts'
-import type { Hold, KeyState, Member, Mode, Waiter } from '../../model/index.ts'
+import type { Hold, KeyState, Member, Mode, QueuedClaim } from '../../model/index.ts'
 
 /** The version of everything that is written to a database. A newer one is refused, never guessed at. */
 export const FORMAT = 1
@@ -50,12 +50,12 @@ type Written = readonly [
 ]
 
 export function decodeState(key: string, text: string | null, { seq, seqKeptUntilMs }: Remembered): KeyState {
-  if (text === null) return { holds: [], line: [], seq, seqKeptUntilMs, closedUntilMs: 0 }
+  if (text === null) return { holds: [], queue: [], seq, seqKeptUntilMs, closedUntilMs: 0 }
   const written = JSON.parse(text) as Written
   refuseNewer(written[0], 'a key')
   return {
     holds: written[1].map((hold) => readHold(hold, seq)),
-    line: written[2].map((waiter) => readWaiter(waiter, key)),
+    queue: written[2].map((waiter) => readWaiter(waiter, key)),
     seq,
     seqKeptUntilMs,
     closedUntilMs: written[3],
@@ -99,7 +99,7 @@ function readMember(written: WrittenMember): Member {
 }
 
 /** Whoever is in the line asked for it, and neither groups nor adopters ever are. */
-function readWaiter(written: WrittenWaiter, key: string): Waiter {
+function readWaiter(written: WrittenWaiter, key: string): QueuedClaim {
   return {
     claim: {
       key,

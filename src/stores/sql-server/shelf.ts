@@ -4,7 +4,7 @@ import type { KeyState } from '../../model/index.ts'
 export function isSame(before: KeyState, after: KeyState): boolean {
   return (
     before.holds === after.holds &&
-    before.line === after.line &&
+    before.queue === after.queue &&
     before.seq === after.seq &&
     before.closedUntilMs === after.closedUntilMs
   )

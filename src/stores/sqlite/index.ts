@@ -1,4 +1,4 @@
-import { checkOptions, type Known } from '../../core/check.ts'
+import { checkOptions, type NamesOf } from '../../core/check.ts'
 import type { Store } from '../../core/store.ts'
 import { openSqlite } from './open.ts'
 
@@ -9,7 +9,7 @@ export interface SqliteOptions {
   readonly allowUnsafeFileSystem?: boolean
 }
 
-const OPTIONS: Known<SqliteOptions> = { path: true, allowUnsafeFileSystem: true }
+const OPTIONS: NamesOf<SqliteOptions> = { path: true, allowUnsafeFileSystem: true }
 
 /**
  * A store in a file, for every process of one machine. Uses the SQLite of Node 22 and newer, else the package

@@ -1,6 +1,6 @@
 import type { Runtime } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
-import type { KeyLetter } from '../../model/index.ts'
+import type { KeyNotification } from '../../model/index.ts'
 import { encodeLetter } from '../shared/notifications.ts'
 import { Inbox } from './inbox.ts'
 import { Outbox } from './outbox.ts'
@@ -37,7 +37,7 @@ export class Post {
     this.inbox?.keep()
   }
 
-  send(letters: readonly KeyLetter[]): void {
+  send(letters: readonly KeyNotification[]): void {
     if (letters.length === 0) return
     const abroad = new Map<string, string>()
     for (const letter of letters) {

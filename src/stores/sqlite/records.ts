@@ -5,9 +5,9 @@ import {
   conditionHolds,
   type RecordCondition,
   type RecordState,
-  take,
+  takeFromRecord,
   type WriteAnswer,
-  written,
+  writtenRecord,
 } from '../../model/index.ts'
 import type { Statement } from './binding.ts'
 import type { BootClock } from './boot.ts'
@@ -84,7 +84,7 @@ export class SqliteRecords implements Records {
 
   take(key: string, count: number) {
     return this.desk.transact((clock) => {
-      const { next, answer } = take(this.find(key, clock.nowMs).record, count, clock)
+      const { next, answer } = takeFromRecord(this.find(key, clock.nowMs).record, count, clock)
       if (next !== null && answer.kind === 'taken') this.save(key, next, clock.nowMs)
       return answer
     })
@@ -93,7 +93,7 @@ export class SqliteRecords implements Records {
   private writeIn(clock: Clock, { key, value, ttlMs, condition }: Write): WriteAnswer {
     const { record, version } = this.find(key, clock.nowMs)
     if (!this.allows(record, condition, clock)) return { kind: 'refused', current: record }
-    const next = written(version, value, ttlMs, clock)
+    const next = writtenRecord(version, value, ttlMs, clock)
     this.save(key, next, clock.nowMs)
     return { kind: 'written', version: next.version }
   }

@@ -1,16 +1,16 @@
 import type { ClaimReply, ReleaseReply, RenewReply, Unknown } from '../../core/store.ts'
-import { unknown } from '../../core/unknown.ts'
+import { unknownAnswer } from '../../core/store.ts'
 import { UnsupportedError } from '../../errors.ts'
 import {
   type Answer,
-  type Batch,
+  type BatchOutcome,
   type Claim,
   type ClaimAnswer,
   type Clock,
   type Event,
   heldBack,
   indexedStep,
-  type KeyLetter,
+  type KeyNotification,
   refused,
   releaseOf,
   renewOf,
@@ -44,7 +44,7 @@ export class Steps {
     this.keys = keys
   }
 
-  claim(claims: readonly Claim[], inbox: string | null): Batch<ClaimReply> {
+  claim(claims: readonly Claim[], inbox: string | null): BatchOutcome<ClaimReply> {
     const batch = this.run(claims, {
       group: (claim: Claim) => claim.group,
       event: (claim) => ({ kind: 'claim', claim, inbox }) as const,
@@ -56,26 +56,26 @@ export class Steps {
     return batch
   }
 
-  renew(claims: readonly Step[]): Batch<RenewReply> {
+  renew(claims: readonly Step[]): BatchOutcome<RenewReply> {
     return this.run(claims, {
       event: renewOf,
       quick: ({ key, id, ttlMs }, { nowMs }) =>
         this.crowd.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
       // Not lost: what a newer version has written may well be this hold.
-      newer: unknown,
+      newer: unknownAnswer,
     })
   }
 
-  release(claims: readonly Step[]): Batch<ReleaseReply> {
+  release(claims: readonly Step[]): BatchOutcome<ReleaseReply> {
     return this.run(claims, {
       event: releaseOf,
       quick: ({ key, id }, { nowMs }) => (this.crowd.has(key) ? null : this.keys.tryRelease(key, id, nowMs)),
-      newer: unknown,
+      newer: unknownAnswer,
     })
   }
 
   /** An operator's event. It concerns one key, so a newer format fails the call. */
-  event<E extends Event>(key: string, event: E): Batch<Answer<E> | Unknown> {
+  event<E extends Event>(key: string, event: E): BatchOutcome<Answer<E> | Unknown> {
     return this.run([{ key, id: '', ttlMs: 0 }], {
       event: () => event,
       quick: () => null,
@@ -88,10 +88,10 @@ export class Steps {
   private run<C extends Step, E extends Event>(
     claims: readonly C[],
     plan: Plan<C, E>,
-  ): Batch<Answer<E> | Unknown> {
+  ): BatchOutcome<Answer<E> | Unknown> {
     const only = claims.length === 1 ? (claims[0] as C) : null
     const answer = only === null ? null : plan.quick(only, this.desk.now())
-    if (answer !== null) return { answers: [answer], letters: [] }
+    if (answer !== null) return { answers: [answer], notifications: [] }
     return this.desk.transaction((clock) => {
       const run = new Run(this.desk, this.keys, clock, plan)
       const tryQuick = only === null
@@ -108,7 +108,7 @@ class Run<C extends Step, E extends Event> {
   private readonly clock: Clock
   private readonly plan: Plan<C, E>
   private readonly answers: (Answer<E> | Unknown)[] = []
-  private letters: KeyLetter[] = []
+  private letters: KeyNotification[] = []
   private readonly opened = new Map<string, SqliteKeyIndex>()
 
   constructor(desk: Desk, keys: KeyTable, clock: Clock, plan: Plan<C, E>) {
@@ -134,9 +134,9 @@ class Run<C extends Step, E extends Event> {
     return end
   }
 
-  finish(): Batch<Answer<E> | Unknown> {
+  finish(): BatchOutcome<Answer<E> | Unknown> {
     this.save()
-    return { answers: this.answers, letters: this.letters }
+    return { answers: this.answers, notifications: this.letters }
   }
 
   private step(claim: C): Answer<E> | Unknown {
@@ -148,7 +148,7 @@ class Run<C extends Step, E extends Event> {
       index = opened
       this.opened.set(key, index)
     }
-    const { answer, letters } = indexedStep(index, this.plan.event(claim), this.clock, RULES)
+    const { answer, notifications: letters } = indexedStep(index, this.plan.event(claim), this.clock, RULES)
     for (const letter of letters) this.letters.push({ ...letter, key })
     return answer
   }

@@ -10,7 +10,7 @@ import type {
   StoreNotice,
   Traits,
 } from '../../core/store.ts'
-import type { Batch, Claim, EvictAnswer } from '../../model/index.ts'
+import type { BatchOutcome, Claim, EvictAnswer } from '../../model/index.ts'
 import { SqliteAdmin } from './admin.ts'
 import type { BootClock } from './boot.ts'
 import type { Connection } from './connection.ts'
@@ -94,9 +94,9 @@ export class SqliteStore implements Store {
       : (answers[0] as EvictAnswer)
   }
 
-  private run<A>(work: () => Batch<A>, keys = 1): Soon<readonly A[]> {
+  private run<A>(work: () => BatchOutcome<A>, keys = 1): Soon<readonly A[]> {
     return this.desk.run(() => {
-      const { answers, letters } = work()
+      const { answers, notifications: letters } = work()
       // Only what is committed may be told.
       this.post.send(letters)
       return answers

@@ -1,4 +1,4 @@
-import { Alarms } from '../../core/calls/timer-heap.ts'
+import { TimerHeap } from '../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
 import type { Claim, LossCause } from '../../model/index.ts'
@@ -41,7 +41,7 @@ export class Desk {
   /** Keys that others waited for when we let go of them. */
   private readonly contendedKeys = new Set<string>()
   private readonly entries = new Map<string, Entry>()
-  private readonly alarms: Alarms
+  private readonly timers: TimerHeap
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
 
   constructor(sessions: Sessions, events: DeskEvents) {
@@ -50,7 +50,7 @@ export class Desk {
     this.acl = sessions.acl
     this.clock = sessions.clock
     this.sessions = sessions
-    this.alarms = new Alarms(this.runtime, true)
+    this.timers = new TimerHeap(this.runtime, true)
     this.events = events
   }
 
@@ -73,7 +73,7 @@ export class Desk {
   enter(claim: Claim, sentAtMs: number): Entry {
     const entry = new Entry(this, claim, this.paths.lock(claim.key), sentAtMs)
     this.entries.set(claim.id + claim.key, entry)
-    this.alarms.set(entry, entry.deadlineMs)
+    this.timers.set(entry, entry.deadlineMs)
     return entry
   }
 
@@ -101,7 +101,7 @@ export class Desk {
   /** Nothing of the claim is left in ZooKeeper, or nothing ever was. */
   forget(entry: Entry): void {
     entry.phase = 'over'
-    this.alarms.remove(entry)
+    this.timers.remove(entry)
     this.detach(entry)
     const { key, id } = entry.claim
     if (this.entries.get(id + key) === entry) this.entries.delete(id + key)
@@ -121,7 +121,7 @@ export class Desk {
     if (begins) {
       entry.heldAtMs = this.runtime.nowMs()
       this.wakeWithin(entry, entry.contended ? LASTS_MS : GUARD_AFTER_MS)
-    } else this.alarms.set(entry, Math.min(entry.dueMs, entry.deadlineMs))
+    } else this.timers.set(entry, Math.min(entry.dueMs, entry.deadlineMs))
   }
 
   /** A position in the queue is kept until then. */
@@ -133,11 +133,11 @@ export class Desk {
   }
 
   wakeAt(entry: Entry, dueMs: number): void {
-    this.alarms.set(entry, dueMs)
+    this.timers.set(entry, dueMs)
   }
 
   private wakeWithin(entry: Entry, delayMs: number): void {
-    this.alarms.set(entry, Math.min(entry.deadlineMs, this.runtime.nowMs() + delayMs))
+    this.timers.set(entry, Math.min(entry.deadlineMs, this.runtime.nowMs() + delayMs))
   }
 
   /** Ended by somebody else: an operator, or the ensemble together with the session. A waiter has to join the queue again. */
@@ -191,7 +191,7 @@ export class Desk {
     const entries = [...this.entries.values()].filter(({ phase }) => phase !== 'closed')
     await this.sessions.close(() => Promise.allSettled(entries.map(end)))
     // Else they go on to end what could not be deleted yet, and what keeps a key closed.
-    if (this.sessions.isOver) this.alarms.clear()
+    if (this.sessions.isOver) this.timers.clear()
   }
 }
 

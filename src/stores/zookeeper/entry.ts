@@ -1,4 +1,4 @@
-import type { Alarm } from '../../core/calls/timer-heap.ts'
+import type { TimerEntry } from '../../core/calls/timer-heap.ts'
 import type { Claim } from '../../model/index.ts'
 import type { Desk } from './desk.ts'
 import type { LockSession } from './lock-session.ts'
@@ -23,7 +23,7 @@ export interface OwnNode {
 const LONGEST_REST = 4 + 1 + 28 + 11
 
 /** What this process knows of one of its claims. */
-export class Entry implements Alarm {
+export class Entry implements TimerEntry {
   claim: Claim
   readonly desk: Desk
   readonly keyPath: string
@@ -52,7 +52,7 @@ export class Entry implements Alarm {
   asksWatched = false
   asks = 0
   dueMs = 0
-  place = -1
+  index = -1
   private turn: Promise<void> | null = null
 
   constructor(desk: Desk, claim: Claim, keyPath: string, nowMs: number) {
@@ -74,7 +74,7 @@ export class Entry implements Alarm {
     return this.phase === 'closed' || this.phase === 'over'
   }
 
-  ring(nowMs: number): void {
+  fire(nowMs: number): void {
     this.desk.events.ring(this, nowMs)
   }
 

@@ -99,7 +99,7 @@ export class LockSession {
 
   /** What happened while there was no connection is looked at again, and what had to go goes now. */
   reconnected(): void {
-    for (const entry of [...this.entries]) if (entry.phase === 'over') entry.ring(this.nowMs())
+    for (const entry of [...this.entries]) if (entry.phase === 'over') entry.fire(this.nowMs())
     for (const snapshot of this.snapshots.values()) snapshot.reconnected().catch(() => {})
   }
 

@@ -1,4 +1,4 @@
-import { checkOptions, checkRuntime, checkText, type Known } from '../../core/check.ts'
+import { checkOptions, checkRuntime, checkText, type NamesOf } from '../../core/check.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { checkTls, type TlsOptions } from '../../core/tls.ts'
 import { InvalidArgumentError } from '../../errors.ts'
@@ -18,7 +18,13 @@ export interface ZooKeeperOptions {
   runtime?: Runtime
 }
 
-const OPTIONS: Known<ZooKeeperOptions> = { tls: true, user: true, password: true, auth: true, runtime: true }
+const OPTIONS: NamesOf<ZooKeeperOptions> = {
+  tls: true,
+  user: true,
+  password: true,
+  auth: true,
+  runtime: true,
+}
 
 export function storeOf(url: string, options: ZooKeeperOptions): ZooKeeperStore {
   const { tls, runtime } = checkOptions('options', options, OPTIONS)

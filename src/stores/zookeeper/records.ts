@@ -7,7 +7,7 @@ import {
   type RecordCondition,
   type RecordState,
   type TakeAnswer,
-  take,
+  takeFromRecord,
   type WriteAnswer,
 } from '../../model/index.ts'
 import type { Desk } from './desk.ts'
@@ -70,7 +70,7 @@ export class ZooKeeperRecords implements Records {
 
   take(key: string, count: number): Promise<TakeAnswer> {
     return this.change(key, async (_client, current): Promise<Decision<TakeAnswer>> => {
-      const { next, answer } = take(current, count, this.clock())
+      const { next, answer } = takeFromRecord(current, count, this.clock())
       if (answer.kind !== 'taken') return { next: undefined, answer: () => answer }
       return { next, answer: (version) => ({ ...answer, version }) }
     })

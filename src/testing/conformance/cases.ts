@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { checkFunction, checkOptions, checkRuntime, type Known } from '../../core/check.ts'
+import { checkFunction, checkOptions, checkRuntime, type NamesOf } from '../../core/check.ts'
 import { nodeRuntime } from '../../core/runtime.ts'
 import type { Traits } from '../../core/store.ts'
 import type { Check } from './check.ts'
@@ -15,7 +15,7 @@ import {
 } from './target.ts'
 import { CHECKS } from './topics/index.ts'
 
-const TARGET: Known<ConformanceTarget> = {
+const TARGET: NamesOf<ConformanceTarget> = {
   name: true,
   open: true,
   skips: true,
@@ -25,11 +25,11 @@ const TARGET: Known<ConformanceTarget> = {
 }
 /** A case that takes this long hangs. */
 const LONGEST_CASE_MS = 25_000
-/** A stall of this length eats an offer's life, or what a short lease can spare. */
+/** A stall of this length uses up an offer's life, or the reserve of a short lease. */
 const STALL_MS = 300
-/** A client of a server that stood still for so long may take its own connection for lost. */
+/** After a stall of this length, a client may give up its own connection. */
 const LONG_STALL_MS = 700
-/** A case whose failure proved nothing is played again, unless it took too long for that. */
+/** A case whose failure proved nothing runs again, unless it took too long for that. */
 const MOST_PLAYS = 3
 const LONGEST_REPLAY_MS = 10_000
 
@@ -58,7 +58,7 @@ export function conformanceCases(target: ConformanceTarget): ConformanceCase[] {
   )
 }
 
-/** A skip without a reason hides a failure, and one that names no case has outlived it. */
+/** A skip without a reason hides a failure; a skip without a matching case is obsolete. */
 function requireSound({ topic, case: name, reason }: Skip): void {
   const named = name === undefined ? topic : `${topic}: ${name}`
   if (!(topic in CHECKS) || (name !== undefined && !namesOf(topic).includes(name))) {
@@ -86,7 +86,7 @@ function reasonNotTo(check: Check, traits: Traits, target: ConformanceTarget): s
   return null
 }
 
-/** The shortest stall that makes a failure prove nothing. */
+/** The shortest stall that makes a failure inconclusive. */
 function excuseMs({ timed }: Scene, failure: unknown): number {
   if (failure instanceof SafetyError) return Number.POSITIVE_INFINITY
   if (timed) return STALL_MS
@@ -108,7 +108,7 @@ async function playUntilProven(
   }
 }
 
-/** Plays one case. Returns why its failure proves nothing, if it does not; null when it passed. */
+/** Runs one case. Returns why its failure proves nothing, if so; null if it passed. */
 async function play(
   check: Check,
   target: ConformanceTarget,

@@ -3,7 +3,7 @@ import type { Mode } from '../../model/index.ts'
 import type { Scene } from './scene.ts'
 import type { FaultHooks } from './target.ts'
 
-/** Says why a case does not apply, or null when it does. */
+/** Returns why a case does not apply, or null if it does. */
 export type Need = (traits: Traits, hooks: FaultHooks) => string | null
 
 export interface Check {
@@ -19,7 +19,7 @@ export function check(name: string, needs: Need | readonly Need[] | Check['run']
   return { name, needs: typeof needs === 'function' ? [needs as Need] : needs, run }
 }
 
-export const ordered: Need = ({ order }) => (order === 'fifo' ? null : 'the store keeps no line')
+export const ordered: Need = ({ order }) => (order === 'fifo' ? null : 'the store keeps no queue')
 export const pushing: Need = ({ wakeUp }) =>
   wakeUp === 'push' ? null : 'the store tells nobody: waiters look again by themselves'
 export const fencing: Need = (traits) =>
@@ -39,7 +39,7 @@ export const remembering: Need = ({ session }) =>
 export const sharing = modeOf('shared')
 export const permitting = modeOf('permits')
 
-/** For a case about what the store cannot do; there is nothing to refuse in a store that can. */
+/** For a case about something the store cannot do; a store that can has nothing to refuse. */
 export function lacking(need: Need): Need {
   return (traits, hooks) => (need(traits, hooks) === null ? 'the store can do this' : null)
 }

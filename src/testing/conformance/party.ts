@@ -4,23 +4,23 @@ import { LockError, StoreError } from '../../errors.ts'
 import type { Claim, ClaimAnswer, Granted, ReleaseAnswer } from '../../model/index.ts'
 import type { Scene } from './scene.ts'
 
-/** How long a store may not know what became of a call. */
+/** The longest time for which a store may not know the outcome of a call. */
 const UNKNOWN_MS = 2000
 
 export type ClaimChanges = Partial<Omit<Claim, 'key'>>
 
-/** A grant with the claim that it answers. */
-export interface Taken {
+/** A grant with its claim. */
+export interface GrantedClaim {
   readonly claim: Claim
   readonly token: bigint | null
   readonly spare: number
 }
 
-/** A process that speaks the contract itself, without the facade. */
+/** A process that uses the contract directly, without the facade. */
 export class Party {
   readonly store: Store
   readonly label: string
-  /** Everything that the store pushed so far. */
+  /** All notices that the store has pushed. */
   readonly heard: StoreNotice[] = []
   private readonly scene: Scene
 
@@ -31,9 +31,9 @@ export class Party {
     scene.onEnd(store.notices((notice) => this.heard.push(notice)))
   }
 
-  /** An exclusive claim that does not queue and lives for a minute, unless the case says otherwise. */
+  /** An exclusive claim that does not queue and lives for a minute, unless the case overrides that. */
   claim(key: string, changes: ClaimChanges = {}): Claim {
-    // A place in the line may become an offer, which lives for a second.
+    // A queue position may become an offer, which lives for a second.
     if (changes.queue === true) this.scene.timed = true
     return {
       key,
@@ -58,7 +58,7 @@ export class Party {
     return allKnown(answers)
   }
 
-  /** A call without an answer, on a busy machine say, has an unknown outcome: the same claims are sent again, for a while. */
+  /** A call without an answer, for example on a busy machine, has an unknown outcome: the same claims are sent again for a while. */
   async attemptEach(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
     const { runtime } = this.scene
     const giveUpAtMs = runtime.nowMs() + UNKNOWN_MS
@@ -82,7 +82,7 @@ export class Party {
     return answers
   }
 
-  /** A store that cannot tell right now, on a busy machine say, has told nothing: it is asked again for a while. */
+  /** A store that cannot tell, for example on a busy machine, is asked again for a while. */
   async renewEach(claims: readonly Claim[]): Promise<readonly RenewReply['kind'][]> {
     const { runtime } = this.scene
     const giveUpAtMs = runtime.nowMs() + UNKNOWN_MS
@@ -107,13 +107,17 @@ export class Party {
     return ((await this.releaseAll([claim]))[0] as ReleaseAnswer).kind
   }
 
-  /** Claims and must be granted at once. */
-  async take(key: string, changes: ClaimChanges = {}, why = 'a free key must be granted'): Promise<Taken> {
+  /** Claims, and must be granted at once. */
+  async take(
+    key: string,
+    changes: ClaimChanges = {},
+    why = 'a free key must be granted',
+  ): Promise<GrantedClaim> {
     const claim = this.claim(key, changes)
     return { claim, ...grantedOf(await this.attempt(claim), why) }
   }
 
-  /** Claims and must be blocked; with `queue: true` the claim is in the line afterwards. */
+  /** Claims, and must be blocked; with `queue: true` the claim is in the queue afterwards. */
   async block(
     key: string,
     changes: ClaimChanges = {},
@@ -125,8 +129,12 @@ export class Party {
     return claim
   }
 
-  /** Asks again with a claim that was blocked, until it is granted; returns the grant and when it came. */
-  async askUntilGranted(claim: Claim, withinMs: number, why: string): Promise<Taken & { atMs: number }> {
+  /** Attempts a blocked claim again until it is granted; returns the grant and its time. */
+  async askUntilGranted(
+    claim: Claim,
+    withinMs: number,
+    why: string,
+  ): Promise<GrantedClaim & { atMs: number }> {
     const { runtime } = this.scene
     const giveUpAtMs = runtime.nowMs() + withinMs
     for (;;) {
@@ -149,7 +157,7 @@ export function grantedOf(answer: ClaimAnswer | undefined, why: string): Granted
   return answer
 }
 
-export function tokenOf(taken: { readonly token: bigint | null }): bigint {
+export function tokenOfGrant(taken: { readonly token: bigint | null }): bigint {
   assert.ok(taken.token !== null, 'a store with fencing must give a token')
   return taken.token
 }
@@ -161,7 +169,7 @@ function describeAnswer(answer: ClaimAnswer | undefined): string {
   return 'granted'
 }
 
-/** An unknown outcome is what a call that fails has. */
+/** A call that fails has an unknown outcome. */
 function allKnown<A extends ClaimAnswer | ReleaseAnswer>(answers: readonly (A | Unknown)[]): readonly A[] {
   return answers.map((answer) => {
     if (answer.kind === 'unknown') throw answer.error

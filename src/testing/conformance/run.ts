@@ -1,19 +1,19 @@
-import { checkOptions, checkWholeNumber, type Known } from '../../core/check.ts'
+import { checkOptions, checkWholeNumber, type NamesOf } from '../../core/check.ts'
 import { nodeRuntime } from '../../core/runtime.ts'
 import { conformanceCases } from './cases.ts'
 import type { ConformanceCase, ConformanceReport, ConformanceTarget } from './target.ts'
 
 export interface RunOptions {
-  /** How many cases run at the same time: default 24. Each has two or three connections open. */
+  /** The number of cases that run at the same time: default 24. Each has two or three connections open. */
   concurrency?: number
 }
 
-const OPTIONS: Known<RunOptions> = { concurrency: true }
+const OPTIONS: NamesOf<RunOptions> = { concurrency: true }
 const MOST_AT_ONCE = 1000
 
 type Entry<K extends keyof ConformanceReport> = ConformanceReport[K][number]
 
-/** Runs the whole suite, side by side, without a test runner. */
+/** Runs the whole suite concurrently, without a test runner. */
 export async function runConformance(
   target: ConformanceTarget,
   options: RunOptions = {},

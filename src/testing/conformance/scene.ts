@@ -9,14 +9,14 @@ import { Party } from './party.ts'
 import type { ConformanceTarget, FaultHooks } from './target.ts'
 
 const POLL_MS = 10
-/** Of a lease that must outlive it: long enough that a busy machine, too, comes to renew it in time. */
+/** The ttl of a lease that must survive: long enough to be renewed in time on a busy machine. */
 export const SURVIVING_TTL_MS = 3000
-/** What comes without delay has come by now, on a busy machine too; what waits for a ttl of a minute has not. */
+/** A bound for events without delay, on a busy machine too, well below a ttl of a minute. */
 export const SOON_MS = 5000
-/** How late an observer on a busy machine may look. */
+/** The longest delay of an observer on a busy machine. */
 const LATE_LOOK_MS = 2000
 
-/** Two holders where one may be: wrong at any time, however slow the machine. */
+/** Two holders of an exclusive key: wrong at any time, however slow the machine. */
 export class SafetyError extends assert.AssertionError {
   constructor(message: string) {
     super({ message })
@@ -28,19 +28,19 @@ export function safe(condition: boolean, message: string): asserts condition {
   if (!condition) throw new SafetyError(message)
 }
 
-/** A stall of the machine may cost a lease; that is no fault of the store, and a held lease is what counts. */
+/** A stall of the machine may cost a lease, which is not the store's fault: only a held lease counts. */
 export function forgiveLoss(error: unknown): void {
   if (!(error instanceof LeaseLostError)) throw error
 }
 
-/** What one case works with. Everything that was opened through it is closed when the case ends. */
+/** The environment of one case. Everything opened through it is closed when the case ends. */
 export class Scene {
   readonly traits: Traits
   readonly runtime: Runtime
   readonly hooks: FaultHooks
-  /** How late the server may bring about what time alone brings about. */
+  /** The longest delay of the server for effects of time alone. */
   readonly slackMs: number
-  /** Whether the verdict depends on time, so that a process which stands still cannot give one. */
+  /** The verdict depends on time, so that a process which stands still cannot give one. */
   timed = false
   private readonly target: ConformanceTarget
   private readonly endings: (() => unknown)[] = []
@@ -59,25 +59,25 @@ export class Scene {
     return `conformance:${this.runtime.newId()}:${suffix}`
   }
 
-  /** Such keys with a hash tag in common, for what a sharded store can only do in one place. */
+  /** Such keys with a common hash tag, for cases that a sharded store can only do in one shard. */
   kin(...suffixes: readonly string[]): string[] {
     const tag = this.runtime.newId()
     return suffixes.map((suffix) => `conformance:{${tag}}:${suffix}`)
   }
 
-  /** A time to live that the store keeps as it is: `ms` rounded up to the store's step. */
+  /** A ttl that the store keeps exactly: `ms` rounded up to the store's step. */
   ttlMs(ms: number): number {
     this.timed = true
     const { ttlStepMs } = this.traits
     return Math.ceil(ms / ttlStepMs) * ttlStepMs
   }
 
-  /** What lives for `ttlMs` from now is over by then, and has been seen to be. */
+  /** Waits until a life of `ttlMs` from now is over and has been seen to be. */
   endedByMs(ttlMs: number): number {
     return ttlMs + this.slackMs + LATE_LOOK_MS
   }
 
-  /** A process that speaks the contract, on a connection of its own. */
+  /** A process that uses the contract, on a connection of its own. */
   async party(label = `party ${++this.parties}`): Promise<Party> {
     const store = await this.open()
     this.onEnd(() => store.close())
@@ -89,7 +89,7 @@ export class Scene {
     return this.locksOn(await this.open(), options)
   }
 
-  /** The same, on a connection that fails as it is told to. */
+  /** The same, on a connection with scripted faults. */
   async faultyLocks(options: LocksOptions = {}): Promise<{ locks: Locks; faults: FaultyStore['faults'] }> {
     const store = faulty(await this.open(), this.runtime)
     const locks = this.locksOn(store, options)
@@ -115,19 +115,19 @@ export class Scene {
     })
   }
 
-  /** A wait ends while another holds the key: as a time-out, because the store said so in that time. */
+  /** A wait ends while another holds the key: as a time-out, because the store answered in that time. */
   timesOut(waiting: Promise<unknown>): Promise<void> {
     this.timed = true
     return assert.rejects(waiting, LockTimeoutError)
   }
 
-  /** For what is begun now and awaited later: should the case fail in between, nobody is left to see it reject. */
+  /** For a promise that is awaited later: if the case fails in between, its rejection must not be unhandled. */
   begin<T>(promise: Promise<T>): Promise<T> {
     promise.catch(() => {})
     return promise
   }
 
-  /** Looks again and again until `look` gives something other than false, null or undefined. */
+  /** Polls until `look` returns something other than false, null or undefined. */
   async eventually<T>(why: string, withinMs: number, look: () => Promise<T> | T): Promise<NonNullable<T>> {
     this.timed = true
     const giveUpAtMs = this.runtime.nowMs() + withinMs
@@ -139,7 +139,7 @@ export class Scene {
     }
   }
 
-  /** Settles like `promise`, or rejects when that takes too long. */
+  /** Settles like `promise`, or rejects if that takes too long. */
   async within<T>(why: string, limitMs: number, promise: Promise<T>): Promise<T> {
     let timer: { clear(): void } | undefined
     const late = new Promise<never>((_, reject) => {
@@ -153,7 +153,7 @@ export class Scene {
     }
   }
 
-  /** What the store shows of the keys that begin with `prefix`. */
+  /** The store's view of the keys that begin with `prefix`. */
   async list(store: Store, prefix: string): Promise<KeyView[]> {
     const views: KeyView[] = []
     for await (const view of store.admin.list(prefix)) views.push(view)
@@ -165,7 +165,7 @@ export class Scene {
     this.endings.push(task)
   }
 
-  /** Closes what was opened. A failure to close does not hide the failure of the case; it fails one that passed. */
+  /** Closes everything opened. A failure to close does not hide the failure of the case; it fails one that passed. */
   async end(): Promise<void> {
     const errors: unknown[] = []
     for (const task of this.endings.reverse()) {

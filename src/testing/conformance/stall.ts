@@ -2,10 +2,10 @@ import type { Runtime, Timer } from '../../core/runtime.ts'
 
 const TICK_MS = 50
 
-/** Notices when this process stood still: a verdict about time needs a process that kept time. */
+/** Detects stalls of this process: a verdict about time needs a process that kept time. */
 export class StallMeter {
   private readonly runtime: Runtime
-  /** The longest stall so far of each case that is running. */
+  /** The longest stall so far of each running case. */
   private readonly running = new Set<{ longestMs: number }>()
   private timer: Timer | null = null
   private dueMs = 0
@@ -14,7 +14,7 @@ export class StallMeter {
     this.runtime = runtime
   }
 
-  /** Begins to watch; the function that it returns ends that and tells the longest stall meanwhile. */
+  /** Starts watching; the returned function stops it and returns the longest stall meanwhile. */
   watch(): () => number {
     const watched = { longestMs: 0 }
     this.running.add(watched)
@@ -42,7 +42,7 @@ export class StallMeter {
     this.arm()
   }
 
-  /** Also without the timer, which may be due and not yet served. */
+  /** Also before the timer, which may be due and not yet served. */
   private note(): void {
     const lateMs = this.runtime.nowMs() - this.dueMs
     for (const watched of this.running) watched.longestMs = Math.max(watched.longestMs, lateMs)

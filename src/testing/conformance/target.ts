@@ -26,36 +26,36 @@ export const TOPICS = [
 
 export type Topic = (typeof TOPICS)[number]
 
-/** A case, or a whole topic, that does not apply to a store. The reason is shown wherever the case would be. */
+/** A case, or a whole topic, that does not apply to a store. The reason is shown in its place. */
 export interface Skip {
   readonly topic: Topic
-  /** The name of one case; the whole topic when left out. */
+  /** The name of one case; by default the whole topic. */
   readonly case?: string
   readonly reason: string
 }
 
-/** Faults that only the owner of the server can make. A case that needs a missing one is skipped and says so. */
+/** Faults that only the owner of the server can cause. A case without its fault is skipped and says so. */
 export interface FaultHooks {
-  /** Breaks the store's connections once, as a reset of the network would; the store is expected to recover. */
+  /** Breaks the store's connections once, like a network reset; the store is expected to recover. */
   disconnect?(store: Store): Soon<void>
-  /** Something that servers go through without losing data: a flushed script cache, a changed leader. */
+  /** An event that servers survive without losing data: a flushed script cache, a new leader. */
   disturb?(): Soon<void>
 }
 
 /** The store under test. */
 export interface ConformanceTarget {
   readonly name: string
-  /** A new connection to the same world: what is claimed through one is seen by all. */
+  /** A new connection to the same world: every connection sees the claims of the others. */
   open(): Soon<Store>
   readonly skips?: readonly Skip[]
   readonly faults?: FaultHooks
-  /** How late the server may bring about what time alone brings about, such as an expiry: default 1000. */
+  /** The longest delay of the server for effects of time alone, such as an expiry: default 1000. */
   readonly slackMs?: number
   /** The clock that the cases sleep on; a store on a fake clock can be tested without waiting. */
   readonly runtime?: Runtime
 }
 
-/** What test runners hand to a test: vitest's and node:test's contexts both fit. */
+/** The context that test runners pass to a test: vitest's and node:test's both fit. */
 export interface CaseContext {
   skip(reason: string): unknown
 }
@@ -63,7 +63,7 @@ export interface CaseContext {
 export interface ConformanceCase {
   readonly topic: Topic
   readonly name: string
-  /** Rejects with an assertion that says what the store did wrong. */
+  /** Rejects with an assertion that names the store's mistake. */
   readonly run: (context?: CaseContext) => Promise<void>
 }
 

@@ -177,7 +177,7 @@ export class Running {
   }
 }
 
-/** Whether terminals can be had: macOS has another `script`, small containers have none. */
+/** True if there are terminals: macOS has another `script`, small containers have none. */
 export const TERMINALS = spawnSync(SCRIPT, ['--version']).stdout?.includes('util-linux') === true
 
 function endGroup(group: number): void {
@@ -197,7 +197,7 @@ export function listener(signal: NodeJS.Signals, reaction: string): string[] {
   return [process.execPath, '-e', script]
 }
 
-/** Whether a process is there; one that has ended and only waits to be collected is not. */
+/** True if a process is alive; a zombie is not. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0) && stateOf(pid) !== 'Z'

@@ -19,11 +19,13 @@ export const adoption: Topic = {
   ),
 
   'tells the giver, and nobody else loses anything': atEveryStep(
-    ({ event, answer, letters, known, learnt }) => {
+    ({ event, answer, notifications, known, learnt }) => {
       if (event.kind !== 'claim' || event.claim.replaces === null || answer?.kind !== 'granted') return
       const { id, replaces } = event.claim
       if (known.holdOf(id) !== undefined) return
-      const adopted = letters.filter(({ notice }) => notice.kind === 'lost' && notice.cause === 'adopted')
+      const adopted = notifications.filter(
+        ({ notice }) => notice.kind === 'lost' && notice.cause === 'adopted',
+      )
       assert.deepEqual(
         adopted.map(({ inbox, notice }) => [inbox, notice.id]),
         [[`inbox of ${replaces}`, replaces]],

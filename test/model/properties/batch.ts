@@ -62,7 +62,7 @@ function holds({ shelf }: Sent, { key, id }: Claim): boolean {
 }
 
 function waits({ shelf }: Sent, { key, id }: Claim): boolean {
-  return shelf.get(key)?.line.some((waiter) => waiter.claim.id === id) ?? false
+  return shelf.get(key)?.queue.some((waiter) => waiter.claim.id === id) ?? false
 }
 
 export const batch: Topic = {
@@ -97,13 +97,13 @@ export const batch: Topic = {
       if (sent.claims.some((claim) => claim.group === null)) return
       if (sent.answers.some((answer) => answer.kind === 'granted')) return
       assert.deepEqual(sent.shelf, sent.before)
-      assert.deepEqual(sent.letters, [])
+      assert.deepEqual(sent.notifications, [])
     }),
   ),
 
-  'letters of a batch name the key they are about': forAll(batches, (model, value) =>
+  'notifications of a batch name the key they are about': forAll(batches, (model, value) =>
     sendAll(model, value, (sent) => {
-      for (const { key, notice } of sent.letters) assert.equal(notice.id.slice(0, key.length), key)
+      for (const { key, notice } of sent.notifications) assert.equal(notice.id.slice(0, key.length), key)
     }),
   ),
 }

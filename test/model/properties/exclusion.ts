@@ -18,7 +18,7 @@ export function permitsUsed(ledger: Ledger): number {
   return used
 }
 
-/** Whether a claim that nobody stands before could hold the key now, as far as the claimants know. */
+/** True if a claim at the head of the queue could hold the key now, as far as the claimants know. */
 export function couldEnter(ledger: Ledger, claim: Claim, nowMs: number): boolean {
   const own = ledger.ownHold(claim)
   if (own !== undefined) return gives(own.mode, claim.mode)
@@ -65,7 +65,7 @@ export const exclusion: Topic = {
   'a claim is blocked for a reason: somebody holds, somebody waits or the key is closed': atEveryStep(
     ({ event, answer, known, clock }) => {
       if (event.kind !== 'claim' || answer?.kind !== 'blocked') return
-      const others = known.line.filter((waiter) => waiter.claim.id !== event.claim.id)
+      const others = known.queue.filter((waiter) => waiter.claim.id !== event.claim.id)
       assert(
         others.length > 0 || !couldEnter(known, event.claim, clock.nowMs),
         'blocked although it could enter',

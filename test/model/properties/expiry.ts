@@ -5,7 +5,7 @@ import { couldEnter } from './exclusion.ts'
 export const expiry: Topic = {
   'the first live waiter is let in as soon as it can be: nothing dead blocks it': atEveryStep(
     ({ learnt, clock }) => {
-      const first = learnt.line[0]
+      const first = learnt.queue[0]
       if (first === undefined) return
       assert(
         !couldEnter(learnt, first.claim, clock.nowMs),
@@ -14,7 +14,7 @@ export const expiry: Topic = {
     },
   ),
 
-  'what operators see is what the claimants know: nobody is held or kept in line beyond its time':
+  'what operators see is what the claimants know: nobody is held or kept in the queue beyond its time':
     atEveryStep(({ state, learnt, clock }, model) => {
       const view = model.viewOf('k', state, clock.nowMs)
       const seen = view.holders.map(({ label, token, expiresInMs }) => `${label} ${token} ${expiresInMs}`)
@@ -24,14 +24,14 @@ export const expiry: Topic = {
       assert.deepEqual(seen.sort(), believed.sort())
       assert.deepEqual(
         view.line.map(({ label, expiresInMs }) => `${label} ${expiresInMs}`),
-        learnt.line.map(({ claim, untilMs }) => `${claim.label} ${untilMs - clock.nowMs}`),
+        learnt.queue.map(({ claim, untilMs }) => `${claim.label} ${untilMs - clock.nowMs}`),
       )
       assert.equal(view.closedForMs, Math.max(0, learnt.closedUntilMs - clock.nowMs))
     }),
 
   'a grant that was not asked for in this step is an offer with a short life': atEveryStep(
-    ({ letters, known, clock }) => {
-      for (const { notice } of letters) {
+    ({ notifications, known, clock }) => {
+      for (const { notice } of notifications) {
         if (notice.kind !== 'granted') continue
         const waiter = known.waiter(notice.id)
         assert(waiter !== undefined, `${notice.id} was granted and did not wait`)
@@ -52,7 +52,7 @@ export const expiry: Topic = {
     },
   ),
 
-  'a release ends one hold or one place, and says whether there was one': atEveryStep(
+  'a release ends one hold or one position, and says whether there was one': atEveryStep(
     ({ event, answer, known, learnt }) => {
       if (event.kind !== 'release') return
       const alive = known.believer(event.id) !== undefined || known.waiter(event.id) !== undefined

@@ -11,7 +11,7 @@ const readersArrivals = fc.array(
   { minLength: 1, maxLength: 25 },
 )
 
-/** Readers come and hold for their ttl; a writer comes among them and keeps its place. Says when it got in, and when it had to. */
+/** Readers come and hold for their ttl; a writer comes among them and keeps its position. Says when it got in, and when it had to. */
 function writerAmongReaders(
   model: Model,
   readers: readonly { atMs: number; ttlMs: number }[],
@@ -25,8 +25,8 @@ function writerAmongReaders(
       state = outcome.state
       return outcome
     }
-    const { letters } = send({ kind: 'tick' })
-    if (letters.some(({ notice }) => notice.kind === 'granted' && notice.id === 'writer'))
+    const { notifications } = send({ kind: 'tick' })
+    if (notifications.some(({ notice }) => notice.kind === 'granted' && notice.id === 'writer'))
       return { nowMs, dueAtMs }
     for (const [place, { atMs, ttlMs }] of readers.entries()) {
       if (atMs !== nowMs) continue
@@ -42,8 +42,8 @@ function writerAmongReaders(
 
 export const fifo: Topic = {
   'nobody is granted past a live waiter that came earlier, except into the hold of its own owner':
-    atEveryStep(({ event, answer, letters, known, learnt }) => {
-      const entered = letters.flatMap(({ notice }) => (notice.kind === 'granted' ? [notice.id] : []))
+    atEveryStep(({ event, answer, notifications, known, learnt }) => {
+      const entered = notifications.flatMap(({ notice }) => (notice.kind === 'granted' ? [notice.id] : []))
       const ownerOf = (id: string) => known.waiter(id)?.claim.owner ?? null
       if (
         event.kind === 'claim' &&
@@ -58,8 +58,8 @@ export const fifo: Topic = {
         // The one whose hold it joined may have come and gone in this very step.
         const owner = ownerOf(id)
         if (owner !== null && entered.some((other) => other !== id && ownerOf(other) === owner)) continue
-        const place = known.line.findIndex((waiter) => waiter.claim.id === id)
-        const before = place < 0 ? known.line : known.line.slice(0, place)
+        const place = known.queue.findIndex((waiter) => waiter.claim.id === id)
+        const before = place < 0 ? known.queue : known.queue.slice(0, place)
         const passed = before.filter((waiter) => learnt.waiter(waiter.claim.id) !== undefined)
         assert.deepEqual(
           passed.map((waiter) => waiter.claim.id),
@@ -69,18 +69,18 @@ export const fifo: Topic = {
       }
     }),
 
-  'a blocked claim hears its true place in the line': atEveryStep(({ event, answer, learnt }) => {
+  'a blocked claim hears its true position in the queue': atEveryStep(({ event, answer, learnt }) => {
     if (event.kind !== 'claim' || answer?.kind !== 'blocked') return
-    const place = learnt.line.findIndex((waiter) => waiter.claim.id === event.claim.id)
+    const place = learnt.queue.findIndex((waiter) => waiter.claim.id === event.claim.id)
     assert.equal((answer as Blocked).position, place + 1)
   }),
 
-  'a claim that does not want to wait is not in the line': atEveryStep(({ event, answer, known }) => {
+  'a claim that does not want to wait is not in the queue': atEveryStep(({ event, answer, known }) => {
     if (event.kind !== 'claim' || answer?.kind !== 'blocked' || event.claim.queue) return
     if (known.waiter(event.claim.id) === undefined) assert.equal((answer as Blocked).position, 0)
   }),
 
-  'a named owner enters its own hold past the line, and only with what the hold gives': atEveryStep(
+  'a named owner enters its own hold past the queue, and only with what the hold gives': atEveryStep(
     ({ event, answer, known }) => {
       if (event.kind !== 'claim' || event.claim.replaces !== null) return
       if (known.holdOf(event.claim.id) !== undefined) return

@@ -5,12 +5,12 @@ import { delay } from './delay.ts'
 import { downgrade } from './downgrade.ts'
 import { exclusion } from './exclusion.ts'
 import { expiry } from './expiry.ts'
+import { fastStep } from './fast-step.ts'
 import { fifo } from './fifo.ts'
-import { letters } from './letters.ts'
+import { notifications } from './notifications.ts'
 import { operators } from './operators.ts'
 import { permitsTopic } from './permits.ts'
 import { purity } from './purity.ts'
-import { quick } from './quick.ts'
 import { records } from './records.ts'
 import { stock } from './stock.ts'
 import { time } from './time.ts'
@@ -26,11 +26,11 @@ export const topics = {
   exclusion,
   expiry,
   fifo,
-  letters,
+  notifications,
   operators,
   permits: permitsTopic,
   purity,
-  quick,
+  fastStep,
   records,
   stock,
   time,

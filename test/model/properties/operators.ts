@@ -19,9 +19,9 @@ function labelsOf(ids: readonly string[]): string[] {
 export const operators: Topic = {
   'an eviction ends the holds with that token, tells each of their claimants, and ends nothing else':
     atEveryStep((sight) => {
-      const { event, answer, letters, known, learnt } = sight
+      const { event, answer, notifications, known, learnt } = sight
       if (event.kind !== 'evict') return
-      const told = letters.flatMap(({ notice }) =>
+      const told = notifications.flatMap(({ notice }) =>
         notice.kind === 'lost' && notice.cause === 'evicted' ? [notice.id] : [],
       )
       assert.deepEqual(labelsOf(told), [...(answer as EvictAnswer).labels].sort())
@@ -45,10 +45,10 @@ export const operators: Topic = {
   ),
 
   'a request to let go changes nothing and reaches every claimant it means': atEveryStep((sight, model) => {
-    const { event, before, clock, state, letters, answer } = sight
+    const { event, before, clock, state, notifications, answer } = sight
     if (event.kind !== 'revoke') return
     assert.deepEqual(state, model.step(before, { kind: 'tick' }, clock, RULES).state)
-    const told = letters.flatMap(({ notice }) => (notice.kind === 'revoked' ? [notice.id] : []))
+    const told = notifications.flatMap(({ notice }) => (notice.kind === 'revoked' ? [notice.id] : []))
     for (const id of meant(sight)) assert(told.includes(id), `${id} was not asked`)
     assert.deepEqual(labelsOf(told), [...(answer as EvictAnswer).labels].sort())
   }),

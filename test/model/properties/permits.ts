@@ -21,7 +21,7 @@ export const permitsTopic: Topic = {
   'a key in use has one kind and one limit': atEveryStep(({ learnt }) => {
     const modes = [
       ...learnt.holds.map((hold) => hold.mode),
-      ...learnt.line.map((waiter) => waiter.claim.mode),
+      ...learnt.queue.map((waiter) => waiter.claim.mode),
     ]
     const limits = modes.map((mode) => (mode.kind === 'permits' ? mode.limit : null))
     assert(new Set(limits).size <= 1, `limits ${limits.join(', ')} in one key`)
@@ -36,7 +36,7 @@ export const permitsTopic: Topic = {
       )
         return
       const { mode } = event.claim
-      const used = known.holds[0]?.mode ?? known.line[0]?.claim.mode
+      const used = known.holds[0]?.mode ?? known.queue[0]?.claim.mode
       const reason = answer?.kind === 'refused' && 'reason' in answer ? answer.reason : null
       const differentKind = used !== undefined && isSemaphore(used) !== isSemaphore(mode)
       const differentLimit = used?.kind === 'permits' && mode.kind === 'permits' && used.limit !== mode.limit

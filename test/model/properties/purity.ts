@@ -11,10 +11,10 @@ export const purity: Topic = {
   ),
 
   'the same step has the same outcome, also from a state that was written down and read again': atEveryStep(
-    ({ before, event, clock, state, answer, letters }, model) => {
+    ({ before, event, clock, state, answer, notifications }, model) => {
       const readAgain = JSON.parse(JSON.stringify(before)) as typeof before
       const outcome = model.step(readAgain, event, clock, RULES)
-      assert.deepEqual(outcome, { state, answer, letters })
+      assert.deepEqual(outcome, { state, answer, notifications })
     },
   ),
 }

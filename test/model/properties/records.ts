@@ -16,7 +16,7 @@ export const records: Topic = {
     (model, [first, clocks]) => {
       let version = first
       for (const at of clocks) {
-        const next = model.written(version, 'v', 5, at)
+        const next = model.writtenRecord(version, 'v', 5, at)
         assert(next.version > version)
         assert.equal(next.expiresAtMs, at.nowMs + 5)
         version = next.version
@@ -39,7 +39,7 @@ export const records: Topic = {
       let current: RecordState = { ...fields, value: String(stock) }
       let sold = 0
       for (const { count, clock: at } of requests) {
-        const { next, answer } = model.take(current, count, at)
+        const { next, answer } = model.takeFromRecord(current, count, at)
         assert(next !== null && answer.kind !== 'absent')
         if (answer.kind === 'taken') {
           sold += count
@@ -64,7 +64,7 @@ export const records: Topic = {
       let current: RecordState = { ...fields, value: JSON.stringify(units) }
       const sold: string[] = []
       for (const { count, clock: at } of requests) {
-        const { next, answer } = model.take(current, count, at)
+        const { next, answer } = model.takeFromRecord(current, count, at)
         assert(next !== null)
         if (answer.kind === 'taken') {
           assert.equal(answer.units.length, count)

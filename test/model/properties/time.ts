@@ -25,7 +25,7 @@ export const time: Topic = {
       const spanMs = (changeMs ?? clock.nowMs + 10_000) - clock.nowMs
       const outcome = tick(model, state, clock.nowMs + Math.floor(spanMs * share))
       assert.deepEqual(outcome.state, state)
-      assert.deepEqual(outcome.letters, [])
+      assert.deepEqual(outcome.notifications, [])
     },
   ),
 
@@ -33,7 +33,7 @@ export const time: Topic = {
     ({ state, clock }, model) => {
       const changeMs = model.nextChangeMs(state, clock.nowMs)
       if (changeMs === null) {
-        assert.deepEqual([state.holds, state.line], [[], []])
+        assert.deepEqual([state.holds, state.queue], [[], []])
         assert(state.closedUntilMs <= clock.nowMs)
         return
       }
@@ -68,9 +68,9 @@ export const time: Topic = {
       assert.equal(model.isForgettable(state, atMs - 1), false)
       assert.equal(model.isForgettable(state, atMs), true)
       const then = tick(model, state, atMs)
-      assert.deepEqual([then.state.holds, then.state.line], [[], []])
+      assert.deepEqual([then.state.holds, then.state.queue], [[], []])
       assert(then.state.closedUntilMs <= atMs)
-      assert(then.letters.every(({ notice }) => notice.kind === 'lost'))
+      assert(then.notifications.every(({ notice }) => notice.kind === 'lost'))
       assert.equal(model.isForgettable(then.state, atMs), true)
       assert.equal(model.nextChangeMs(then.state, atMs), null)
     },

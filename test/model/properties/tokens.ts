@@ -47,9 +47,9 @@ export const tokens: Topic = {
   ),
 
   'have spare ones above them only where nobody else can share the hold': atEveryStep(
-    ({ event, answer, letters, learnt }) => {
+    ({ event, answer, notifications, learnt }) => {
       const ownerOf = (id: string) => learnt.holdOf(id)?.owner ?? null
-      for (const { notice } of letters) {
+      for (const { notice } of notifications) {
         if (notice.kind !== 'granted' || learnt.holdOf(notice.id) === undefined) continue
         assert.equal(notice.spare, ownerOf(notice.id) === null ? 255 : 0)
       }

@@ -14,7 +14,7 @@ export const view: Topic = {
   'shows the limit of a semaphore in use, and weights that add up to no more': atEveryStep(
     ({ state, clock, learnt }, model) => {
       const record = model.viewOf('k', state, clock.nowMs)
-      const mode = learnt.holds[0]?.mode ?? learnt.line[0]?.claim.mode
+      const mode = learnt.holds[0]?.mode ?? learnt.queue[0]?.claim.mode
       assert.equal(record.limit, mode?.kind === 'permits' ? mode.limit : null)
       if (record.limit === null) return
       const weightOfToken = new Map(record.holders.map(({ token, weight }) => [token, weight]))
@@ -23,7 +23,7 @@ export const view: Topic = {
     },
   ),
 
-  'counts times from the grant and from joining the line': atEveryStep(({ state, clock }, model) => {
+  'counts times from the grant and from joining the queue': atEveryStep(({ state, clock }, model) => {
     const record = model.viewOf('k', state, clock.nowMs)
     for (const { heldMs } of record.holders) assert(heldMs !== null && heldMs >= 0)
     for (const { waitedMs } of record.line) assert(waitedMs >= 0)

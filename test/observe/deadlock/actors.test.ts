@@ -55,7 +55,7 @@ test.each([
   expect(waiting.map(({ settled }) => settled)).toEqual([true])
 })
 
-test('named actors are seen without looking for deadlocks, by who asks', async () => {
+test('named actors are visible without deadlock detection, to an operator', async () => {
   const town = new Town()
   const [p, q] = [town.locks('p'), town.locks('q')]
   const held = [await p.acquire('a', { actor: 'transfer 1' }), await q.acquire('b', { actor: 'transfer 2' })]
@@ -104,7 +104,7 @@ test('keys are shown without the prefix inside, with it to an operator outside',
   expect(seen.map(membersOf)).toEqual([['p: shop:a -> shop:b', 'q: shop:b -> shop:a']])
 })
 
-test('without records, others are known by the names in the line, and only what is local is ended', async () => {
+test('without records, other processes are known by the names in the queue, and only local waits are ended', async () => {
   const town = new Town()
   const world = new MemoryWorld(town.runtime, {
     offerMs: 1000,

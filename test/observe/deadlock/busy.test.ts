@@ -10,7 +10,7 @@ const MINUTES = 4
 /** Work of up to three seconds in every order-keeping way: waits are long, holds are nested, and nobody is ever stuck. */
 test('a healthy busy system is never suspected: ordered all(), nested locks in one order, readers and permits', async () => {
   const town = new Town()
-  // What is read one after another was never true together.
+  // Values read one after another were never true together.
   town.lookMs = 300
   const { runtime } = town
   const parties = Array.from({ length: PROCESSES }, (_, place) => town.locks(`p${place}`, 'abort'))

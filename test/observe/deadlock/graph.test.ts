@@ -13,7 +13,7 @@ function worldOf(all: readonly Wish[]): ModelWorld {
   return world
 }
 
-test('exactly those are stuck whom the lock itself would never serve, in any order of finishing', () => {
+test('exactly the actors are stuck that the lock would never serve, in any order of finishing', () => {
   let stuckCases = 0
   fc.assert(
     fc.property(wishes, (all) => {
@@ -27,7 +27,7 @@ test('exactly those are stuck whom the lock itself would never serve, in any ord
   expect(stuckCases).toBeGreaterThan(50)
 })
 
-test('there is a cycle if and only if somebody is stuck, and each of its links is real', () => {
+test('there is a cycle if and only if an actor is stuck, and each of its edges is real', () => {
   fc.assert(
     fc.property(wishes, (all) => {
       const stuck = stuckIn(worldOf(all).graph())
@@ -43,7 +43,7 @@ test('there is a cycle if and only if somebody is stuck, and each of its links i
   )
 })
 
-test('everybody who sees the same sees the same cycle, in whatever order it was read', () => {
+test('every observer of the same state finds the same cycle, in any order of reading', () => {
   fc.assert(
     fc.property(wishes, (all) => {
       const { locks, waits } = worldOf(all).graph()
@@ -69,11 +69,11 @@ function stuckOf(locks: Record<string, GraphLock>, waits: readonly GraphWait[]):
   return [...stuckIn(graphOf(locks, waits)).keys()].sort()
 }
 
-const wait = (id: string, key: string, mode: GraphWait['mode'] = EXCLUSIVE, places: number[] = []) => ({
+const wait = (id: string, key: string, mode: GraphWait['mode'] = EXCLUSIVE, positions: number[] = []) => ({
   id,
   key,
   mode,
-  places,
+  positions,
 })
 const held = (id: string, mode: GraphWait['mode'], ...claims: string[][]) => ({ id, mode, claims })
 
@@ -118,7 +118,7 @@ test('the hold of a named owner is over when the last of its claims is', () => {
   expect(stuckOf({ a, b }, [wait('w1', 'b'), wait('w2', 'a')])).toEqual(['w1', 'w2'])
 })
 
-test('one who waits behind a deadlock is stuck, but not a member of the cycle', () => {
+test('a waiter behind a deadlock is stuck, but not a member of the cycle', () => {
   const a = { holds: [held('x', EXCLUSIVE, ['w1'])], line: [] }
   const b = { holds: [held('y', EXCLUSIVE, ['w2'])], line: [] }
   const stuck = stuckIn(graphOf({ a, b }, [wait('w1', 'b'), wait('w2', 'a'), wait('w3', 'a')]))

@@ -43,7 +43,7 @@ test('one of the waits is local to its process', async () => {
   ])
 })
 
-test('a hold that was handed over counts for whom has it now', async () => {
+test('a hold that was handed over counts for its present holder', async () => {
   const town = new Town()
   const [p, q] = [town.locks('p', 'report'), town.locks('q', 'report')]
   const [handOver, end, ask] = [new Gate(), new Gate(), new Gate()]
@@ -161,7 +161,7 @@ test('two branches of one context that wait for each other', async () => {
   expect(branches.map(({ value }) => value).filter(Boolean)).toEqual(['done'])
 })
 
-test('who asks again for what it holds, without re-entry, waits for itself', async () => {
+test('an actor that requests its own key again, without re-entry, waits for itself', async () => {
   const town = new Town()
   const p = town.locks('p', 'abort')
   const again = outcomeOf(p.using('a', () => p.using('a', () => {})))
@@ -196,7 +196,7 @@ test('readers, permits and groups', async () => {
   expect(membersOf((heavy.error as ConflictError).cycle ?? [])).toEqual(['p: a -> s', 'q: s -> a'])
 })
 
-test('three in a circle, and who only waits behind them: one gives up, the others finish', async () => {
+test('three in a cycle, and a waiter behind them: one gives up, the others finish', async () => {
   const town = new Town()
   const gate = new Gate()
   const parties = ['p', 'q', 'r', 's'].map((label) => town.locks(label, 'abort'))
@@ -221,7 +221,7 @@ test('the option is checked', () => {
   expect(() => town.locks('p', 'stop' as 'abort')).toThrow(InvalidArgumentError)
 })
 
-test('a cycle that a slow process does not confirm in time is likely to the doctor, and told of', async () => {
+test('a cycle that a slow process does not confirm in time is reported by the doctor as likely', async () => {
   const town = new Town()
   // Every answer takes so long that two publications take longer than anybody looks.
   town.lookMs = 700

@@ -17,7 +17,7 @@ export class Gate {
 export class Town extends Scene {
   /** How late every look at a key and every note is. */
   lookMs = 0
-  /** Who told of which cycle. */
+  /** The reporters of each cycle. */
   readonly told: { by: string; cycle: readonly DeadlockStep[]; victim: string | null }[] = []
 
   locks(label: string, onDeadlock?: 'abort' | 'report', more: LocksOptions = {}): Locks {
@@ -38,7 +38,7 @@ export class Town extends Scene {
   }
 }
 
-/** What became of a promise. */
+/** The state of a promise. */
 export function outcomeOf(promise: Promise<unknown>): { value: unknown; error: unknown; settled: boolean } {
   const outcome = { value: undefined as unknown, error: undefined as unknown, settled: false }
   promise.then(

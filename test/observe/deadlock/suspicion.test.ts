@@ -1,6 +1,6 @@
 import type { HolderView, KeyView } from 'holdfast'
 import { expect, test } from 'vitest'
-import type { Look, World } from '../../../src/observe/deadlock/look.ts'
+import type { LockWorld, WorldView } from '../../../src/observe/deadlock/look.ts'
 import type { Note } from '../../../src/observe/deadlock/note.ts'
 import { Suspicions } from '../../../src/observe/deadlock/suspicion.ts'
 
@@ -34,7 +34,7 @@ function viewOf(key: string, process: 'p' | 'q', token = 256n): KeyView {
 }
 
 /** Looks at two processes that nobody of this one is part of. */
-class Observer implements World {
+class Observer implements LockWorld {
   now = 0
   notes: Note[] = []
   views = [viewOf('a', 'p'), viewOf('b', 'q')]
@@ -50,7 +50,7 @@ class Observer implements World {
   async look(...notes: Note[]): Promise<number> {
     this.notes = notes
     this.now += 100
-    const look: Look = {
+    const look: WorldView = {
       views: new Map(this.views.map((view) => [view.key, view])),
       notes: new Map(notes.map((note) => [note.process, note])),
       beganMs: this.now,
@@ -65,7 +65,7 @@ const both = (pCount: number, qCount: number): [Note, Note] => [
   noteOf('q', qCount, 'b', 'a'),
 ]
 
-test('a cycle is certain when everybody in it has told the same again, by a note made after the first look', async () => {
+test('a cycle is certain when every member has published the same again, in a note written after the first look', async () => {
   const observer = new Observer()
   expect(await observer.look(...both(10, 20))).toBe(0)
   expect(await observer.look(...both(10, 20))).toBe(0)
@@ -92,7 +92,7 @@ test('another hold of the same key begins anew', async () => {
   expect(observer.suspicions.size).toBe(0)
 })
 
-test('who has stopped telling is not in a cycle any more', async () => {
+test('a process that no longer publishes is not in a cycle any more', async () => {
   const observer = new Observer()
   await observer.look(...both(10, 20))
   const [p] = both(12, 22)

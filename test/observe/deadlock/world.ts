@@ -6,7 +6,7 @@ import { claimOf } from '../../model/arbitraries.ts'
 const RULES = { offerMs: 1000, keepSeqMs: 0, mostOffers: Number.POSITIVE_INFINITY }
 const CLOCK = { nowMs: 0, stampUs: 0 }
 
-/** Who wants which key, one after the other, each while holding what it had before. */
+/** Actors and their keys, one after the other, each taken while holding the ones before. */
 export interface Wish {
   readonly actor: number
   readonly key: string
@@ -50,11 +50,11 @@ export class ModelWorld {
     else if (answer.kind === 'blocked') this.blocked.set(actor, { key, id, mode })
   }
 
-  /** What a detector would see of it. */
+  /** A detector's view of it. */
   graph(): Graph {
     const locks = new Map<string, GraphLock>()
     const waits = new Map<string, GraphWait>()
-    for (const [key, { holds, line }] of this.states) {
+    for (const [key, { holds, queue: line }] of this.states) {
       locks.set(key, {
         holds: holds.map(({ seq, mode, members }) => ({
           id: `${key} ${seq} ${members[0]?.id}`,
@@ -67,7 +67,7 @@ export class ModelWorld {
         line: line.map(({ claim }) => ({ id: claim.id, mode: claim.mode })),
       })
       for (const [place, { claim }] of line.entries())
-        waits.set(claim.id, { id: claim.id, key, mode: claim.mode, places: [place] })
+        waits.set(claim.id, { id: claim.id, key, mode: claim.mode, positions: [place] })
     }
     return { locks, waits }
   }
@@ -86,7 +86,7 @@ export class ModelWorld {
   }
 
   private release(key: string, id: string): void {
-    const { state, letters } = step(this.stateOf(key), { kind: 'release', id }, CLOCK, RULES)
+    const { state, notifications: letters } = step(this.stateOf(key), { kind: 'release', id }, CLOCK, RULES)
     this.states.set(key, state)
     for (const { notice } of letters) {
       if (notice.kind !== 'granted') continue

@@ -107,7 +107,7 @@ describe.each(Object.entries(worlds))('on %s', (name, world) => {
       await crosswise(web, worker)
       await sleep(1200)
       const diagnosis = await operator.doctor({ watch: '100ms', stuck: '1s' })
-      // What is only likely hides nothing.
+      // A likely cycle hides no other finding.
       const stuck = diagnosis.findings.filter(({ code }) => code === 'LINE_STUCK')
       expect(stuck.map(({ key, severity }) => `${severity} ${key}`).sort()).toEqual([
         `critical ${prefix}a`,

@@ -2,9 +2,15 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
 import { createLocks, type Records } from '../../../src/index.ts'
 import type { Usual } from '../../../src/observe/doctor/context.ts'
-import { type Habits, merged, newHabit, readHabits, usuals } from '../../../src/observe/doctor/habits.ts'
+import {
+  type Habits,
+  mergedHabits,
+  newHabit,
+  readHabits,
+  usuals,
+} from '../../../src/observe/doctor/habits.ts'
 import { addTime, countOf, quantileMs, type Times } from '../../../src/observe/doctor/histogram.ts'
-import { examineTimes } from '../../../src/observe/doctor/times.ts'
+import { examineTimes } from '../../../src/observe/doctor/holders.ts'
 import { memory, memoryWorld } from '../../../src/stores/memory/index.ts'
 import { USUAL } from './usual.ts'
 
@@ -25,18 +31,18 @@ describe('habits', () => {
   it('of several processes add up, fade, and stay bounded', () => {
     const one: Habits = { 'a:*': { ...newHabit(), work: of(1, 2), ttlMs: 5, expired: 1, atMs: 10 } }
     const two: Habits = { 'a:*': { ...newHabit(), work: of(4), ttlMs: 3, atMs: 20 } }
-    expect(usuals(merged(one, two))).toEqual([
+    expect(usuals(mergedHabits(one, two))).toEqual([
       { pattern: 'a:*', holds: 3, closedP99Ms: 0, workP99Ms: 4, ttlMs: 5, expired: 1 },
     ])
     expect(Object.keys(one['a:*']?.work ?? {})).toHaveLength(2)
     const many: Habits = { 'a:*': { ...newHabit(), work: { 0: 10_001, 9: 1 } } }
-    expect(countOf(merged(many, {})['a:*']?.work ?? {})).toBe(10_002)
-    expect(merged(many, two)['a:*']?.work).toEqual({ 0: 5000 })
+    expect(countOf(mergedHabits(many, {})['a:*']?.work ?? {})).toBe(10_002)
+    expect(mergedHabits(many, two)['a:*']?.work).toEqual({ 0: 5000 })
     const crowd = Object.fromEntries(
       Array.from({ length: 150 }, (_, at) => [`p${at}`, { ...newHabit(), atMs: at }]),
     )
-    expect(Object.keys(merged(crowd, {}))).toHaveLength(100)
-    expect(merged(crowd, {}).p149).toBeDefined()
+    expect(Object.keys(mergedHabits(crowd, {}))).toHaveLength(100)
+    expect(mergedHabits(crowd, {}).p149).toBeDefined()
   })
 
   it('a ttl below the work is a note while renewal carries it, and a warning when leases ran out', () => {

@@ -33,11 +33,11 @@ const WARDS = {
 const LONG_MS = 60_000
 
 describe.each(Object.entries(WARDS))('on %s', (name, open) => {
-  let ward: Ward
+  let input: Ward
   const opened: { close(): Promise<void> }[] = []
 
   const locks = (options: LocksOptions = {}) => {
-    const made = createLocks({ store: ward.store(options.runtime), ...options })
+    const made = createLocks({ store: input.store(options.runtime), ...options })
     // Warnings of the server are among the findings.
     made.on('warning', () => {})
     opened.push(made)
@@ -45,12 +45,12 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
   }
 
   beforeAll(async () => {
-    ward = await open()
+    input = await open()
   }, LONG_MS)
 
   afterAll(async () => {
     await Promise.all(opened.map((each) => each.close()))
-    await ward?.stop()
+    await input?.stop()
   })
 
   it(
@@ -63,7 +63,7 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
           while (!end.signal.aborted) await each.using(`job:${at % 3}`, { wait: '30s' }, () => sleep(2))
         }),
       )
-      const foreign = ward.foreign === null ? [] : [ward.foreign]
+      const foreign = input.foreign === null ? [] : [input.foreign]
       const diagnosis = await locks().doctor({ foreign })
       end.abort()
       await Promise.all(workers)
@@ -121,7 +121,7 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
       const gone = locks({ label: goneLabel() })
       const dead = locks({ label: goneLabel() })
       const skewed = locks({ runtime: HOUR_AHEAD, label: 'tomorrow:1' })
-      for (const each of ward.plants) await each.plant()
+      for (const each of input.plants) await each.plant()
       // As processes with such holds would have published it, however slow this machine is.
       const quick = { ...newHabit(), work: { 14: 100 }, closed: { 14: 100 }, ttlMs: 10_000, atMs: Date.now() }
       await publish(planted.records as Records, { 'parcel:*': quick })
@@ -131,7 +131,7 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
       await planted.acquire('busy', { ttl: '10s' })
       await gone.acquire('left', { ttl: '20s' })
       if (name === 'sqlite' || name === 'etcd') await skewed.acquire('early', { ttl: '10s' })
-      await orphan(ward)
+      await orphan(input)
       const waits = [stuckWaiter.acquire('busy', { wait: '40s' })]
       while ((await planted.read('busy')).line.length < 1) await sleep(5)
       waits.push(dead.acquire('busy', { wait: '40s' }))
@@ -140,7 +140,7 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
       await tooShort
 
       const options = {
-        foreign: ward.foreign === null ? [] : [ward.foreign],
+        foreign: input.foreign === null ? [] : [input.foreign],
         stuck: '500ms',
         watch: '1100ms',
         deadFor: '100ms',
@@ -149,7 +149,7 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
       const doctor = name === 'sqlite' || name === 'etcd' ? locks() : skewed
       const diagnosis = await doctor.doctor(options)
       expect(diagnosis.severity).toBe('critical')
-      for (const { code, shows } of ward.plants)
+      for (const { code, shows } of input.plants)
         expect(evidence(diagnosis, code, null), code).toContainEqual(expect.stringMatching(shows))
       const found = (code: FindingCode, key: string | null, shows: RegExp) =>
         expect(evidence(diagnosis, code, key), `${code} ${key}`).toContainEqual(expect.stringMatching(shows))
@@ -159,7 +159,7 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
       found('DEAD_WAITER', 'busy', /no process \d+ on this host/)
       found('HOLDER_GONE', 'left', /no process \d+ on this host/)
       found('TTL_TOO_SHORT', 'hasty:*', /ran out before the work was done/)
-      if (ward.immune.ORPHAN === undefined)
+      if (input.immune.ORPHAN === undefined)
         expect(evidence(diagnosis, 'ORPHAN', null)).toContainEqual(expect.stringMatching(/all dead, for/))
       const clockKey = name === 'sqlite' ? 'early' : null
       found('CLOCK_OFF', clockKey, /60 min (ahead of|behind) the one of this machine/)
@@ -167,15 +167,15 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
         expect(meaning, code).not.toBe('')
         expect(fix, code).not.toBe('')
       }
-      for (const code of Object.keys(ward.immune)) expect(codes(diagnosis)).not.toContain(code)
+      for (const code of Object.keys(input.immune)) expect(codes(diagnosis)).not.toContain(code)
     },
     LONG_MS,
   )
 
   it('a foreign lock that is used while the reaper looks is kept', async ({ skip }) => {
-    const { foreign, use } = ward
-    if (foreign === null || use === undefined) return skip(ward.immune.FOREIGN_NO_TTL ?? '')
-    const store = ward.store()
+    const { foreign, use } = input
+    if (foreign === null || use === undefined) return skip(input.immune.FOREIGN_NO_TTL ?? '')
+    const store = input.store()
     const { inspect, reap } = store.admin
     const seen: Remains[] = []
     for await (const fact of inspect!.call(store.admin, { foreign: [foreign], deadForMs: 0, values: true }))
@@ -192,8 +192,8 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
     'the reaper shows what is dead, removes it when told to, and leaves what lives',
     async () => {
       const operator = locks()
-      const looked = { deadFor: '100ms', ...(ward.foreign === null ? {} : { foreign: [ward.foreign] }) }
-      const options = { ...looked, ...(ward.foreign === null ? {} : { older: 0 }) }
+      const looked = { deadFor: '100ms', ...(input.foreign === null ? {} : { foreign: [input.foreign] }) }
+      const options = { ...looked, ...(input.foreign === null ? {} : { older: 0 }) }
       const before = await keysIn(operator)
       const shown = await all(operator.reap(options))
       expect(shown.length).toBeGreaterThan(0)
@@ -224,8 +224,8 @@ async function hastyWork(locks: ReturnType<typeof createLocks>): Promise<void> {
 }
 
 /** A claim whose process is never heard of again. */
-async function orphan(ward: Ward): Promise<void> {
-  const store = ward.store()
+async function orphan(input: Ward): Promise<void> {
+  const store = input.store()
   const claim = {
     ...{
       key: 'forgotten',

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { hostname } from 'node:os'
 import { describe, expect, it } from 'vitest'
 import type { HolderView, KeyView, WaiterView } from '../../../src/index.ts'
-import { type Context, type Glimpse, glimpseOf } from '../../../src/observe/doctor/context.ts'
+import { type DoctorContext, type Glimpse, glimpseOf } from '../../../src/observe/doctor/context.ts'
 import { examineKey } from '../../../src/observe/doctor/examine.ts'
 import { doctorSettings } from '../../../src/observe/doctor/options.ts'
 import { stoppedPid, whyGone } from '../../../src/observe/doctor/processes.ts'
@@ -34,7 +34,10 @@ function earlier({ holders, line, ...rest }: KeyView): Glimpse {
   return glimpseOf({ ...rest, holders, line: younger })
 }
 
-function context(options: Parameters<typeof doctorSettings>[0] = {}, more: Partial<Context> = {}): Context {
+function context(
+  options: Parameters<typeof doctorSettings>[0] = {},
+  more: Partial<DoctorContext> = {},
+): DoctorContext {
   return {
     settings: doctorSettings(options),
     maxTtlMs: 86_400_000,
@@ -48,7 +51,7 @@ function context(options: Parameters<typeof doctorSettings>[0] = {}, more: Parti
   }
 }
 
-function codes(now: KeyView, before: Glimpse | undefined, with_: Context): string[] {
+function codes(now: KeyView, before: Glimpse | undefined, with_: DoctorContext): string[] {
   return examineKey(now, before, with_).map(({ code, severity }) => `${severity} ${code}`)
 }
 
@@ -92,7 +95,7 @@ describe('a holder', () => {
     ])
   })
 
-  it('whose process is gone is critical when somebody waits, and nothing else is said of it', () => {
+  it('whose process is gone is critical when others wait, and is the only finding about it', () => {
     const whyGoneNow = () => 'it ended'
     const gone = { whyGone: (label: string) => (label === 'web:1' ? whyGoneNow() : null) }
     const alone = view([holder({ expiresInMs: 99_999_999, heldMs: 99_999 })])
@@ -101,7 +104,7 @@ describe('a holder', () => {
     expect(codes(wanted, undefined, context({}, gone))).toEqual(['critical HOLDER_GONE'])
   })
 
-  it('whose process is stopped is critical when somebody waits, and nothing else is said of it', () => {
+  it('whose process is stopped is critical when others wait, and is the only finding about it', () => {
     const stopped = { stoppedPid: (label: string) => (label === 'web:1' ? 17 : null) }
     const alone = view([holder({ heldMs: 99_999 })])
     expect(codes(alone, earlier(alone), context({ usual: 1 }, stopped))).toEqual(['warning HOLDER_STOPPED'])
@@ -112,7 +115,7 @@ describe('a holder', () => {
     expect(found?.fix).toMatch(/^kill -CONT 17 .*holdfast evict 'o'\\''k:1' --token \d+$/)
   })
 
-  it('that nobody listens for is gone, if it was there at both looks', () => {
+  it('without a listener is gone, if it was there at both looks', () => {
     const now = view([holder()])
     const deaf = context(
       {},

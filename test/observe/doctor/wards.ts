@@ -24,7 +24,7 @@ export interface Ward {
   readonly url: string
   /** A store over a client of its own, which ends with it. */
   store(runtime?: Runtime): Store
-  /** What only this server can have. */
+  /** The ailments that only this server can have. */
   readonly plants: readonly Plant[]
   /** The pattern under which a foreign lock was planted; null where there are none. */
   readonly foreign: string | null
@@ -37,7 +37,7 @@ export interface Ward {
 
 export interface Plant {
   readonly code: FindingCode
-  /** What must stand in the evidence. */
+  /** The required text of the evidence. */
   readonly shows: RegExp
   plant(): Promise<void>
 }

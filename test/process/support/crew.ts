@@ -3,7 +3,7 @@ import type { CounterOrder } from './messages.ts'
 
 /** The processes that count together. */
 export class Crew {
-  /** What went wrong with a worker that nobody killed. */
+  /** The error of a worker that was not killed. */
   readonly failures: string[] = []
   private readonly program: string
   private readonly order: Omit<CounterOrder, 'name'>

@@ -1,6 +1,6 @@
 import type { DeadlockStep } from 'holdfast'
 
-/** What a worker of the counter is told when it is started. */
+/** The start message of a worker of the counter. */
 export interface CounterOrder {
   readonly name: string
   /** Where the database, the counter file and the witness's socket are. */
@@ -8,7 +8,7 @@ export interface CounterOrder {
   readonly ttlMs: number
 }
 
-/** What a worker tells the witness; every message is answered before the worker goes on. */
+/** A message of a worker to the witness; the worker waits for each answer. */
 export type Testimony =
   | { readonly kind: 'ready'; readonly name: string }
   | { readonly kind: 'enter'; readonly token: string }
@@ -26,19 +26,19 @@ export interface Counter {
 
 export const FILES = { database: 'locks.db', counter: 'counter.json', socket: 'witness.sock' } as const
 
-/** What the program that is paused tells its resource, which is the test. */
+/** A message of the paused program to its resource, which is the test. */
 export type FromPaused =
   | { readonly kind: 'write'; readonly token: string; readonly knowing: 'held' | 'lost' }
   | { readonly kind: 'aborted'; readonly code: string }
 
-/** What a process that buys is told. */
+/** The start message of a buyer. */
 export interface ShopOrder {
   readonly url: string
   readonly from: number
   readonly to: number
 }
 
-/** What a process that handles a payment callback is told. */
+/** The start message of a handler of payment callbacks. */
 export interface PayOrder {
   readonly url: string
   readonly name: string
@@ -47,7 +47,7 @@ export interface PayOrder {
   readonly effects: string
 }
 
-/** What a process that locks in an order of its own is told. */
+/** The start message of a process that locks in an order of its own. */
 export interface CrosswiseOrder {
   readonly url: string
   readonly prefix: string
@@ -57,7 +57,7 @@ export interface CrosswiseOrder {
   readonly by: 'using' | 'acquire'
 }
 
-/** What it tells; `key` is the first of a pair. */
+/** Its messages; `key` is the first of a pair. */
 export type FromCrosswise =
   | { readonly kind: 'has'; readonly key: string }
   | { readonly kind: 'done'; readonly key: string }

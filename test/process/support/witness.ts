@@ -45,7 +45,7 @@ export class Witness {
     return new Promise((resolve) => this.server.close(() => resolve()))
   }
 
-  /** Whoever is inside right now. */
+  /** The process inside right now. */
   get holder(): string | undefined {
     return [...this.inside][0]
   }

@@ -2,8 +2,8 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import * as model from '../../../src/model/index.ts'
-import { type Clock, EMPTY, type Event, indexedStep, longStep, type Rules } from '../../../src/model/index.ts'
-import { CrowdedKey } from '../../../src/stores/memory/crowded-key.ts'
+import { type Clock, EMPTY, type Event, fullStep, indexedStep, type Rules } from '../../../src/model/index.ts'
+import { IndexedKey } from '../../../src/stores/memory/indexed-key.ts'
 import { plan, RULES } from '../../model/arbitraries.ts'
 import { explore } from '../../model/explore.ts'
 import { comparable } from '../positions.ts'
@@ -14,18 +14,18 @@ const RUNS = Number(process.env.FC_RUNS ?? 300)
 /** The index beside the model: every event happens to both. */
 class Pair {
   private state = EMPTY
-  private readonly index = new CrowdedKey(EMPTY)
+  private readonly index = new IndexedKey(EMPTY)
 
   play(event: Event, clock: Clock, rules: Rules): void {
-    const { answer, letters, state } = longStep(this.state, event, clock, rules)
-    // What is undone must leave nothing, wherever in the story it happened.
+    const { answer, notifications, state } = fullStep(this.state, event, clock, rules)
+    // An undone step must leave nothing behind, wherever in the story it happened.
     this.index.begin()
     indexedStep(this.index, event, clock, rules)
     this.index.undo()
     const outcome = indexedStep(this.index, event, clock, rules)
     const got = { ...outcome, answer: comparable(outcome.answer, answer), state: this.index.state('k') }
-    const wanted = { answer, letters, state }
-    // Much cheaper than what shows the difference.
+    const wanted = { answer, notifications, state }
+    // Much cheaper than `toEqual`, which shows the difference.
     if (!isDeepStrictEqual(got, wanted)) expect(got).toEqual(wanted)
     this.state = state
   }

@@ -3,7 +3,7 @@ import type { Blocked, Hold, KeyState } from '../../../src/model/index.ts'
 
 interface Found {
   readonly answers: readonly unknown[]
-  readonly letters: readonly object[]
+  readonly notifications: readonly object[]
   readonly states: readonly KeyState[]
 }
 
@@ -32,13 +32,17 @@ export function alike(
   )
   return {
     answers,
-    letters: inOrder(found.letters),
+    notifications: inOrder(found.notifications),
     states: found.states.map(stateInOrder),
   }
 }
 
-export function ordered({ answers, letters, states }: Found): Found {
-  return { answers: answers.map(inOrderOf), letters: inOrder(letters), states: states.map(stateInOrder) }
+export function ordered({ answers, notifications, states }: Found): Found {
+  return {
+    answers: answers.map(inOrderOf),
+    notifications: inOrder(notifications),
+    states: states.map(stateInOrder),
+  }
 }
 
 function answerAs(
@@ -65,7 +69,7 @@ function inOrderOf(answer: unknown): unknown {
   return labels === undefined ? answer : { ...(answer as object), labels: [...labels].sort() }
 }
 
-function endsOf({ holds, line, closedUntilMs }: KeyState): number[] {
+function endsOf({ holds, queue: line, closedUntilMs }: KeyState): number[] {
   const members = holds.flatMap((hold) => hold.members)
   return [closedUntilMs, ...[...members, ...line].map(({ expiresAtMs }) => expiresAtMs)]
 }
@@ -81,8 +85,8 @@ function stateInOrder(state: KeyState): KeyState {
   return { ...state, holds: sorted(holds, (hold) => hold.members[0]?.id ?? '') }
 }
 
-function inOrder(letters: readonly object[]): object[] {
-  return sorted(letters, (letter) => JSON.stringify(letter, (_, value) => showOf(value)))
+function inOrder(notifications: readonly object[]): object[] {
+  return sorted(notifications, (notification) => JSON.stringify(notification, (_, value) => showOf(value)))
 }
 
 function showOf(value: unknown): unknown {

@@ -54,7 +54,7 @@ it('does with every event what the model does', { timeout: SLOW_MS }, async () =
     for (const [place, sight] of sights.entries()) {
       const expected = ordered({
         answers: [sight.answer],
-        letters: sight.letters.map((letter) => addressed({ ...letter, key })),
+        notifications: sight.notifications.map((notification) => addressed({ ...notification, key })),
         states: [inKey(key, keptOf(sight.state, sight.clock.nowMs))],
       })
       const found = alike(foundIn(effects[place], sight.clock), expected, sight.clock.nowMs)
@@ -78,9 +78,9 @@ it.each(['mixed', 'busy'] as const)(
       const effects = await twin.play(moments, keys)
       const shelf = new Map<string, KeyState>()
       for (const [place, { happening, clock }] of moments.entries()) {
-        const { answers, letters } = byModel(shelf, happening, clock)
+        const { answers, notifications } = byModel(shelf, happening, clock)
         const states = keys.map((key) => keptOf(shelf.get(key), clock.nowMs))
-        const expected = ordered({ answers, letters: letters.map(addressed), states })
+        const expected = ordered({ answers, notifications: notifications.map(addressed), states })
         const found = alike(foundIn(effects[place], clock), expected, clock.nowMs, groupedIn(happening))
         claims += 'claims' in happening ? happening.claims.length : 1
         if (isDeepStrictEqual(found, expected)) continue
@@ -105,9 +105,9 @@ it.each(CROWD_KINDS)(
     const happen = (happening: Happening, waitMs = 1) => {
       nowMs += waitMs
       const clock = { nowMs, stampUs: 1_700_000_000_000_000 + nowMs * 1000 + moments.length }
-      const { answers, letters } = byModel(shelf, happening, clock)
+      const { answers, notifications } = byModel(shelf, happening, clock)
       const states = [keptOf(shelf.get(key), nowMs)]
-      const expected = ordered({ answers, letters: letters.map(addressed), states }) as Effect
+      const expected = ordered({ answers, notifications: notifications.map(addressed), states }) as Effect
       moments.push({ happening, clock, expected })
     }
     const heldBy = () => placesOf(shelf.get(key)?.holds ?? [], 'claim ')
@@ -131,7 +131,7 @@ it.each(CROWD_KINDS)(
       if (isDeepStrictEqual(found, expected)) continue
       expect(found, `seed ${seed}, moment ${place}: ${show(happening)}`).toEqual(expected)
     }
-    expect(Math.max(...effects.map(({ states }) => states[0]?.line.length ?? 0))).toBeGreaterThanOrEqual(195)
+    expect(Math.max(...effects.map(({ states }) => states[0]?.queue.length ?? 0))).toBeGreaterThanOrEqual(195)
   },
   SLOW_MS,
 )
@@ -236,21 +236,21 @@ function byModel(states: Map<string, KeyState>, happening: Happening, clock: Clo
   if (happening.kind === 'claim') {
     // Time is counted for the keys of a group first, and stays counted when the group is given up.
     const grouped = new Set(happening.claims.filter(({ group }) => group !== null).map(({ key }) => key))
-    const letters: model.KeyLetter[] = []
+    const notifications: model.KeyNotification[] = []
     for (const key of grouped) {
       const ticked = model.step(shelf.get(key), { kind: 'tick' }, clock, RULES)
       shelf.put(key, ticked.state)
-      for (const letter of ticked.letters) letters.push({ ...letter, key })
+      for (const each of ticked.notifications) notifications.push({ ...each, key })
     }
     const batch = claimBatch(shelf, happening.claims, happening.inbox, clock, RULES)
-    return { answers: batch.answers, letters: [...letters, ...batch.letters] }
+    return { answers: batch.answers, notifications: [...notifications, ...batch.notifications] }
   }
   if (happening.kind === 'renew') return stepBatch(shelf, happening.claims, model.renewOf, clock, RULES)
   if ('claims' in happening) return stepBatch(shelf, happening.claims, model.releaseOf, clock, RULES)
   const { key, ...event } = happening
-  const { answer, state, letters } = model.step<model.Event>(shelf.get(key), event, clock, RULES)
+  const { answer, state, notifications } = model.step<model.Event>(shelf.get(key), event, clock, RULES)
   shelf.put(key, state)
-  return { answers: [answer], letters: letters.map((letter) => ({ ...letter, key })) }
+  return { answers: [answer], notifications: notifications.map((each) => ({ ...each, key })) }
 }
 
 function groupedIn(happening: Happening): readonly Claim[] {
@@ -258,13 +258,13 @@ function groupedIn(happening: Happening): readonly Claim[] {
 }
 
 function foundIn(effect: Effect | undefined, { nowMs }: Clock): Effect {
-  const { answers, letters, states } = effect as Effect
-  return { answers, letters, states: states.map((state) => keptOf(state, nowMs)) }
+  const { answers, notifications, states } = effect as Effect
+  return { answers, notifications, states: states.map((state) => keptOf(state, nowMs)) }
 }
 
 /** The plans of the model are about a key of another name. */
 function inKey(key: string, state: KeyState): KeyState {
-  return { ...state, line: state.line.map((waiter) => ({ ...waiter, claim: { ...waiter.claim, key } })) }
+  return { ...state, queue: state.queue.map((waiter) => ({ ...waiter, claim: { ...waiter.claim, key } })) }
 }
 
 function show(value: unknown): string {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { Redis } from 'ioredis'
 import type { StoreNotice } from '../../../src/core/store.ts'
-import type { Claim, Clock, Event, KeyLetter, KeyState, Rules } from '../../../src/model/index.ts'
+import type { Claim, Clock, Event, KeyNotification, KeyState, Rules } from '../../../src/model/index.ts'
 import { EMPTY, seqOf } from '../../../src/model/index.ts'
 import {
   claimAnswers,
@@ -31,7 +31,7 @@ export type Happening =
 /** The effect of a happening on the server. */
 export interface Effect {
   readonly answers: readonly unknown[]
-  readonly letters: readonly (StoreNotice & { readonly inbox: string })[]
+  readonly notifications: readonly (StoreNotice & { readonly inbox: string })[]
   readonly states: readonly KeyState[]
 }
 
@@ -65,7 +65,7 @@ export class Twin {
     ])
     return outcomes.map(({ reply, notifications, states }, place) => ({
       answers: answersOf((moments[place] as { happening: Happening }).happening, reply),
-      letters: notifications.map(letterOf),
+      notifications: notifications.map(addressedNotification),
       states: states.map((raw, index) => lockStateOf(keys[index] as string, raw)),
     }))
   }
@@ -77,7 +77,7 @@ export function keptOf(state: KeyState = EMPTY, nowMs: number): KeyState {
   return { ...state, closedUntilMs, seqKeptUntilMs: 0 }
 }
 
-export function addressed({ inbox, notice, key }: KeyLetter): object {
+export function addressed({ inbox, notice, key }: KeyNotification): object {
   return { ...notice, key, inbox }
 }
 
@@ -143,8 +143,14 @@ function answersOf(happening: Happening, reply: unknown): readonly unknown[] {
   }
 }
 
-function letterOf({ inbox, text }: { inbox: string; text: string }): StoreNotice & { inbox: string } {
+function addressedNotification({
+  inbox,
+  text,
+}: {
+  inbox: string
+  text: string
+}): StoreNotice & { inbox: string } {
   const notice = parseNotification(text)
-  assert.ok(notice !== null, `a letter that nobody can read: ${JSON.stringify(text)}`)
+  assert.ok(notice !== null, `a notification that nobody can read: ${JSON.stringify(text)}`)
   return { ...notice, inbox }
 }

@@ -173,7 +173,7 @@ export class Story {
       await sleep(Math.max(...near) + this.slackMs + 31 - Date.now())
     const sentMs = Date.now()
     for (const key of keys)
-      if (this.model.get(key).line.some(({ expiresAtMs }) => expiresAtMs <= sentMs)) this.stale.add(key)
+      if (this.model.get(key).queue.some(({ expiresAtMs }) => expiresAtMs <= sentMs)) this.stale.add(key)
     const value = await call()
     const nowMs = Date.now()
     this.slackMs = Math.max(this.slackMs, nowMs - sentMs + 10)
@@ -196,7 +196,7 @@ export class Story {
 }
 
 /** When time changes the state. */
-function timesOf({ holds, line, closedUntilMs }: KeyState): readonly number[] {
+function timesOf({ holds, queue: line, closedUntilMs }: KeyState): readonly number[] {
   const members = holds.flatMap((hold) => hold.members)
   const delays = members.map(({ expiresAtMs, lockDelayMs }) => expiresAtMs + lockDelayMs)
   return [...[...members, ...line].map(({ expiresAtMs }) => expiresAtMs), ...delays, closedUntilMs]

@@ -1,6 +1,6 @@
 import type { StoreNotice } from '../../../src/core/store.ts'
 import {
-  type Batch,
+  type BatchOutcome,
   type Claim,
   type Clock,
   claimBatch,
@@ -54,7 +54,7 @@ export class Reference {
     return viewOf(key, step(this.get(key), { kind: 'tick' }, clock, this.rules).state, clock.nowMs)
   }
 
-  private deliver<A>({ answers, letters }: Batch<A>): readonly A[] {
+  private deliver<A>({ answers, notifications: letters }: BatchOutcome<A>): readonly A[] {
     for (const { inbox, notice, key } of letters)
       if (inbox !== null) this.told[Number(inbox)]?.push({ ...notice, key })
     return answers

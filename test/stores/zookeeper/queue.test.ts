@@ -151,9 +151,9 @@ describe('who holds', () => {
             expect(idsOf(queue.holders).sort()).toEqual(
               state.holds.flatMap(({ members }) => members.map(({ id }) => id)).sort(),
             )
-            expect(idsOf(queue.waiters)).toEqual(state.line.map((waiter) => waiter.claim.id))
-            expect(queue.isContended).toBe(state.line.length > 0)
-            for (const [index, waiter] of state.line.entries())
+            expect(idsOf(queue.waiters)).toEqual(state.queue.map((waiter) => waiter.claim.id))
+            expect(queue.isContended).toBe(state.queue.length > 0)
+            for (const [index, waiter] of state.queue.entries())
               expect(queue.positionOf(placeOf(queue, waiter.claim.id))).toBe(index + 1)
           }
         }

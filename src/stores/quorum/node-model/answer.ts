@@ -18,7 +18,6 @@ import {
   capacityOf,
   capacityTaken,
   isBefore,
-  keyStateOf,
   type NodeHold,
   type NodeState,
   type NodeWaiter,
@@ -124,7 +123,7 @@ function claim(draft: NodeDraft, question: ClaimQuestion, clock: Clock): Vote {
 function refusalOf(draft: NodeDraft, wanted: Claim): Refused | null {
   const own = ownHold(draft.holds, wanted)
   const refusal =
-    mismatch(keyStateOf(draft.finish()), wanted) ??
+    mismatch(draft, wanted) ??
     (own === undefined || covers(own.mode, wanted.mode)
       ? null
       : refused(

@@ -4,8 +4,8 @@ import {
   type KeyState,
   type Member,
   type Mode,
+  type QueuedClaim,
   viewOf,
-  type Waiter,
 } from '../../../model/index.ts'
 import type { NodeNotification, NodeView } from '../protocol.ts'
 
@@ -34,14 +34,14 @@ export interface NodeHold extends Hold {
 }
 
 /** A claim in the queue. For a called waiter `expiresAtMs` is the end of the call. */
-export interface NodeWaiter extends Waiter {
+export interface NodeWaiter extends QueuedClaim {
   readonly ticket: number
   /** The node has told the waiter that the key is free, and keeps room for it. */
   readonly called: boolean
 }
 
 /** Everything a node remembers about one key. The queue is in the order of the tickets, then of the ids. */
-export interface NodeState extends Omit<KeyState, 'line'> {
+export interface NodeState extends KeyState {
   readonly holds: readonly NodeHold[]
   readonly queue: readonly NodeWaiter[]
 }
@@ -78,14 +78,9 @@ export function voterOf(claim: Claim, inbox: string, ballot: number, ticket: num
   return { ...member, expiresAtMs: nowMs + ttlMs, sinceMs: nowMs, ballot, ticket, claim }
 }
 
-/** The same as the model's state of a key. */
-export function keyStateOf(state: NodeState): KeyState {
-  return { ...state, line: state.queue }
-}
-
 export function nodeView(key: string, state: NodeState, nowMs: number): NodeView {
   return {
-    view: viewOf(key, keyStateOf(state), nowMs),
+    view: viewOf(key, state, nowMs),
     holderIds: state.holds.flatMap(({ members }) => members.map(({ id }) => id)),
     waiterIds: state.queue.map(({ claim }) => claim.id),
   }

@@ -1,5 +1,5 @@
 import type { Unknown } from '../../../core/store.ts'
-import { someKnown, unknown } from '../../../core/unknown.ts'
+import { someKnown, unknownAnswer } from '../../../core/store.ts'
 import type { Claim } from '../../../model/index.ts'
 import type { ClusterRoutes } from '../clients/client.ts'
 import { lockName } from '../names.ts'
@@ -61,7 +61,7 @@ async function callSlot<A>(
       return await send(batch)
     } catch (error) {
       if (isTorn(error)) return callEach(batch, send, refuse)
-      return batch.map(() => unknown(error as Error))
+      return batch.map(() => unknownAnswer(error as Error))
     }
   })
   return (await Promise.all(calls)).flat()
@@ -75,7 +75,7 @@ function callEach<A>(
 ): Promise<readonly (A | Unknown)[]> {
   const calls = claims.map(async (claim) => {
     if (claim.group !== null) return refuse(claim)
-    return send([claim]).then(([answer]) => answer as A, unknown)
+    return send([claim]).then(([answer]) => answer as A, unknownAnswer)
   })
   return Promise.all(calls)
 }

@@ -1,5 +1,5 @@
-import { answeredWithin } from '../../../core/calls/answered-within.ts'
 import type { Runtime } from '../../../core/runtime.ts'
+import { answeredWithin } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import type { RedisClient } from '../clients/client.ts'
 import { type Address, addressText, Node } from './node.ts'

@@ -1,5 +1,5 @@
-import { answeredWithin } from '../../../core/calls/answered-within.ts'
 import type { Runtime } from '../../../core/runtime.ts'
+import { answeredWithin } from '../../../core/runtime.ts'
 import { whyOf } from '../../../errors.ts'
 import type { Master, RedisClient } from '../clients/client.ts'
 

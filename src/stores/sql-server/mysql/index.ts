@@ -1,4 +1,4 @@
-import { checkFlag, checkOptions, checkRuntime, type Known } from '../../../core/check.ts'
+import { checkFlag, checkOptions, checkRuntime, type NamesOf } from '../../../core/check.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
 import { Patience } from '../patience.ts'
@@ -21,7 +21,7 @@ export interface MysqlOptions {
   readonly runtime?: Runtime
 }
 
-const OPTIONS: Known<MysqlOptions> = { table: true, advisory: true, runtime: true }
+const OPTIONS: NamesOf<MysqlOptions> = { table: true, advisory: true, runtime: true }
 
 /**
  * A store in a MariaDB or MySQL database, through the pool you already have, of `mysql2` or of `mariadb`. It stays yours. All stores over

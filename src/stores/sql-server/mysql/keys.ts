@@ -1,4 +1,4 @@
-import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
+import type { Blocked, Claim, Clock, KeyNotification, KeyState } from '../../../model/index.ts'
 import { HEADS, isShort, type KeyWrite, missingOwners, seenOf, writeOf } from '../tables/excerpts.ts'
 import { leaveWord, type MailTable } from '../tables/mail.ts'
 import type { TableNames } from '../tables/names.ts'
@@ -179,7 +179,7 @@ export class MysqlKeys implements KeyTable {
   }
 
   /** Waiters look by themselves; a holder looks for what is left for it. */
-  tell(letters: readonly KeyLetter[]): Promise<void> {
+  tell(letters: readonly KeyNotification[]): Promise<void> {
     return leaveWord(this.mail, letters)
   }
 

@@ -1,4 +1,4 @@
-import { checkFlag, checkOptions, checkRuntime, type Known } from '../../../core/check.ts'
+import { checkFlag, checkOptions, checkRuntime, type NamesOf } from '../../../core/check.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
 import { Patience } from '../patience.ts'
@@ -31,7 +31,7 @@ export interface PostgresOptions {
   readonly runtime?: Runtime
 }
 
-const OPTIONS: Known<PostgresOptions> = {
+const OPTIONS: NamesOf<PostgresOptions> = {
   table: true,
   durability: true,
   listen: true,

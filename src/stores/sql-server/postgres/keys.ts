@@ -1,4 +1,4 @@
-import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
+import type { Blocked, Claim, Clock, KeyNotification, KeyState } from '../../../model/index.ts'
 import { encodeLetter } from '../../shared/notifications.ts'
 import {
   HEADS,
@@ -175,7 +175,7 @@ export class PostgresKeys implements KeyTable {
     return saved
   }
 
-  async tell(letters: readonly KeyLetter[]): Promise<void> {
+  async tell(letters: readonly KeyNotification[]): Promise<void> {
     const heard = letters.filter(isHeard)
     if (heard.length > 0) await this.client.run(this.text.tell, sent(heard))
     await leaveWord(this.mail, letters)
@@ -282,10 +282,10 @@ function arrayOf(texts: readonly string[]): string {
   return `{${texts.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
 }
 
-function isHeard({ inbox }: KeyLetter): boolean {
+function isHeard({ inbox }: KeyNotification): boolean {
   return inbox?.startsWith(UNHEARD) === false
 }
 
-function sent(letters: readonly KeyLetter[]): [channels: string[], payloads: string[]] {
+function sent(letters: readonly KeyNotification[]): [channels: string[], payloads: string[]] {
   return [letters.map(({ inbox }) => channelOf(inbox as string)), letters.map(encodeLetter)]
 }

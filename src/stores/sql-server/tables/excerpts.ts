@@ -1,14 +1,14 @@
 import {
   type Blocked,
-  type Changes,
   type Clock,
   changesOf,
   type HeldClaim,
   heldClaims,
+  type KeyChanges,
   type KeyState,
   type Mode,
-  stateOfExcerpt,
-  type Waiter,
+  type QueuedClaim,
+  stateOfPartialKey,
 } from '../../../model/index.ts'
 import { FORGET_SLACK_MS, RULES } from './rules.ts'
 import type { Change, ClaimRow, KeyRow, Need, Seen } from './tables.ts'
@@ -23,7 +23,7 @@ export const HEADS = 3
 export const ALL_HEADS = RULES.mostOffers + 1
 
 /** A waiter with its ticket, which steps leave alone; one that has just joined has none yet. */
-interface Ticketed extends Waiter {
+interface Ticketed extends QueuedClaim {
   readonly ticket?: number
 }
 
@@ -59,7 +59,7 @@ export function seenOf(
   const ofOwners = all.filter(({ owner }) => owner !== null && owners.includes(owner)).length
   const unseen = new Set(ofOwners >= MOST_OF_OWNERS ? owners : [])
   const holders = [...(found.holder === null ? [] : [found.holder]), ...alive, ...gone]
-  const state = stateOfExcerpt({
+  const state = stateOfPartialKey({
     seq: found.seq,
     seqKeptUntilMs: found.forgetAtMs,
     closedUntilMs: found.closedUntilMs,
@@ -78,7 +78,7 @@ export function missingOwners({ row, state }: Seen, { ids, owners }: Need, { now
   const missing = new Set<string>()
   for (const { id, owner, expiresAtMs } of heldClaims(state).values())
     if (owner !== null && (expiresAtMs <= nowMs || ids.includes(id))) missing.add(owner)
-  for (const { claim } of state.line) if (claim.owner !== null) missing.add(claim.owner)
+  for (const { claim } of state.queue) if (claim.owner !== null) missing.add(claim.owner)
   for (const owner of owners) missing.delete(owner)
   return row.others === 0 ? [] : [...missing]
 }
@@ -86,19 +86,19 @@ export function missingOwners({ row, state }: Seen, { ids, owners }: Need, { now
 /** The head of the queue was used up, and more wait behind it. */
 export function isShort({ before, state }: Change<Seen, KeyState>): boolean {
   if (before === undefined || before.heads.size === 0) return false
-  if (before.row.waiting <= before.state.line.length) return false
-  return !state.line.some(({ claim }) => before.heads.has(claim.id))
+  if (before.row.waiting <= before.state.queue.length) return false
+  return !state.queue.some(({ claim }) => before.heads.has(claim.id))
 }
 
 /** The position of a waiter: exact near the head, else at most so far back. */
 export function positionOf(seen: Seen | undefined, state: KeyState, id: string): number {
-  const place = state.line.findIndex(({ claim }) => claim.id === id)
-  if (place < 0 || seen === undefined || seen.row.waiting <= seen.state.line.length) return place + 1
-  const all = seen.row.waiting + state.line.length - seen.state.line.length
-  const { ticket } = state.line[place] as Ticketed
-  if (ticket === undefined) return all - (state.line.length - 1 - place)
+  const place = state.queue.findIndex(({ claim }) => claim.id === id)
+  if (place < 0 || seen === undefined || seen.row.waiting <= seen.state.queue.length) return place + 1
+  const all = seen.row.waiting + state.queue.length - seen.state.queue.length
+  const { ticket } = state.queue[place] as Ticketed
+  if (ticket === undefined) return all - (state.queue.length - 1 - place)
   if (seen.heads.has(id)) return place + 1
-  const first = (state.line[0] as Ticketed).ticket ?? ticket
+  const first = (state.queue[0] as Ticketed).ticket ?? ticket
   return Math.max(place + 1, Math.min(ticket - first + 1, all))
 }
 
@@ -148,9 +148,9 @@ export interface KeyWrite {
 
 export function writeOf({ key, before, state }: Change<Seen, KeyState>, { nowMs }: Clock): KeyWrite {
   const row = before?.row ?? NO_KEY
-  const changes: Changes =
+  const changes: KeyChanges =
     before === undefined
-      ? changesOf({ ...state, holds: [], line: [] }, state)
+      ? changesOf({ ...state, holds: [], queue: [] }, state)
       : changesOf(before.state, state)
   const held = heldClaims(state)
   const kept = row.holder === null ? undefined : held.get(row.holder.id)
@@ -204,7 +204,7 @@ export function modeFrom(kind: string | null, limit: number, weight: number): Mo
   return kind === 'permits' ? { kind, limit, weight } : { kind: kind as 'exclusive' | 'shared' }
 }
 
-function modeOf({ holds, line }: KeyState): Mode | null {
+function modeOf({ holds, queue: line }: KeyState): Mode | null {
   return holds[0]?.mode ?? line[0]?.claim.mode ?? null
 }
 
@@ -248,7 +248,7 @@ function rowOfHeld(claim: HeldClaim, before?: ClaimRow): ClaimRow & { isNew: boo
   return { id, state: 'held', ticket: 0, mode, seq, ttlMs: before?.ttlMs ?? 0, ...rest, isNew: false }
 }
 
-function rowOfWaiter(waiter: Waiter, ticket: number, isNew: boolean): ClaimRow & { isNew: boolean } {
+function rowOfWaiter(waiter: QueuedClaim, ticket: number, isNew: boolean): ClaimRow & { isNew: boolean } {
   const { claim, inbox, joinedAtMs, expiresAtMs } = waiter
   const { id, mode, owner, actor, label, meta, ttlMs, lockDelayMs } = claim
   const rest = { owner, actor, label, meta, sinceMs: joinedAtMs, expiresAtMs, ttlMs, lockDelayMs, inbox }

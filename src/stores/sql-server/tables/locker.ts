@@ -4,7 +4,7 @@ import {
   type Claim,
   type ClaimAnswer,
   EMPTY,
-  type KeyLetter,
+  type KeyNotification,
   type KeyState,
   SPARE_TOKENS,
   tokenOf,
@@ -46,7 +46,7 @@ export class Locker {
     { keys, reasonOf }: Database,
     runtime: Runtime,
     inbox: () => string | null,
-    deliver: (letter: KeyLetter) => void,
+    deliver: (letter: KeyNotification) => void,
   ) {
     this.table = keys
     this.reasonOf = reasonOf

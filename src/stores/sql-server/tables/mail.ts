@@ -1,6 +1,6 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { StoreNotice } from '../../../core/store.ts'
-import type { KeyLetter } from '../../../model/index.ts'
+import type { KeyNotification } from '../../../model/index.ts'
 import { decodeLetter, encodeLetter } from '../../shared/notifications.ts'
 import type { Push } from './store.ts'
 
@@ -20,7 +20,7 @@ export interface MailTable {
 }
 
 /** Leaves word for a holder that is asked to let go, or was evicted: nobody else tells it, and a renewal may be far. */
-export async function leaveWord(table: MailTable, letters: readonly KeyLetter[]): Promise<void> {
+export async function leaveWord(table: MailTable, letters: readonly KeyNotification[]): Promise<void> {
   for (const letter of letters) {
     const { notice, inbox } = letter
     if (notice.kind === 'revoked' || (notice.kind === 'lost' && notice.cause === 'evicted'))

@@ -1,4 +1,4 @@
-import { Alarms } from '../../../core/calls/timer-heap.ts'
+import { TimerHeap } from '../../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { StoreNotice } from '../../../core/store.ts'
 import { SPARE_TOKENS, tokenOf } from '../../../model/index.ts'
@@ -22,7 +22,7 @@ export class Poller {
   private readonly table: KeyTable
   private readonly waiting: Waiting
   private readonly runtime: Runtime
-  private readonly alarms: Alarms
+  private readonly timers: TimerHeap
   private looking = false
   private on = false
 
@@ -30,13 +30,13 @@ export class Poller {
     this.table = table
     this.waiting = waiting
     this.runtime = runtime
-    this.alarms = new Alarms(runtime, true, () => void this.look())
+    this.timers = new TimerHeap(runtime, true, () => void this.look())
   }
 
   /** Off as long as the database tells by itself. */
   switch(on: boolean): void {
     this.on = on
-    this.alarms.clear()
+    this.timers.clear()
     this.waiting.due.clear()
     for (const waiter of this.waiting.waiters.values()) this.expect(waiter)
   }
@@ -48,12 +48,12 @@ export class Poller {
     const delayMs = this.delayMs(waiter, nowMs)
     // Waiters that have time look in step, so that one statement serves many of them.
     const stepMs = 2 ** Math.floor(Math.log2(delayMs / 2))
-    this.alarms.set(waiter, Math.ceil((nowMs + delayMs) / stepMs) * stepMs)
+    this.timers.set(waiter, Math.ceil((nowMs + delayMs) / stepMs) * stepMs)
   }
 
   close(): void {
     this.on = false
-    this.alarms.clear()
+    this.timers.clear()
   }
 
   private delayMs({ position, paceMs, movedAtMs }: Waiter, nowMs: number): number {
@@ -99,7 +99,7 @@ export class Poller {
     } catch {
       // The claims look again by themselves, only later.
     }
-    for (const waiter of due) if (waiter.place < 0 && waiters.get(waiter.id) === waiter) this.expect(waiter)
+    for (const waiter of due) if (waiter.index < 0 && waiters.get(waiter.id) === waiter) this.expect(waiter)
   }
 }
 

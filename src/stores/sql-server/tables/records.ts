@@ -7,9 +7,9 @@ import {
   type RecordCondition,
   type RecordState,
   type TakeAnswer,
-  take,
+  takeFromRecord,
   type WriteAnswer,
-  written,
+  writtenRecord,
 } from '../../../model/index.ts'
 import { Rounds } from './rounds.ts'
 import { foundOf } from './rows.ts'
@@ -73,7 +73,7 @@ export class ServerRecords implements Records {
 
   take(key: string, count: number): Promise<TakeAnswer> {
     return this.change(key, ({ record, version }, clock) => {
-      const { next, answer } = take(record, count, clock)
+      const { next, answer } = takeFromRecord(record, count, clock)
       if (next === null || answer.kind !== 'taken') return { next: null, answer }
       return { next: { record: next, version: Math.max(version, next.version) }, answer }
     })
@@ -135,7 +135,7 @@ function writing(value: string, ttlMs: number | null, condition: RecordCondition
     if (!conditionHolds(record, condition, () => held)) {
       return { next: null, answer: { kind: 'refused', current: record } }
     }
-    const next = written(version, value, ttlMs, clock)
+    const next = writtenRecord(version, value, ttlMs, clock)
     return {
       next: { record: next, version: next.version },
       answer: { kind: 'written', version: next.version },

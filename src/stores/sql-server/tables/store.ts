@@ -11,7 +11,7 @@ import type {
   Transactions,
   Unknown,
 } from '../../../core/store.ts'
-import type { Claim, KeyLetter } from '../../../model/index.ts'
+import type { Claim, KeyNotification } from '../../../model/index.ts'
 import type { Patience } from '../patience.ts'
 import { ServerAdmin } from './admin.ts'
 import { Cleaner } from './cleaner.ts'
@@ -190,7 +190,7 @@ export class ServerStore implements Store {
     return answer as NonNullable<typeof answer>
   }
 
-  private deliver({ key, notice }: KeyLetter): void {
+  private deliver({ key, notice }: KeyNotification): void {
     this.parts.runtime.defer(() => this.waiting.tell({ ...notice, key }))
   }
 

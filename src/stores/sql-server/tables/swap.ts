@@ -1,6 +1,6 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
-import type { Clock, KeyLetter } from '../../../model/index.ts'
+import type { Clock, KeyNotification } from '../../../model/index.ts'
 import { ALL_HEADS, HEADS } from './excerpts.ts'
 import { KEYS_PER_STATEMENT } from './rules.ts'
 import type { Change, Database, Ledger, Look, Need } from './tables.ts'
@@ -11,8 +11,8 @@ const LONGEST_PAUSE_MS = 40
 
 /** Letters to this process itself need not go through the database. */
 export interface Post {
-  isOwn(letter: KeyLetter): boolean
-  deliver(letter: KeyLetter): void
+  isOwn(letter: KeyNotification): boolean
+  deliver(letter: KeyNotification): void
 }
 
 const NO_POST: Post = { isOwn: () => false, deliver: () => {} }
@@ -21,7 +21,7 @@ const NO_POST: Post = { isOwn: () => false, deliver: () => {} }
 interface Unit<R, S> {
   readonly tasks: readonly Playable<S>[]
   readonly changes: readonly Change<R, S>[]
-  readonly letters: readonly KeyLetter[]
+  readonly letters: readonly KeyNotification[]
 }
 
 /**
@@ -128,7 +128,7 @@ export class Swap<R, S> {
   private play(tasks: readonly Playable<S>[], { clock, rows }: Look<R>): Unit<R, S> {
     const states = new Map<string, S>()
     const changed = new Set<string>()
-    const letters: KeyLetter[] = []
+    const letters: KeyNotification[] = []
     const shelf: Shelf<S> = {
       get: (key) => {
         let state = states.get(key)
@@ -189,7 +189,7 @@ export class Swap<R, S> {
     this.settle(unit)
   }
 
-  private abroad(letters: readonly KeyLetter[]): readonly KeyLetter[] {
+  private abroad(letters: readonly KeyNotification[]): readonly KeyNotification[] {
     return letters.filter((letter) => letter.inbox !== null && !this.post.isOwn(letter))
   }
 

@@ -1,6 +1,14 @@
 import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
-import type { Blocked, Claim, Clock, KeyLetter, KeyState, Mode, RecordState } from '../../../model/index.ts'
+import type {
+  Blocked,
+  Claim,
+  Clock,
+  KeyNotification,
+  KeyState,
+  Mode,
+  RecordState,
+} from '../../../model/index.ts'
 
 /** A claim that stands in a row of its own, and what no state says of it. */
 export interface ClaimRow {
@@ -79,7 +87,7 @@ export interface Change<R, S> {
 
 export interface Sending {
   /** What is told in the same transaction, of the keys that were changed; every letter has an inbox. */
-  readonly letters: readonly KeyLetter[]
+  readonly letters: readonly KeyNotification[]
   /** Whether all changes are made, or none. */
   readonly whole: boolean
 }
@@ -92,7 +100,7 @@ export interface Ledger<R, S> {
   /** In one statement. Resolves to the keys whose rows were changed. */
   save(changes: readonly Change<R, S>[], clock: Clock, sending: Sending): Promise<ReadonlySet<string>>
   /** Tells what did not come with a change. */
-  tell(letters: readonly KeyLetter[]): Promise<void>
+  tell(letters: readonly KeyNotification[]): Promise<void>
 }
 
 /** What one statement could do for claims by itself, by their keys; those left out need the model. */

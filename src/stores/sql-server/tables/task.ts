@@ -1,4 +1,4 @@
-import type { Claim, Clock, KeyLetter } from '../../../model/index.ts'
+import type { Claim, Clock, KeyNotification } from '../../../model/index.ts'
 
 /** Where a task finds the states it works on, and leaves what it made of them. */
 export interface Shelf<S> {
@@ -8,7 +8,7 @@ export interface Shelf<S> {
 
 export interface Played<A> {
   readonly answer: A
-  readonly letters: readonly KeyLetter[]
+  readonly letters: readonly KeyNotification[]
 }
 
 type Work<S, A> = (shelf: Shelf<S>, clock: Clock, rows: ReadonlyMap<string, unknown>) => Played<A>
@@ -23,7 +23,7 @@ export interface Playable<S> {
   /** Whether it is about all claims of its keys. */
   readonly whole?: boolean
   /** `rows` is what was read. */
-  play(shelf: Shelf<S>, clock: Clock, rows?: ReadonlyMap<string, unknown>): readonly KeyLetter[]
+  play(shelf: Shelf<S>, clock: Clock, rows?: ReadonlyMap<string, unknown>): readonly KeyNotification[]
   /** What it did last is written. */
   done(): void
   failed(error: unknown): void
@@ -57,7 +57,11 @@ export class Task<S, A> implements Playable<S> {
     })
   }
 
-  play(shelf: Shelf<S>, clock: Clock, rows: ReadonlyMap<string, unknown> = NO_ROWS): readonly KeyLetter[] {
+  play(
+    shelf: Shelf<S>,
+    clock: Clock,
+    rows: ReadonlyMap<string, unknown> = NO_ROWS,
+  ): readonly KeyNotification[] {
     const { answer, letters } = this.work(shelf, clock, rows)
     this.answer = answer
     return letters

@@ -1,5 +1,5 @@
 import {
-  type Batch,
+  type BatchOutcome,
   type Claim,
   type ClaimAnswer,
   type Clock,
@@ -121,24 +121,24 @@ function stepTask<E extends Event>(
 
 /** The model counts positions among the waiters that were read; others may stand before the claim. */
 function placed<A>(
-  { answers, letters }: Batch<A>,
+  { answers, notifications: letters }: BatchOutcome<A>,
   claims: readonly Pick<Claim, 'key' | 'id'>[],
   shelf: Shelf<KeyState>,
   rows: ReadonlyMap<string, unknown>,
-): Batch<A> {
+): BatchOutcome<A> {
   const exact = answers.map((answer, place) => {
     const { key, id } = claims[place] as Claim
     const { position } = answer as { readonly position?: number }
     if (position === undefined || position === 0) return answer
     const state = shelf.get(key)
-    const amongRead = state.line.findIndex(({ claim }) => claim.id === id) + 1
+    const amongRead = state.queue.findIndex(({ claim }) => claim.id === id) + 1
     const unread = positionOf(rows.get(key) as Seen | undefined, state, id) - amongRead
     return { ...answer, position: position + unread }
   })
-  return { answers: exact, letters }
+  return { answers: exact, notifications: letters }
 }
 
-function played<A>({ answers, letters }: Batch<A>): Played<readonly A[]> {
+function played<A>({ answers, notifications: letters }: BatchOutcome<A>): Played<readonly A[]> {
   return { answer: answers, letters }
 }
 

@@ -1,9 +1,9 @@
-import type { Alarm } from '../../../core/calls/timer-heap.ts'
+import type { TimerEntry } from '../../../core/calls/timer-heap.ts'
 import type { StoreNotice } from '../../../core/store.ts'
 import type { Claim, ClaimAnswer } from '../../../model/index.ts'
 
 /** A claim of this process that waits, and how its queue moves. It rings when it is time to look whether its turn has come. */
-export interface Waiter extends Alarm {
+export interface Waiter extends TimerEntry {
   readonly id: string
   readonly key: string
   position: number
@@ -71,7 +71,7 @@ export class Waiting {
   }
 
   private add(id: string, key: string, position: number, nowMs: number): Waiter {
-    const ring = (): void => {
+    const fire = (): void => {
       if (this.waiters.get(id) === waiter) this.due.add(waiter)
     }
     const waiter = {
@@ -81,8 +81,8 @@ export class Waiting {
       movedAtMs: nowMs,
       paceMs: FIRST_PACE_MS,
       dueMs: nowMs,
-      place: -1,
-      ring,
+      index: -1,
+      fire,
     }
     this.waiters.set(id, waiter)
     return waiter

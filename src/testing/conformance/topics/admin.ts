@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type Check, check, fencing, ordered, permitting, pushing, remembering, sharing } from '../check.ts'
-import { grantedOf, tokenOf } from '../party.ts'
+import { grantedOf, tokenOfGrant } from '../party.ts'
 import { SOON_MS } from '../scene.ts'
 
 export const admin: readonly Check[] = [
@@ -37,7 +37,7 @@ export const admin: readonly Check[] = [
     )
   }),
 
-  check('the line is shown in its order', ordered, async (scene) => {
+  check('the queue is shown in its order', ordered, async (scene) => {
     const [a, b, c] = [await scene.party('holder'), await scene.party('first'), await scene.party('second')]
     const key = scene.key()
     await a.take(key)
@@ -122,7 +122,7 @@ export const admin: readonly Check[] = [
     const [a, operator] = [await scene.party(), await scene.party()]
     const key = scene.key()
     const taken = await a.take(key)
-    for (const wrong of [tokenOf(taken) + 100_000n, tokenOf(taken) - 100_000n]) {
+    for (const wrong of [tokenOfGrant(taken) + 100_000n, tokenOfGrant(taken) - 100_000n]) {
       const answer = await operator.store.admin.evict(key, wrong, false)
       assert.equal(answer.kind, 'absent', `a hold of token ${taken.token} was evicted by token ${wrong}`)
     }
@@ -133,7 +133,7 @@ export const admin: readonly Check[] = [
     const [a, operator] = [await scene.party(), await scene.party()]
     for (const handedOver of [false, true]) {
       const taken = await a.take(scene.key())
-      const token = tokenOf(taken) + (handedOver ? BigInt(taken.spare) : 0n)
+      const token = tokenOfGrant(taken) + (handedOver ? BigInt(taken.spare) : 0n)
       const answer = await operator.store.admin.evict(taken.claim.key, token, false)
       assert.equal(answer.kind, 'evicted', `token ${token} belongs to the grant of ${taken.token}`)
       assert.equal(await a.renew(taken.claim), 'lost')
@@ -159,7 +159,7 @@ export const admin: readonly Check[] = [
     const mode = { kind: 'shared' } as const
     const first = await a.take(key, { mode })
     const second = await b.take(key, { mode })
-    assert.equal((await operator.store.admin.evict(key, tokenOf(first), false)).kind, 'evicted')
+    assert.equal((await operator.store.admin.evict(key, tokenOfGrant(first), false)).kind, 'evicted')
     assert.equal(await a.renew(first.claim), 'lost')
     assert.equal(await b.renew(second.claim), 'renewed', 'the other reader was not meant')
   }),
@@ -175,14 +175,14 @@ export const admin: readonly Check[] = [
     await operator.take(key, {}, 'every reader was evicted')
   }),
 
-  check('an eviction hands the key to the next in line', [ordered, fencing], async (scene) => {
+  check('an eviction hands the key to the next in the queue', [ordered, fencing], async (scene) => {
     const [a, b, operator] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const evicted = await a.take(key)
     const waiter = await b.block(key, { queue: true })
     await operator.store.admin.evict(key, null, false)
-    const next = grantedOf(await b.attempt(waiter), 'the next in line must be served after an eviction')
-    assert.ok(tokenOf(next) > tokenOf(evicted) + BigInt(evicted.spare))
+    const next = grantedOf(await b.attempt(waiter), 'the next in the queue must be served after an eviction')
+    assert.ok(tokenOfGrant(next) > tokenOfGrant(evicted) + BigInt(evicted.spare))
   }),
 
   check('an eviction of a free key finds nothing', async (scene) => {
@@ -213,7 +213,7 @@ export const admin: readonly Check[] = [
     assert.equal(await a.renew(claim), 'renewed')
     assert.equal((await b.attempt(waiter)).kind, 'blocked', 'the holder was asked, and holds the key')
     assert.equal(await a.release(claim), 'released')
-    grantedOf(await b.attempt(waiter), 'the next in line must be served when the holder has let go')
+    grantedOf(await b.attempt(waiter), 'the next in the queue must be served when the holder has let go')
   }),
 
   check('a holder that is asked to let go is told', pushing, async (scene) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { LockError, UnsupportedError } from '../../../errors.ts'
 import type { LeaseJson } from '../../../index.ts'
 import { adopting, type Check, check, fencing, lacking, ordered, pushing } from '../check.ts'
-import { tokenOf } from '../party.ts'
+import { tokenOfGrant } from '../party.ts'
 import { SOON_MS, SURVIVING_TTL_MS } from '../scene.ts'
 
 export const adoption: readonly Check[] = [
@@ -28,11 +28,11 @@ export const adoption: readonly Check[] = [
     const key = scene.key()
     const given = await a.take(key)
     const taken = await b.take(key, { replaces: given.claim.id })
-    const handed = tokenOf(given) + BigInt(given.spare)
-    assert.ok(tokenOf(taken) > handed, `token ${taken.token}, but ${handed} may have been handed over`)
+    const handed = tokenOfGrant(given) + BigInt(given.spare)
+    assert.ok(tokenOfGrant(taken) > handed, `token ${taken.token}, but ${handed} may have been handed over`)
   }),
 
-  check('an adoption goes past the line, which stays as it is', [adopting, ordered], async (scene) => {
+  check('an adoption goes past the queue, which stays as it is', [adopting, ordered], async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const given = await a.take(key)

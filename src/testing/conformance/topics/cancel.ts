@@ -6,7 +6,7 @@ import { grantedOf } from '../party.ts'
 import { type Scene, SOON_MS } from '../scene.ts'
 
 export const cancel: readonly Check[] = [
-  check('a cancelled wait rejects with the caller’s reason and leaves the line', async (scene) => {
+  check('a cancelled wait rejects with the caller’s reason and leaves the queue', async (scene) => {
     const [a, b] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
     const lease = await a.acquire(key)
@@ -43,7 +43,7 @@ export const cancel: readonly Check[] = [
     assert.ok(next.held)
   }),
 
-  check('a wait that times out leaves the line', async (scene) => {
+  check('a wait that times out leaves the queue', async (scene) => {
     const [a, b] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
     await a.acquire(key)
@@ -54,7 +54,7 @@ export const cancel: readonly Check[] = [
     await lineOf(scene, a, key, 0)
   }),
 
-  check('closing a process that waits takes it out of the line', async (scene) => {
+  check('closing a process that waits takes it out of the queue', async (scene) => {
     const [a, b] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
     await a.acquire(key)
@@ -81,17 +81,17 @@ export const cancel: readonly Check[] = [
     assert.ok(next.held)
   }),
 
-  check('a place in the line is given up by a release', ordered, async (scene) => {
+  check('a queue position is given up by a release', ordered, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const { claim } = await a.take(key)
     const first = await b.block(key, { queue: true })
     const second = await c.block(key, { queue: true })
-    assert.equal(await b.release(first), 'released', 'a place in the line is something to release')
+    assert.equal(await b.release(first), 'released', 'a queue position is something to release')
     const answer = await c.attempt(second)
     assert.ok(answer.kind === 'blocked')
     assert.equal(answer.position, 1, 'those behind must move up')
-    assert.equal(await b.renew(first), 'lost', 'a place that was given up must not be renewed')
+    assert.equal(await b.renew(first), 'lost', 'a position that was given up must not be renewed')
     await a.release(claim)
     grantedOf(await c.attempt(second), 'the one behind must be served')
   }),
@@ -104,7 +104,7 @@ export const cancel: readonly Check[] = [
     const second = await c.block(key, { queue: true })
     await a.release(claim)
     assert.equal(await b.release(first), 'released', 'the offer was there and must be given up')
-    grantedOf(await c.attempt(second), 'the key must go to the next in line')
+    grantedOf(await c.attempt(second), 'the key must go to the next in the queue')
   }),
 
   check('cancel and grant at the same moment leave no ghost', async (scene) => {
@@ -129,7 +129,7 @@ export const cancel: readonly Check[] = [
 ]
 
 async function lineOf(scene: Scene, locks: Locks, key: string, length: number): Promise<void> {
-  await scene.eventually(`the line must have ${length} waiters`, SOON_MS, async () => {
+  await scene.eventually(`the queue must have ${length} waiters`, SOON_MS, async () => {
     return (await locks.read(key)).line.length === length
   })
 }

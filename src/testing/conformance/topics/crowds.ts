@@ -7,11 +7,11 @@ import { type Scene, SOON_MS, safe } from '../scene.ts'
 const PARTIES = 6
 const CLAIMS_EACH = 50
 const LIMIT = 10
-/** Longer than a process takes to join with all its claims, or a crowd to be let in, on a busy machine. */
+/** Longer than a process needs to join with all its claims, or to have them granted, on a busy machine. */
 const TTL_MS = 5000
 /** From the first renewal to the last one takes longer than a ttl. */
 const RENEWALS = 4
-/** A part of a crowd that is served in one turn: its holder releases, and the others leave the queue. */
+/** The part of a crowd that is served in one turn: its holder releases, and the others leave the queue. */
 const TURN = 5
 
 interface Member {
@@ -74,7 +74,7 @@ export const crowds: readonly Check[] = [
       await a.release(claim)
       let left = crowd
       while (left.length > 0) {
-        // Where no order is promised, any of them may be next.
+        // Without a promised order, any of them may be next.
         const next = scene.traits.order === 'fifo' ? left.slice(0, 2 * LIMIT) : left
         const holders = await scene.eventually(
           'a semaphore must go on serving its crowd',
@@ -93,7 +93,7 @@ export const crowds: readonly Check[] = [
   ),
 ]
 
-/** A process that has a key, and claims of several others that wait behind it, in the order in which they join. */
+/** A process that has a key, and claims of several others in the queue behind it, in the order of joining. */
 async function queueUp(scene: Scene, changes: ClaimChanges = {}, mode: Mode = { kind: 'exclusive' }) {
   const a = await scene.party()
   const key = scene.key()
@@ -104,13 +104,13 @@ async function queueUp(scene: Scene, changes: ClaimChanges = {}, mode: Mode = { 
     const claims = Array.from({ length: CLAIMS_EACH }, () => party.claim(key, { queue: true, ...changes }))
     for (const { kind } of await party.attemptAll(claims)) assert.equal(kind, 'blocked', 'the key is held')
     crowd.push(...claims.map((claim) => ({ party, claim })))
-    // However long the others take to join, those before them keep their positions.
+    // However long the others take to join, the earlier ones keep their positions.
     await together(crowd, (party, claims) => party.renewAll(claims))
   }
   return { a, key, claim, crowd: crowd as readonly Member[] }
 }
 
-/** Longer than the crowd lives by itself. */
+/** Longer than the crowd lives without renewals. */
 async function keepUp(scene: Scene, crowd: readonly Member[], kind: 'waiting' | 'renewed'): Promise<void> {
   for (let renewal = 0; renewal < RENEWALS; renewal++) {
     if (renewal > 0) await scene.sleep(TTL_MS * 0.4)

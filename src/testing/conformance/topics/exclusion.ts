@@ -40,7 +40,7 @@ export const exclusion: readonly Check[] = [
     )
   }),
 
-  check('a batch answers every claim in its place', async (scene) => {
+  check('a batch answers every claim in its order', async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const [free, busy, alsoFree] = [scene.key('1'), scene.key('2'), scene.key('3')]
     await a.take(busy)
@@ -64,7 +64,7 @@ export const exclusion: readonly Check[] = [
     const { claim } = await a.take(key)
     const blocked = await b.block(key)
     const { line } = await b.store.admin.read(key)
-    assert.equal(line.length, 0, 'a claim with queue: false must not join the line')
+    assert.equal(line.length, 0, 'a claim with queue: false must not join the queue')
     assert.equal(await a.release(claim), 'released')
     await c.take(key, {}, 'the key is free: nobody waits for it')
     assert.equal(await b.renew(blocked), 'lost', 'a claim that was blocked without queueing is forgotten')

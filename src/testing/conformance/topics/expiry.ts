@@ -3,7 +3,7 @@ import { LeaseLostError, StoreError, UnsupportedError } from '../../../errors.ts
 import { type Check, check, delaying, lacking, ordered, sharing } from '../check.ts'
 import { safe } from '../scene.ts'
 
-/** Clocks that run at different rates, and rounding. */
+/** Tolerance for clock drift and rounding. */
 const earlyMs = (ttlMs: number) => ttlMs * 0.01 + 5
 
 export const expiry: readonly Check[] = [
@@ -57,7 +57,7 @@ export const expiry: readonly Check[] = [
     })
   }),
 
-  check('a place in the line ends with its ttl', ordered, async (scene) => {
+  check('a queue position ends with its ttl', ordered, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const ttlMs = scene.ttlMs(400)
@@ -65,14 +65,14 @@ export const expiry: readonly Check[] = [
     const dead = await b.block(key, { queue: true, ttlMs })
     const alive = await c.block(key, { queue: true })
     await scene.eventually(
-      'the place of a dead waiter must go to the next',
+      'the position of a dead waiter must go to the next',
       scene.endedByMs(ttlMs),
       async () => {
         const answer = await c.attempt(alive)
         return answer.kind === 'blocked' && answer.position === 1
       },
     )
-    assert.equal(await b.renew(dead), 'lost', 'a place that expired must not be renewed')
+    assert.equal(await b.renew(dead), 'lost', 'a position that expired must not be renewed')
   }),
 
   check('each reader has a ttl of its own', sharing, async (scene) => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { UnsupportedError } from '../../../errors.ts'
 import { createLocks } from '../../../index.ts'
 import { type Check, check, fencing, lacking, ordered, permitting, sharing } from '../check.ts'
-import { type Taken, tokenOf } from '../party.ts'
+import { type GrantedClaim, tokenOfGrant } from '../party.ts'
 import { safe } from '../scene.ts'
 
 const LARGEST_TOKEN = 2n ** 63n - 1n
@@ -36,7 +36,7 @@ export const fences: readonly Check[] = [
     above(last, await b.take(key, {}, 'an evicted key is free'))
   }),
 
-  check('tokens rise along the line', [fencing, ordered], async (scene) => {
+  check('tokens rise along the queue', [fencing, ordered], async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const first = await a.take(key)
@@ -44,9 +44,9 @@ export const fences: readonly Check[] = [
     const second = await b.block(key, { queue: true })
     const third = await c.block(key, { queue: true })
     await a.release(first.claim)
-    last = above(last, await b.askUntilGranted(second, 1000, 'the next in line must be granted'))
+    last = above(last, await b.askUntilGranted(second, 1000, 'the next in the queue must be granted'))
     await b.release(second)
-    above(last, await c.askUntilGranted(third, 1000, 'the next in line must be granted'))
+    above(last, await c.askUntilGranted(third, 1000, 'the next in the queue must be granted'))
   }),
 
   check('each reader has a token of its own', [fencing, sharing], async (scene) => {
@@ -86,7 +86,7 @@ export const fences: readonly Check[] = [
   check('a token is a positive integer of 63 bits', fencing, async (scene) => {
     const a = await scene.party()
     const taken = await a.take(scene.key())
-    const token = tokenOf(taken)
+    const token = tokenOfGrant(taken)
     assert.ok(
       token > 0n && token + BigInt(taken.spare) <= LARGEST_TOKEN,
       `token ${token} with ${taken.spare} to spare`,
@@ -99,8 +99,8 @@ export const fences: readonly Check[] = [
     const first = await a.take(key)
     await a.release(first.claim)
     const next = await b.take(key)
-    const given = tokenOf(first) + BigInt(first.spare)
-    assert.ok(tokenOf(next) > given, `token ${next.token}, but ${given} may have been handed over`)
+    const given = tokenOfGrant(first) + BigInt(first.spare)
+    assert.ok(tokenOfGrant(next) > given, `token ${next.token}, but ${given} may have been handed over`)
   }),
 
   check('local hand-overs have rising tokens', fencing, async (scene) => {
@@ -142,8 +142,8 @@ export const fences: readonly Check[] = [
   }),
 ]
 
-function above(last: bigint, taken: Pick<Taken, 'token'>): bigint {
-  const token = tokenOf(taken)
+function above(last: bigint, taken: Pick<GrantedClaim, 'token'>): bigint {
+  const token = tokenOfGrant(taken)
   safe(token > last, `token ${token} after ${last}`)
   return token
 }

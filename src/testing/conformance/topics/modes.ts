@@ -54,7 +54,7 @@ const readersAndWriters: readonly Check[] = [
     grantedOf(await b.attempt(writer), 'the writer must be served when the readers before it are gone')
   }),
 
-  check('readers in line are let in together', [sharing, ordered], async (scene) => {
+  check('readers in the queue are let in together', [sharing, ordered], async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const { claim } = await a.take(key)
@@ -90,7 +90,7 @@ const readersAndWriters: readonly Check[] = [
     const { claim } = await a.take(key)
     const reader = await b.block(key, { mode: shared, queue: true })
     grantedOf(await a.attempt({ ...claim, mode: shared }), 'a downgrade must be granted')
-    grantedOf(await b.attempt(reader), 'a reader in line must be let in by the downgrade')
+    grantedOf(await b.attempt(reader), 'a reader in the queue must be let in by the downgrade')
     assert.equal(await a.release(claim), 'released')
   }),
 
@@ -131,7 +131,7 @@ const semaphores: readonly Check[] = [
     const [a, b] = [await scene.party(), await scene.party()]
     const key = scene.key()
     const answer = await a.attempt(a.claim(key, { mode: permits(2, 3), queue: true }))
-    assert.equal(answer.kind, 'refused', 'it would stand in the line for ever')
+    assert.equal(answer.kind, 'refused', 'it would stand in the queue for ever')
     await b.take(key, { mode: permits(2, 2) }, 'a refused claim must leave nothing behind')
   }),
 
@@ -181,7 +181,7 @@ const semaphores: readonly Check[] = [
     const answer = await b.attempt(b.claim(key, { mode: permits(4), queue: true }))
     assert.ok(answer.kind === 'refused', 'two limits for one key must not both count')
     assert.equal(answer.reason, 'limit')
-    assert.deepEqual((await a.store.admin.read(key)).line, [], 'a refused claim must not join the line')
+    assert.deepEqual((await a.store.admin.read(key)).line, [], 'a refused claim must not join the queue')
     await a.release(claim)
     await b.take(key, { mode: permits(4) }, 'a free key may be used with another limit')
   }),

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type Check, check, recording } from '../check.ts'
 import { add, conflict, look, open, shop, stock, type Take, take } from '../shop.ts'
 
-/** An order belongs to what it was first used for. */
+/** An order belongs to its first use. */
 export const orders: readonly Check[] = [
   check('an order that took does not add, and one that added does not take', recording, async (scene) => {
     const { a, b, key } = await shop(scene, 5)

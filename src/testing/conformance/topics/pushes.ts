@@ -4,7 +4,7 @@ import { type Check, check, hooked, ordered, pushing } from '../check.ts'
 import { grantedOf } from '../party.ts'
 import { SOON_MS, safe } from '../scene.ts'
 
-/** What a waiter is told, what becomes of it when the message is lost, late or told twice. */
+/** Pushes to a waiter, and a message that is lost, late or doubled. */
 export const pushes: readonly Check[] = [
   check('a waiter is told of its grant without asking', [ordered, pushing], async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
@@ -18,7 +18,7 @@ export const pushes: readonly Check[] = [
     assert.ok(notice.kind === 'granted')
     assert.equal(notice.key, key)
     const { token } = grantedOf(await b.attempt(first), 'what was pushed must be true')
-    // On a busy machine the offer may be over by now, and this a new grant.
+    // On a busy machine the offer may have expired, and this may be a new grant.
     assert.ok(
       token === null || token >= (notice.token ?? 0n),
       `token ${token}, but ${notice.token} was pushed`,
@@ -81,7 +81,7 @@ export const pushes: readonly Check[] = [
     const lease = await a.acquire(key)
     faults.notices({ kind: 'delay', ms: offerEndsMs + 500 })
     const acquired = scene.begin(slow.acquire(key, { ttl: ttlMs, wait: 20_000 }))
-    await scene.eventually('the slow one must join the line', SOON_MS, async () => {
+    await scene.eventually('the slow one must join the queue', SOON_MS, async () => {
       return (await a.read(key)).line.length === 1
     })
     faults.every('attempt', { kind: 'lose request' })
@@ -93,7 +93,7 @@ export const pushes: readonly Check[] = [
     let slowGotIt = false
     const served = scene.begin(
       acquired.then((lease) => {
-        // An attempt on its way may have been granted before the faults began: that lease has ended by now, and is no second holder.
+        // An attempt sent before the faults may have been granted: that lease has ended by now, and is no second holder.
         slowGotIt = lease.held
       }),
     )

@@ -49,7 +49,7 @@ export const reentry: readonly Check[] = [
     await a.block(key, { actor: 'the same actor' }, 'only a named owner joins a hold')
   }),
 
-  check('an owner joins its hold past the line', [owning, ordered], async (scene) => {
+  check('an owner joins its hold past the queue', [owning, ordered], async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const owner = 'workflow 7'

@@ -63,7 +63,7 @@ export const renewal: readonly Check[] = [
     assert.equal(await a.renew(claim), 'lost')
   }),
 
-  check('a batch of renewals answers every claim in its place', ordered, async (scene) => {
+  check('a batch of renewals answers every claim in its order', ordered, async (scene) => {
     const [a, b] = [await scene.party(), await scene.party()]
     const [own, strange, busy] = [scene.key('own'), scene.key('strange'), scene.key('busy')]
     const { claim } = await a.take(own)

@@ -42,7 +42,7 @@ export const staleRelease: readonly Check[] = [
     assert.equal(await a.release(a.claim(scene.key())), 'absent')
   }),
 
-  check('a batch of releases answers every claim in its place', async (scene) => {
+  check('a batch of releases answers every claim in its order', async (scene) => {
     const a = await scene.party()
     const [first, last] = [await a.take(scene.key('1')), await a.take(scene.key('2'))]
     const answers = await a.releaseAll([first.claim, a.claim(scene.key('3')), last.claim])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type Check, check, fencing, remembering } from '../check.ts'
-import { type Party, type Taken, tokenOf } from '../party.ts'
+import { type GrantedClaim, type Party, tokenOfGrant } from '../party.ts'
 import { type Scene, safe } from '../scene.ts'
 
 export const takeover: readonly Check[] = [
@@ -39,7 +39,7 @@ export const takeover: readonly Check[] = [
 
   check('a takeover raises the token', fencing, async (scene) => {
     const { old, next } = await takeOver(scene)
-    assert.ok(tokenOf(next) > tokenOf(old), `token ${next.token} after ${old.token}`)
+    assert.ok(tokenOfGrant(next) > tokenOfGrant(old), `token ${next.token} after ${old.token}`)
   }),
 
   check('a late release of a lease that was taken over harms nobody', async (scene) => {
@@ -61,12 +61,12 @@ export const takeover: readonly Check[] = [
 
 interface Takeover {
   readonly a: Party
-  readonly old: Taken
+  readonly old: GrantedClaim
   readonly b: Party
-  readonly next: Taken
+  readonly next: GrantedClaim
 }
 
-/** The first party's hold expires, the second's takes its place. */
+/** The first party's hold expires, and the second's replaces it. */
 async function takeOver(scene: Scene): Promise<Takeover> {
   const [a, b] = [await scene.party('the old one'), await scene.party('the new one')]
   const key = scene.key()

@@ -71,14 +71,14 @@ export const unknownOutcomes: readonly Check[] = [
     await freeSoon(scene, b, key)
   }),
 
-  check('a place in the line whose reply is lost is given up', ordered, async (scene) => {
+  check('a queue position whose reply is lost is given up', ordered, async (scene) => {
     const { locks: a, faults } = await scene.faultyLocks()
     const b = await scene.locks()
     const key = scene.key()
     await b.acquire(key)
     faults.next('attempt', { kind: 'lose reply' })
     await assert.rejects(a.acquire(key, { wait: 300 }))
-    await scene.eventually('nobody must be left in the line', SOON_MS, async () => {
+    await scene.eventually('nobody must be left in the queue', SOON_MS, async () => {
       return (await b.read(key)).line.length === 0
     })
   }),
@@ -203,7 +203,7 @@ export const unknownOutcomes: readonly Check[] = [
   }),
 ]
 
-/** Long before any ttl, which is a minute here. */
+/** Well before any ttl, which is a minute here. */
 async function freeSoon(scene: Scene, locks: Locks, key: string): Promise<void> {
   const lease = await scene.within('the key must be free', SOON_MS, locks.acquire(key, { wait: 20_000 }))
   await lease.release()

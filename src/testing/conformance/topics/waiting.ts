@@ -42,7 +42,7 @@ export const waiting: readonly Check[] = [
         await scene.sleep(20)
       }
       waits.push(scene.begin(locks.using(key, work)))
-      await scene.eventually('a waiter must be seen in the line', 3000, async () => {
+      await scene.eventually('a waiter must be seen in the queue', 3000, async () => {
         return (await locks.read(key)).line.length === number
       })
     }
@@ -51,7 +51,7 @@ export const waiting: readonly Check[] = [
     assert.deepEqual(served, [1, 2, 3])
   }),
 
-  check('a claim learns its place in the line', ordered, async (scene) => {
+  check('a claim learns its position in the queue', ordered, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     await a.take(key)
@@ -62,7 +62,7 @@ export const waiting: readonly Check[] = [
     }
   }),
 
-  check('a waiter learns who holds the key, wherever it stands in the line', ordered, async (scene) => {
+  check('a waiter learns who holds the key, wherever it stands in the queue', ordered, async (scene) => {
     const [a, b, c] = [await scene.party('holder'), await scene.party('first'), await scene.party('second')]
     const key = scene.key()
     await a.take(key)
@@ -74,7 +74,7 @@ export const waiting: readonly Check[] = [
     }
   }),
 
-  check('a waiting claim that asks again keeps its place', ordered, async (scene) => {
+  check('a waiting claim that asks again keeps its position', ordered, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     await a.take(key)
@@ -86,23 +86,27 @@ export const waiting: readonly Check[] = [
     assert.equal(
       (await a.store.admin.read(key)).line.length,
       2,
-      'a resent claim must not stand in the line twice',
+      'a resent claim must not stand in the queue twice',
     )
   }),
 
-  check('a released key goes to the first in line, not to a newcomer', ordered, async (scene) => {
+  check('a released key goes to the first in the queue, not to a newcomer', ordered, async (scene) => {
     const [a, b, c, d] = [await scene.party(), await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const { claim } = await a.take(key)
     const first = await b.block(key, { queue: true })
     const second = await c.block(key, { queue: true })
     assert.equal(await a.release(claim), 'released')
-    await d.block(key, {}, 'a newcomer must not overtake the line')
-    assert.equal((await c.attempt(second)).kind, 'blocked', 'the second in line must not overtake the first')
-    grantedOf(await b.attempt(first), 'the first in line must be granted')
+    await d.block(key, {}, 'a newcomer must not overtake the queue')
+    assert.equal(
+      (await c.attempt(second)).kind,
+      'blocked',
+      'the second in the queue must not overtake the first',
+    )
+    grantedOf(await b.attempt(first), 'the first in the queue must be granted')
   }),
 
-  check('a waiter keeps its place for as long as it is renewed', ordered, async (scene) => {
+  check('a waiter keeps its position for as long as it is renewed', ordered, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const ttlMs = scene.ttlMs(SURVIVING_TTL_MS)
@@ -111,17 +115,14 @@ export const waiting: readonly Check[] = [
     const second = await c.block(key, { queue: true })
     for (let renewal = 0; renewal < 6; renewal++) {
       await scene.sleep(ttlMs / 4)
-      assert.ok(
-        ['waiting', 'renewed'].includes(await b.renew(first)),
-        'a place in the line must be renewable',
-      )
+      assert.ok(['waiting', 'renewed'].includes(await b.renew(first)), 'a queue position must be renewable')
     }
     await a.release(claim)
-    assert.equal((await c.attempt(second)).kind, 'blocked', 'a renewed place must be kept')
-    grantedOf(await b.attempt(first), 'a renewed place must be served')
+    assert.equal((await c.attempt(second)).kind, 'blocked', 'a renewed position must be kept')
+    grantedOf(await b.attempt(first), 'a renewed position must be served')
   }),
 
-  check('a dead waiter does not hold up the line', ordered, async (scene) => {
+  check('a dead waiter does not hold up the queue', ordered, async (scene) => {
     const [a, b, c] = [await scene.party(), await scene.party(), await scene.party()]
     const key = scene.key()
     const ttlMs = scene.ttlMs(300)
@@ -174,18 +175,18 @@ export const waiting: readonly Check[] = [
     const player = async (locks: Locks): Promise<void> => {
       for (let round = 0; round < 10; round++) await locks.using(key, () => void passes++)
     }
-    // One lost wake-up that only a ttl repairs would take a minute here.
+    // A lost wake-up that only a ttl repairs would take a minute here.
     await scene.within('twenty turns of two players', 10_000, Promise.all(processes.map(player)))
     assert.equal(passes, 20)
   }),
 
-  check('a spinning waiter stands in no line and gets the key', async (scene) => {
+  check('a spinning waiter stands in no queue and gets the key', async (scene) => {
     const [a, b] = [await scene.locks(), await scene.locks()]
     const key = scene.key()
     const lease = await a.acquire(key)
     const acquired = scene.begin(b.acquire(key, { retry: { spin: 20 } }))
     await scene.sleep(100)
-    assert.equal((await a.read(key)).line.length, 0, 'retry by spinning must not join the line')
+    assert.equal((await a.read(key)).line.length, 0, 'retry by spinning must not join the queue')
     await lease.release()
     await scene.within('a spinning waiter must find the key free', SOON_MS, acquired)
   }),

@@ -8,27 +8,27 @@ import type {
   Event,
   Hold,
   KeyState,
-  Letter,
   Member,
-  Outcome,
+  Notification,
   ReleaseAnswer,
   RenewAnswer,
   Rules,
+  StepOutcome,
 } from './types.ts'
 
-type Quick = Outcome<Answer<Event>> | null
+type Quick = StepOutcome<Answer<Event>> | null
 
 const NO_HOLDS: readonly Hold[] = []
-const NO_LETTERS: readonly Letter[] = []
+const NO_NOTIFICATIONS: readonly Notification[] = []
 const RENEWED: RenewAnswer = { kind: 'renewed', contended: false }
 const RELEASED: ReleaseAnswer = { kind: 'released' }
 
 /**
- * What nearly every event is: a claim on a key that is free, the renewal or the release of a claim that is alone there.
- * Says what the long way says, without a draft; null when the event is another. Properties compare the two ways.
+ * The most frequent events: a claim on a free key, and the renewal or release of its only claim. Gives the result of
+ * `fullStep` without a draft; null for any other event. Properties compare the two.
  */
-export function quickStep(state: KeyState, event: Event, clock: Clock, rules: Rules): Quick {
-  if (state.line.length > 0) return null
+export function fastStep(state: KeyState, event: Event, clock: Clock, rules: Rules): Quick {
+  if (state.queue.length > 0) return null
   switch (event.kind) {
     case 'claim':
       return claimFree(state, event.claim, event.inbox, clock, rules)
@@ -42,7 +42,7 @@ export function quickStep(state: KeyState, event: Event, clock: Clock, rules: Ru
 }
 
 function claimFree(
-  { holds, line, seq: lastSeq, closedUntilMs }: KeyState,
+  { holds, queue, seq: lastSeq, closedUntilMs }: KeyState,
   claim: Claim,
   inbox: string | null,
   { nowMs, stampUs }: Clock,
@@ -55,9 +55,9 @@ function claimFree(
   const member = { id, expiresAtMs: nowMs + ttlMs, sinceMs: nowMs, label, actor, meta, lockDelayMs, inbox }
   const hold: Hold = { owner, mode, seq, members: [member] }
   return {
-    state: { holds: [hold], line, seq, seqKeptUntilMs: nowMs + rules.keepSeqMs, closedUntilMs },
+    state: { holds: [hold], queue, seq, seqKeptUntilMs: nowMs + rules.keepSeqMs, closedUntilMs },
     answer: { kind: 'granted', token: tokenOf(seq), spare: spareOf(hold), contended: false },
-    letters: NO_LETTERS,
+    notifications: NO_NOTIFICATIONS,
   }
 }
 
@@ -65,28 +65,31 @@ function renewSole(state: KeyState, id: string, ttlMs: number, { nowMs }: Clock)
   const member = soleMember(state, id, nowMs)
   if (member === undefined) return null
   const expiresAtMs = nowMs + ttlMs
-  if (expiresAtMs <= member.expiresAtMs) return { state, answer: RENEWED, letters: NO_LETTERS }
-  // Written out, because spreading an object costs more than all the rest.
+  if (expiresAtMs <= member.expiresAtMs) return { state, answer: RENEWED, notifications: NO_NOTIFICATIONS }
+  // Field by field: spreading an object costs more than all the rest.
   const { sinceMs, label, actor, meta, lockDelayMs, inbox } = member
   const { owner, mode, seq } = state.holds[0] as Hold
   const renewed = { id, expiresAtMs, sinceMs, label, actor, meta, lockDelayMs, inbox }
   return {
     state: stateWith(state, [{ owner, mode, seq, members: [renewed] }]),
     answer: RENEWED,
-    letters: NO_LETTERS,
+    notifications: NO_NOTIFICATIONS,
   }
 }
 
 function releaseSole(state: KeyState, id: string, { nowMs }: Clock): Quick {
   if (soleMember(state, id, nowMs) === undefined) return null
-  return { state: stateWith(state, NO_HOLDS), answer: RELEASED, letters: NO_LETTERS }
+  return { state: stateWith(state, NO_HOLDS), answer: RELEASED, notifications: NO_NOTIFICATIONS }
 }
 
-function stateWith({ line, seq, seqKeptUntilMs, closedUntilMs }: KeyState, holds: readonly Hold[]): KeyState {
-  return { holds, line, seq, seqKeptUntilMs, closedUntilMs }
+function stateWith(
+  { queue, seq, seqKeptUntilMs, closedUntilMs }: KeyState,
+  holds: readonly Hold[],
+): KeyState {
+  return { holds, queue, seq, seqKeptUntilMs, closedUntilMs }
 }
 
-/** The claim with that id, if it lives and nobody else holds the key. */
+/** The claim with that id, if it is alive and the only holder. */
 function soleMember({ holds }: KeyState, id: string, nowMs: number): Member | undefined {
   const members = holds.length === 1 ? (holds[0] as Hold).members : undefined
   const member = members?.length === 1 ? members[0] : undefined

@@ -1,6 +1,6 @@
-import type { Hold, KeyState, Member, Mode, Waiter } from './types.ts'
+import type { Hold, KeyState, Member, Mode, QueuedClaim } from './types.ts'
 
-/** One claim that holds a key, with what it shares with the other claims of its hold. */
+/** A claim that holds a key, with the fields that it shares with the other claims of its hold. */
 export interface HeldClaim extends Member {
   readonly owner: string | null
   readonly mode: Mode
@@ -8,31 +8,31 @@ export interface HeldClaim extends Member {
 }
 
 /**
- * The part of a key that the next steps depend on, for stores that keep a row per claim and never load all of them: the claims that the
- * steps are about, those of their owners, the dead, one holder and the head of the queue. The rest is known by numbers.
+ * The part of a key that the next steps depend on, for stores that keep a row per claim and never load all of them: the claims
+ * of the steps, the other claims of their owners, expired claims, one holder and the head of the queue. The rest is counted.
  */
-export interface Excerpt {
+export interface PartialKey {
   readonly seq: number
   readonly seqKeptUntilMs: number
   readonly closedUntilMs: number
-  /** How the key is held. */
+  /** The mode of the holds. */
   readonly mode: Mode | null
-  /** All holds there are, and the permits that they use together. */
+  /** The number of all holds, and of the permits that they use. */
   readonly holds: number
   readonly used: number
   readonly held: readonly HeldClaim[]
   /** In the order of the queue. */
-  readonly queue: readonly Waiter[]
+  readonly queue: readonly QueuedClaim[]
   /** Owners whose holds have claims that are not among `held`. */
   readonly unseen: ReadonlySet<string>
 }
 
-/** What a store writes after steps on an excerpt; the numbers are differences. */
-export interface Changes {
-  /** Holders that are new, or renewed, or changed. */
+/** The writes after steps on a partial key; the numbers are differences. */
+export interface KeyChanges {
+  /** Holders that are new, renewed or changed. */
   readonly held: readonly HeldClaim[]
   /** Waiters that are new or renewed. */
-  readonly queued: readonly Waiter[]
+  readonly queued: readonly QueuedClaim[]
   /** Claims that neither hold the key nor wait any more. */
   readonly gone: readonly string[]
   readonly holds: number
@@ -40,13 +40,13 @@ export interface Changes {
   readonly waiting: number
 }
 
-/** The id of the claims that stand for those that were not loaded, and the sequence number of their hold: no token names it. */
+/** The id that stands for the claims that were not loaded, and the sequence number of their hold: no token names it. */
 export const UNSEEN = ''
 const UNSEEN_SEQ = -1
 
 /** A state on which `step` decides as it would on the whole key. */
-export function stateOfExcerpt(excerpt: Excerpt): KeyState {
-  const { seq, seqKeptUntilMs, closedUntilMs, mode, holds, used, held, queue, unseen } = excerpt
+export function stateOfPartialKey(partial: PartialKey): KeyState {
+  const { seq, seqKeptUntilMs, closedUntilMs, mode, holds, used, held, queue, unseen } = partial
   const groups = new Map<string, HeldClaim[]>()
   for (const claim of held) {
     const name = claim.owner === null ? `id ${claim.id}` : `owner ${claim.owner}`
@@ -66,27 +66,27 @@ export function stateOfExcerpt(excerpt: Excerpt): KeyState {
     const how: Mode = mode.kind === 'permits' ? { ...mode, weight } : mode
     seen.push({ owner: null, mode: how, seq: UNSEEN_SEQ, members: [OTHER] })
   }
-  return { holds: seen, line: queue, seq, seqKeptUntilMs, closedUntilMs }
+  return { holds: seen, queue: queue, seq, seqKeptUntilMs, closedUntilMs }
 }
 
-/** What steps changed between two states of one excerpt. */
-export function changesOf(before: KeyState, after: KeyState): Changes {
+/** The difference between two states of one partial key. */
+export function changesOf(before: KeyState, after: KeyState): KeyChanges {
   const heldBefore = heldClaims(before)
   const heldAfter = heldClaims(after)
-  const queuedBefore = new Map(before.line.map((waiter) => [waiter.claim.id, waiter]))
-  const queuedAfter = new Map(after.line.map((waiter) => [waiter.claim.id, waiter]))
+  const queuedBefore = new Map(before.queue.map((waiter) => [waiter.claim.id, waiter]))
+  const queuedAfter = new Map(after.queue.map((waiter) => [waiter.claim.id, waiter]))
   const gone = [...heldBefore.keys(), ...queuedBefore.keys()].filter(
     (id) => !heldAfter.has(id) && !queuedAfter.has(id),
   )
   const held = [...heldAfter.values()].filter((claim) => !isSameHeld(heldBefore.get(claim.id), claim))
-  const queued = after.line.filter((waiter) => queuedBefore.get(waiter.claim.id) !== waiter)
+  const queued = after.queue.filter((waiter) => queuedBefore.get(waiter.claim.id) !== waiter)
   return {
     held,
     queued,
     gone,
     holds: after.holds.length - before.holds.length,
     used: usedOf(after) - usedOf(before),
-    waiting: after.line.length - before.line.length,
+    waiting: after.queue.length - before.queue.length,
   }
 }
 
@@ -99,7 +99,7 @@ export function heldClaims({ holds }: KeyState): Map<string, HeldClaim> {
   return claims
 }
 
-/** Lives for ever, so that nothing ends because it was not loaded. */
+/** Never expires, so that no hold ends because it was not loaded. */
 const OTHER: Member = {
   id: UNSEEN,
   expiresAtMs: Number.POSITIVE_INFINITY,

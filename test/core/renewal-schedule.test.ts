@@ -2,8 +2,8 @@ import { createLocks, type Locks, type WriteLease } from 'holdfast'
 import { memory } from 'holdfast/memory'
 import { FakeRuntime } from 'holdfast/testing'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Hold } from '../../src/core/lease/hold.ts'
-import { Cohorts } from '../../src/core/lease/renewal-schedule.ts'
+import type { LocalHold } from '../../src/core/lease/hold.ts'
+import { RenewalSchedule } from '../../src/core/lease/renewal-schedule.ts'
 import type { Store } from '../../src/core/store.ts'
 import type { Claim } from '../../src/model/index.ts'
 
@@ -31,7 +31,7 @@ function keysOf(claims: readonly Claim[] | undefined): string[] {
   return (claims ?? []).map(({ key }) => key).toSorted()
 }
 
-test('as long as no lease comes or goes, the store is given the same list again', async () => {
+test('while no lease is added or removed, the store gets the same list again', async () => {
   const { runtime, locks, renewals } = watched()
   await runtime.until(Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key))))
   await runtime.advance(3 * TTL_MS)
@@ -40,7 +40,7 @@ test('as long as no lease comes or goes, the store is given the same list again'
   expect(keysOf(renewals[0])).toEqual(['a', 'b', 'c'])
 })
 
-test('a list is a new one when a lease comes, goes, or is extended', async () => {
+test('the list is a new one when a lease is added, removed or extended', async () => {
   const { runtime, locks, renewals } = watched()
   const [a, b] = await runtime.until(Promise.all(['a', 'b', 'c'].map((key) => locks.acquire(key))))
   const next = async (): Promise<readonly Claim[]> => {
@@ -116,22 +116,23 @@ test('thousands of leases that end at once do so in many turns, and all of them'
   expect(leases.filter(({ signal }) => !signal.aborted)).toEqual([])
 })
 
-test('a cohort that was left empty rings for whoever comes to it from one that is left empty by that', async () => {
+test('an empty batch fires for a hold that leaves another batch empty by joining it', async () => {
   const runtime = new FakeRuntime()
-  const rung: Hold[] = []
-  const cohorts = new Cohorts(
+  const due: LocalHold[] = []
+  const schedule = new RenewalSchedule(
     runtime,
-    (cohort) => void rung.push(...cohort.holds),
+    (batch) => void due.push(...batch.holds),
     () => {},
   )
-  const fresh = (): Hold => ({ cohort: null, seat: -1, validUntilMs: 1000, lifeMs: 1000 }) as unknown as Hold
+  const fresh = (): LocalHold =>
+    ({ batch: null, batchIndex: -1, validUntilMs: 1000, lifeMs: 1000 }) as unknown as LocalHold
   const [one, other] = [fresh(), fresh()]
-  cohorts.seat(one, 100)
-  cohorts.unseat(one)
-  cohorts.seat(other, 200)
-  cohorts.seat(other, 100)
+  schedule.add(one, 100)
+  schedule.remove(one)
+  schedule.add(other, 200)
+  schedule.add(other, 100)
   await runtime.advance(150)
-  expect(rung).toEqual([other])
-  expect(cohorts.size).toBe(1)
-  cohorts.clear()
+  expect(due).toEqual([other])
+  expect(schedule.size).toBe(1)
+  schedule.clear()
 })

@@ -1,10 +1,10 @@
-import type { Hold, KeyState, Member, Mode, Waiter } from './types.ts'
+import type { Hold, KeyState, Member, Mode, QueuedClaim } from './types.ts'
 
-/** A claim that holds its key or waits for it, as an index keeps it: one row for each. */
+/** A claim that holds its key or waits for it, as one row of an index. */
 export interface IndexedClaim {
   readonly id: string
   readonly held: boolean
-  /** Which hold of the key: claims of one owner share one. Holds stand in the order of these numbers. */
+  /** The number of its hold: claims of one owner share one. Holds are in the order of these numbers. */
   readonly hold: number
   /** Rises with every claim of the key: the order of the queue, and of the claims inside a hold. */
   readonly ticket: number
@@ -24,53 +24,53 @@ export interface IndexedClaim {
   readonly expiresAtMs: number
 }
 
-/** What a step needs to know of a key without looking at its claims. A step changes it in place. */
+/** The part of a key that a step needs without reading its claims. A step changes it in place. */
 export interface KeySummary {
   seq: number
   seqKeptUntilMs: number
   closedUntilMs: number
-  /** How the key is held; null while nobody holds it. */
+  /** The mode of its holds; null while there are none. */
   mode: Mode['kind'] | null
   /** The limit of a semaphore in use, and how many of its permits are taken. */
   limit: number
   used: number
-  /** How many claims hold, and how many wait. */
+  /** The numbers of claims that hold and that wait. */
   holders: number
   waiters: number
   /** The last ticket that was given out. */
   lastTicket: number
 }
 
-/** One key whose claims can be found without reading all of them. No method costs more than O(log n), but for those that say so. */
+/** A key whose claims can be found without reading all of them. No method costs more than O(log n) unless it says so. */
 export interface KeyIndex {
   readonly summary: KeySummary
-  /** A holder or a waiter, also one whose time is over. */
+  /** A holder or a waiter, also an expired one. */
   find(id: string): IndexedClaim | undefined
   add(claim: IndexedClaim): void
-  /** Puts another version of a claim in its place; `next` may have another id. */
+  /** Replaces a claim where it stands; `next` may have another id. */
   replace(claim: IndexedClaim, next: IndexedClaim): void
   remove(claim: IndexedClaim): void
   /** The first holders, in the order of their holds. */
   holders(most: number): readonly IndexedClaim[]
   /** Every holder with that sequence number; costs O(holders), and only an operator asks. */
   holdersWith(seq: number): readonly IndexedClaim[]
-  /** One of the claims that an owner holds the key with. */
+  /** One of the claims of an owner's hold. */
   ownHold(owner: string): IndexedClaim | undefined
-  /** Whether other claims are in the hold of this one. */
+  /** True if the hold of this claim has other claims. */
   isShared(claim: IndexedClaim): boolean
   /** The first of the queue. */
   head(): IndexedClaim | undefined
-  /** The first waiter of an owner whom a hold of `mode` gives enough. */
+  /** The first waiter of an owner that a hold of `mode` covers. */
   firstOf(owner: string, mode: Mode): IndexedClaim | undefined
   /** The ticket of the first of the queue. */
   firstTicket(): number | null
-  /** How many waiters stand before `claim`, of whom at most so many are counted, and when the first of these ends. */
+  /** The number of waiters before `claim`, counted up to `most`, and when the first of these expires. */
   waitersBefore(claim: IndexedClaim, most: number): { readonly count: number; readonly endMs: number | null }
-  /** Claims whose time is over, at most so many. */
+  /** Expired claims, at most so many. */
   expired(nowMs: number, most: number): readonly IndexedClaim[]
-  /** When the next holder or waiter ends. */
+  /** When the next holder or waiter expires. */
   nextEndMs(held: boolean): number | null
-  /** Whether the process of a waiter is known to have ended, so that an offer to it would be for nothing. */
+  /** True if the process of a waiter is known to have ended: an offer to it would be lost. */
   isGone?(claim: IndexedClaim): boolean
 }
 
@@ -88,7 +88,7 @@ export function emptySummary(seq = 0, seqKeptUntilMs = 0, closedUntilMs = 0): Ke
   }
 }
 
-/** The same key as the plain data of the model; `holders` and `waiters` stand in their order. */
+/** The same key as plain data of the model; `holders` and `waiters` come in their order. */
 export function stateOf(
   key: string,
   { seq, seqKeptUntilMs, closedUntilMs }: KeySummary,
@@ -102,19 +102,19 @@ export function stateOf(
     hold.members.push(memberOf(claim))
     holds.set(number, hold)
   }
-  const line = Array.from(waiters, (claim) => waiterOf(key, claim))
-  return { holds: [...holds.values()], line, seq, seqKeptUntilMs, closedUntilMs }
+  const queue = Array.from(waiters, (claim) => waiterOf(key, claim))
+  return { holds: [...holds.values()], queue, seq, seqKeptUntilMs, closedUntilMs }
 }
 
-/** Every claim of a state, holders first, in the order in which an index has to be given them. */
-export function* claimsOf({ holds, line }: KeyState): Generator<IndexedClaim> {
+/** Every claim of a state, holders first, in the order in which an index takes them. */
+export function* claimsOf({ holds, queue }: KeyState): Generator<IndexedClaim> {
   let ticket = 0
   for (const { owner, mode, seq, members } of holds) {
     const hold = ticket + 1
     for (const member of members)
       yield { ...member, owner, mode, seq, held: true, hold, ticket: ++ticket, ttlMs: 0 }
   }
-  for (const { claim, inbox, joinedAtMs, expiresAtMs } of line) {
+  for (const { claim, inbox, joinedAtMs, expiresAtMs } of queue) {
     const { id, mode, owner, actor, label, meta, ttlMs, lockDelayMs } = claim
     const fields = { id, mode, owner, actor, label, meta, ttlMs, lockDelayMs, inbox, expiresAtMs }
     yield { ...fields, held: false, hold: 0, ticket: ++ticket, seq: 0, sinceMs: joinedAtMs }
@@ -126,8 +126,8 @@ function memberOf(claim: IndexedClaim): Member {
   return { id, expiresAtMs, sinceMs, label, actor, meta, lockDelayMs, inbox }
 }
 
-/** A claim that waits asked for it, and neither groups nor adopters ever do. */
-function waiterOf(key: string, claim: IndexedClaim): Waiter {
+/** Only a claim with `queue` waits, and neither groups nor adopters have it. */
+function waiterOf(key: string, claim: IndexedClaim): QueuedClaim {
   const { id, mode, ttlMs, owner, actor, label, meta, lockDelayMs, inbox, sinceMs, expiresAtMs } = claim
   return {
     claim: {

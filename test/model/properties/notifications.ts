@@ -4,9 +4,9 @@ import { plan } from '../arbitraries.ts'
 import { explore, inboxOf, type Sight } from '../explore.ts'
 import { atEveryStep, forAll, type Topic } from '../property.ts'
 
-/** What each claimant heard last about whether others wait. */
-function listen(heard: Map<string, boolean>, { event, answer, letters }: Sight): void {
-  for (const { notice } of letters) {
+/** The last news of each claimant about others that wait. */
+function listen(heard: Map<string, boolean>, { event, answer, notifications }: Sight): void {
+  for (const { notice } of notifications) {
     if (notice.kind === 'granted') heard.set(notice.id, notice.contended)
     if (notice.kind === 'contended') heard.set(notice.id, true)
   }
@@ -16,13 +16,13 @@ function listen(heard: Map<string, boolean>, { event, answer, letters }: Sight):
     heard.set(event.id, answer.contended)
 }
 
-export const letters: Topic = {
+export const notifications: Topic = {
   'go to the inbox of the claim that they are about': atEveryStep((sight) => {
-    for (const { inbox, notice } of sight.letters) assert.equal(inbox, inboxOf(notice.id))
+    for (const { inbox, notice } of sight.notifications) assert.equal(inbox, inboxOf(notice.id))
   }),
 
   'tell every holder whose time ran out, once, and nobody else': atEveryStep((sight) => {
-    const told = sight.letters.flatMap(({ notice }) =>
+    const told = sight.notifications.flatMap(({ notice }) =>
       notice.kind === 'lost' && notice.cause === 'expired' ? [notice.id] : [],
     )
     assert.deepEqual(told.sort(), [...sight.expired].sort())
@@ -32,7 +32,7 @@ export const letters: Topic = {
     const heard = new Map<string, boolean>()
     explore(model, value, (sight) => {
       listen(heard, sight)
-      if (sight.learnt.line.length === 0) return
+      if (sight.learnt.queue.length === 0) return
       for (const hold of sight.learnt.holds) {
         for (const { claim } of hold.believers)
           assert(heard.get(claim.id), `${claim.id} was not told that others wait`)
@@ -43,14 +43,14 @@ export const letters: Topic = {
   'and answers say that others wait exactly when they do': atEveryStep(({ event, answer, learnt }) => {
     if (answer === null || !('contended' in answer) || (event.kind !== 'claim' && event.kind !== 'renew'))
       return
-    assert.equal(answer.contended, learnt.line.length > 0)
+    assert.equal(answer.contended, learnt.queue.length > 0)
   }),
 
-  'say that others wait once for each time that the line begins': atEveryStep((sight) => {
-    const told = sight.letters
+  'say that others wait once for each time that the queue begins': atEveryStep((sight) => {
+    const told = sight.notifications
       .filter(({ notice }) => notice.kind === 'contended')
       .map(({ notice }) => notice.id)
     assert.equal(new Set(told).size, told.length)
-    if (told.length > 0) assert.equal(sight.learnt.line.length, 1)
+    if (told.length > 0) assert.equal(sight.learnt.queue.length, 1)
   }),
 }

@@ -5,23 +5,23 @@ import type {
   Clock,
   Event,
   KeyState,
-  Letter,
-  Outcome,
+  Notification,
+  StepOutcome,
 } from '../../src/model/index.ts'
 import { type Canary, holdOf, leaving } from './canary.ts'
 import { World } from './world.ts'
 
-type Result<E extends Event> = Outcome<Answer<E>>
+type Result<E extends Event> = StepOutcome<Answer<E>>
 
-/** Diseases of the line: who is next, and who is told. */
-export const line: readonly Canary[] = [
+/** Diseases of the queue: the order, and the notifications. */
+export const queue: readonly Canary[] = [
   {
-    disease: 'a dead waiter blocks the line',
+    disease: 'a dead waiter blocks the queue',
     topic: 'waiting and fairness',
     World: class extends World {
       protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {
-        const waiters = state.line.map((waiter) => ({ ...waiter, expiresAtMs: clock.nowMs + 60_000 }))
-        return super.step({ ...state, line: waiters }, event, clock)
+        const waiters = state.queue.map((waiter) => ({ ...waiter, expiresAtMs: clock.nowMs + 60_000 }))
+        return super.step({ ...state, queue: waiters }, event, clock)
       }
     },
   },
@@ -29,8 +29,8 @@ export const line: readonly Canary[] = [
     disease: 'a waiter is not woken',
     topic: 'waiting and fairness',
     World: class extends World {
-      protected override deliver(key: string, letter: Letter): void {
-        if (letter.notice.kind !== 'granted') super.deliver(key, letter)
+      protected override deliver(key: string, notification: Notification): void {
+        if (notification.notice.kind !== 'granted') super.deliver(key, notification)
       }
     },
   },
@@ -46,13 +46,13 @@ export const line: readonly Canary[] = [
     },
   },
   {
-    disease: 'a waiter that asks again goes to the end of the line',
+    disease: 'a waiter that asks again goes to the end of the queue',
     topic: 'waiting and fairness',
     World: class extends World {
       protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {
         if (event.kind !== 'claim' || state.holds.length === 0) return super.step(state, event, clock)
-        const others = state.line.filter((waiter) => waiter.claim.id !== event.claim.id)
-        return super.step({ ...state, line: others }, event, clock)
+        const others = state.queue.filter((waiter) => waiter.claim.id !== event.claim.id)
+        return super.step({ ...state, queue: others }, event, clock)
       }
     },
   },
@@ -62,8 +62,8 @@ export const line: readonly Canary[] = [
     World: class extends World {
       protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {
         if (event.kind !== 'release') return super.step(state, event, clock)
-        const outcome = super.step({ ...state, line: [...state.line].reverse() }, event, clock)
-        return leaving(outcome, (left) => ({ line: [...left.line].reverse() }))
+        const outcome = super.step({ ...state, queue: [...state.queue].reverse() }, event, clock)
+        return leaving(outcome, (left) => ({ queue: [...left.queue].reverse() }))
       }
     },
   },
@@ -77,13 +77,13 @@ export const line: readonly Canary[] = [
         return { ...outcome, answer: { ...outcome.answer, contended: false } }
       }
 
-      protected override deliver(key: string, letter: Letter): void {
-        if (letter.notice.kind !== 'contended') super.deliver(key, letter)
+      protected override deliver(key: string, notification: Notification): void {
+        if (notification.notice.kind !== 'contended') super.deliver(key, notification)
       }
     },
   },
   {
-    disease: 'a claim that does not queue joins the line',
+    disease: 'a claim that does not queue joins the queue',
     topic: 'exclusion',
     World: class extends World {
       protected override claim(claim: Claim, inbox: string): ClaimAnswer {
@@ -92,7 +92,7 @@ export const line: readonly Canary[] = [
     },
   },
   {
-    disease: 'a release forgets to roll back a place in the line',
+    disease: 'a release forgets to roll back a queue position',
     topic: 'unknown outcomes',
     World: class extends World {
       protected override step<E extends Event>(state: KeyState, event: E, clock: Clock): Result<E> {

@@ -8,10 +8,10 @@ import {
   heldClaims,
   type KeyState,
   type Mode,
+  type QueuedClaim,
   type Rules,
-  stateOfExcerpt,
+  stateOfPartialKey,
   step,
-  type Waiter,
 } from '../../src/model/index.ts'
 
 const RULES: Rules = { offerMs: 20, keepSeqMs: 1000, mostOffers: 3 }
@@ -31,7 +31,7 @@ function random(seed: number): (below: number) => number {
   }
 }
 
-/** What a store with a row per claim would load: as little as the contract of an excerpt lets it. */
+/** The rows that a store with a row per claim would load: as few as the contract of a partial key allows. */
 function excerptOf(state: KeyState, event: Event, nowMs: number, heads: number): KeyState {
   const all = [...heldClaims(state).values()]
   const ids =
@@ -42,11 +42,11 @@ function excerptOf(state: KeyState, event: Event, nowMs: number, heads: number):
     ...(event.kind === 'claim' ? [event.claim.owner] : []),
     ...[...dead, ...all.filter(({ id }) => ids.includes(id))].map(({ owner }) => owner),
   ])
-  const living = state.line.filter(({ expiresAtMs }) => expiresAtMs > nowMs)
+  const living = state.queue.filter(({ expiresAtMs }) => expiresAtMs > nowMs)
   const head = living.slice(0, heads)
   for (const { claim } of head) owners.add(claim.owner)
   owners.delete(null)
-  const told = alive.sort((a, b) => a.expiresAtMs - b.expiresAtMs).slice(0, state.line.length === 0 ? 32 : 1)
+  const told = alive.sort((a, b) => a.expiresAtMs - b.expiresAtMs).slice(0, state.queue.length === 0 ? 32 : 1)
   const isWhole = (event.kind === 'evict' || event.kind === 'revoke') && event.token !== NOBODY
   const wanted = (claim: HeldClaim) =>
     isWhole ||
@@ -54,13 +54,13 @@ function excerptOf(state: KeyState, event: Event, nowMs: number, heads: number):
     told.includes(claim) ||
     ids.includes(claim.id) ||
     owners.has(claim.owner)
-  const queued = (waiter: Waiter) =>
+  const queued = (waiter: QueuedClaim) =>
     isWhole ||
     head.includes(waiter) ||
     !living.includes(waiter) ||
     ids.includes(waiter.claim.id) ||
     owners.has(waiter.claim.owner)
-  return stateOfExcerpt({
+  return stateOfPartialKey({
     seq: state.seq,
     seqKeptUntilMs: state.seqKeptUntilMs,
     closedUntilMs: state.closedUntilMs,
@@ -68,7 +68,7 @@ function excerptOf(state: KeyState, event: Event, nowMs: number, heads: number):
     holds: state.holds.length,
     used: state.holds.reduce((sum, { mode }) => sum + (mode.kind === 'permits' ? mode.weight : 0), 0),
     held: all.filter(wanted),
-    queue: state.line.filter(queued),
+    queue: state.queue.filter(queued),
     unseen: new Set(),
   })
 }
@@ -83,7 +83,7 @@ function essence(answer: object | null) {
 /** Claims by their ids, however they are grouped and ordered. */
 function rowsOf(state: KeyState) {
   const held = [...heldClaims(state)].sort(([a], [b]) => (a < b ? -1 : 1))
-  return { held, line: state.line.map(({ claim, expiresAtMs }) => [claim.id, expiresAtMs]) }
+  return { held, line: state.queue.map(({ claim, expiresAtMs }) => [claim.id, expiresAtMs]) }
 }
 
 it('a step on an excerpt changes what a step on the whole key changes', () => {
@@ -95,9 +95,9 @@ it('a step on an excerpt changes what a step on the whole key changes', () => {
     let made = 0
     for (let turn = 0; turn < 60; turn++) {
       nowMs += pick(4) === 0 ? pick(60) : 1
-      const ids = [...heldClaims(state).keys(), ...state.line.map(({ claim }) => claim.id)]
+      const ids = [...heldClaims(state).keys(), ...state.queue.map(({ claim }) => claim.id)]
       const id = ids.length > 0 && pick(3) > 0 ? (ids[pick(ids.length)] as string) : `${made++}`
-      const known = state.line.find(({ claim }) => claim.id === id)?.claim
+      const known = state.queue.find(({ claim }) => claim.id === id)?.claim
       const claim: Claim = known ?? {
         key: 'key',
         id,
@@ -136,13 +136,13 @@ it('a step on an excerpt changes what a step on the whole key changes', () => {
       for (const one of changes.held) held.set(one.id, one)
       const queued = new Map(changes.queued.map((waiter) => [waiter.claim.id, waiter]))
       // A dead waiter that comes back with its id stands at the end.
-      const stays = (waiter: Waiter) =>
-        state.line.some(
+      const stays = (waiter: QueuedClaim) =>
+        state.queue.some(
           ({ claim: { id }, joinedAtMs }) => id === waiter.claim.id && joinedAtMs === waiter.joinedAtMs,
         )
       const joined = changes.queued.filter((waiter) => !stays(waiter))
       const left = new Set([...gone, ...held.keys(), ...joined.map(({ claim }) => claim.id)])
-      const line = state.line
+      const line = state.queue
         .filter(({ claim }) => !left.has(claim.id))
         .map((waiter) => queued.get(waiter.claim.id) ?? waiter)
       line.push(...joined)
@@ -156,11 +156,11 @@ it('a step on an excerpt changes what a step on the whole key changes', () => {
         told,
       ).toEqual(expected.line)
       expect(state.holds.length + changes.holds, told).toBe(whole.state.holds.length)
-      expect(state.line.length + changes.waiting, told).toBe(whole.state.line.length)
+      expect(state.queue.length + changes.waiting, told).toBe(whole.state.queue.length)
       expect(part.state.closedUntilMs, told).toBe(whole.state.closedUntilMs)
       // Contention is a hint: holders that are not loaded learn of it from their next renewal.
-      const sent = ({ letters }: typeof part) =>
-        letters.filter(({ notice }) => notice.kind !== 'contended').length
+      const sent = ({ notifications }: typeof part) =>
+        notifications.filter(({ notice }) => notice.kind !== 'contended').length
       expect(sent(part), told).toBe(sent(whole))
       state = whole.state
     }

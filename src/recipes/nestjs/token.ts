@@ -1,7 +1,0 @@
-import { checkText } from '../../core/check.ts'
-
-/** What `Locks` are provided as: one pair of locks without a name, and any number of named ones. */
-export function locksToken(name?: string): string {
-  if (name !== undefined) checkText('name', name)
-  return name === undefined ? 'HOLDFAST_LOCKS' : `HOLDFAST_LOCKS:${name}`
-}
