@@ -14,7 +14,7 @@ import {
 import type { RedisClient } from './clients/client.ts'
 import { type Reachable, reachableServers } from './cluster/reachable.ts'
 import { unknownFormat } from './codec.ts'
-import { Inspection } from './inspection.ts'
+import { RedisInspection } from './inspection.ts'
 import { keyOfLock, lockName, lockPattern } from './names.ts'
 import { readLocks } from './reading.ts'
 import { RULES } from './rules.ts'
@@ -27,12 +27,12 @@ const KEYS_PER_READ = 100
 export class RedisAdmin implements Admin {
   private readonly scripting: Scripting
   private readonly runtime: Runtime
-  private readonly inspection: Inspection
+  private readonly inspection: RedisInspection
 
   constructor(scripting: Scripting, runtime: Runtime, replicasToWaitFor: number) {
     this.scripting = scripting
     this.runtime = runtime
-    this.inspection = new Inspection(scripting, runtime, replicasToWaitFor)
+    this.inspection = new RedisInspection(scripting, runtime, replicasToWaitFor)
   }
 
   async read(key: string): Promise<KeyView> {

@@ -23,7 +23,7 @@ const KEYS_PER_CALL = 100
 const INBOXES_PER_CALL = 100
 
 /** Facts about the servers for an operator, and leftover keys. */
-export class Inspection {
+export class RedisInspection {
   private readonly scripting: Scripting
   private readonly runtime: Runtime
   private readonly replicasToWaitFor: number

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis'
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import { startRedis } from '../../../scripts/servers/redis.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { Inspection } from '../../../src/stores/redis/inspection.ts'
+import { RedisInspection } from '../../../src/stores/redis/inspection.ts'
 import { Scripting } from '../../../src/stores/redis/scripting.ts'
 
 const server = await startRedis()
@@ -74,7 +74,7 @@ it('compares again in the server: a lock that is a small number by then is kept'
     idleMs: 5000,
     proof: '',
   } as const
-  expect(await new Inspection(scripting, nodeRuntime, 0).reap([remains], 1000)).toEqual([false])
+  expect(await new RedisInspection(scripting, nodeRuntime, 0).reap([remains], 1000)).toEqual([false])
   expect(await client.get('lock:taken')).toBe('4712')
 })
 

@@ -88,7 +88,7 @@ function wordyVote({ kind }: Question, raw: readonly unknown[]): Vote | Unsuppor
     default:
       return kind === 'claim'
         ? { kind: 'refused', reason: 'format', message: UNKNOWN_FORMAT }
-        : unknownFormat()
+        : unknownNodeFormat()
   }
 }
 
@@ -102,6 +102,6 @@ export function parseNodeNotification(message: string): NodeNotification | null 
 const UNKNOWN_FORMAT =
   'the key is kept in a format that this version of holdfast does not know: upgrade it in this process, or in the one that took it'
 
-export function unknownFormat(): UnsupportedError {
+export function unknownNodeFormat(): UnsupportedError {
   return new UnsupportedError(UNKNOWN_FORMAT)
 }

@@ -10,7 +10,7 @@ import { nodeView } from '../node-model/state.ts'
 import type { QuorumSettings } from '../options.ts'
 import type { Ballots, NodeNotification, NodeView, Question, QuorumNode } from '../protocol.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
-import { argumentsOf, ballotsOf, parseNodeNotification, timeUs, unknownFormat } from './codec.ts'
+import { argumentsOf, ballotsOf, parseNodeNotification, timeUs, unknownNodeFormat } from './codec.ts'
 import { keyOf, quorumName, quorumPattern } from './names.ts'
 import { readKeys } from './reading.ts'
 import { nodeStateOf } from './state.ts'
@@ -122,7 +122,7 @@ export class RedisNode implements QuorumNode {
     const { stampUs, states } = await readKeys(this.client, keys.map(quorumName))
     const clock = { nowMs: Math.floor(stampUs / 1000), stampUs }
     return states.map((raw, index) => {
-      if (raw === null) return unknownFormat()
+      if (raw === null) return unknownNodeFormat()
       const key = keys[index] as string
       return nodeView(key, counted(key, nodeStateOf(key, raw), clock), clock.nowMs)
     })
@@ -142,7 +142,7 @@ export class RedisNode implements QuorumNode {
     for (const some of parts(ids, EVICTED_PER_CALL)) {
       const args = [ask ? 'ask' : 'evict', ...some]
       const found = await runScript(this.client, SCRIPTS.evict, [quorumName(key)], args, Number)
-      if (found < 0) throw unknownFormat()
+      if (found < 0) throw unknownNodeFormat()
     }
   }
 

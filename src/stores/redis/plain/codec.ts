@@ -8,7 +8,7 @@ import { isOurs } from '../names.ts'
 export const STRANGER = 'not a Holdfast process'
 
 /** The reason why a claim cannot be made on a plain lock; null when it can. */
-export function refusalOf({ key, mode, owner, lockDelayMs }: Claim): Refused | null {
+export function plainRefusalOf({ key, mode, owner, lockDelayMs }: Claim): Refused | null {
   if (isOurs(key)) return refused('a plain lock cannot stand among the keys of Holdfast itself')
   if (mode.kind !== 'exclusive') return refused(`a plain lock has no ${mode.kind} mode`)
   if (owner !== null) return refused('a plain lock has no named owners')

@@ -17,7 +17,7 @@ import { CLAIMS_PER_TURN } from '../rules.ts'
 import { parts } from '../scan.ts'
 import { Scripting, type ScriptName } from '../scripting.ts'
 import { PlainAdmin } from './admin.ts'
-import { plainClaimAnswers, refusalOf } from './codec.ts'
+import { plainClaimAnswers, plainRefusalOf } from './codec.ts'
 import { stateName } from './names.ts'
 import { PLAIN_TRAITS } from './traits.ts'
 
@@ -46,7 +46,7 @@ export class PlainStore implements Store {
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
-    const refusals = claims.map(refusalOf)
+    const refusals = claims.map(plainRefusalOf)
     const sound = claims.filter((_, index) => refusals[index] === null)
     for (const { id } of sound) this.asking.set(id, false)
     try {
