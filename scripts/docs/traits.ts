@@ -7,7 +7,7 @@ import { etcd } from '../../src/stores/etcd/index.ts'
 import { memory } from '../../src/stores/memory/index.ts'
 import { QuorumStore } from '../../src/stores/quorum/store.ts'
 import type { Topology } from '../../src/stores/redis/clients/client.ts'
-import { settingsOf } from '../../src/stores/redis/options.ts'
+import { redisSettingsOf } from '../../src/stores/redis/options.ts'
 import { RedisStore } from '../../src/stores/redis/store.ts'
 import {
   advisoryOver as advisoryMysql,
@@ -68,7 +68,7 @@ const DATABASE = {
 
 function redisStore(topology: Topology): Store {
   const none = { keyPrefix: '', cluster: null, send: absent, subscribe: absent, close: async () => {} }
-  return new RedisStore({ topology, ...none }, settingsOf({}))
+  return new RedisStore({ topology, ...none }, redisSettingsOf({}))
 }
 
 function absent(): never {

@@ -57,13 +57,22 @@ export const ROOMS: readonly Room[] = [
       ...CONTRACT,
       'src/core/calls/timer-heap.ts',
       'src/stores/redis/clients/',
+      'src/stores/redis/codec.ts',
+      'src/stores/redis/names.ts',
+      'src/stores/redis/scan.ts',
       'src/stores/redis/scripting.ts',
+      'src/stores/redis/state.ts',
     ],
   },
   // Their claims end by deadlines of their own, of which a process may have many thousands.
   { inside: 'src/stores/etcd/', may: CONSENSUS },
   { inside: 'src/stores/zookeeper/', may: CONSENSUS },
   { inside: 'src/stores/shared/', may: CONTRACT },
+  // `holdfast/redis` also exports the recipe for transactions.
+  {
+    inside: 'src/stores/redis/index.ts',
+    may: [...CONTRACT, 'src/stores/redis/', 'src/recipes/transaction/index.ts'],
+  },
   { inside: 'src/stores/*/', may: [...CONTRACT, 'src/stores/shared/', 'node:'] },
   // Rooms that speak to resources and frameworks live in real time: nothing of them runs under a simulated clock.
   {
@@ -96,6 +105,17 @@ export const ROOMS: readonly Room[] = [
       'src/core/option-names.ts',
       'src/recipes/once.ts',
       '@nestjs/common',
+    ],
+  },
+  // It runs over the clients of Redis, beside any store.
+  {
+    inside: 'src/recipes/transaction/',
+    may: [
+      'src/core/check.ts',
+      'src/core/durations.ts',
+      'src/core/runtime.ts',
+      'src/stores/redis/clients/client.ts',
+      'src/errors.ts',
     ],
   },
   {
@@ -316,19 +336,7 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a key that an expiry closed is opened when its lock delay is over',
   },
-  'src/stores/redis/transaction/index.ts': {
-    uses: 'setTimer',
-    why: 'a server that does not let go of watched keys in time loses the connection',
-  },
-  'src/stores/redis/transaction/limit.ts': {
-    uses: 'setTimer',
-    why: 'a transaction is no lock: it keeps its own deadline and pauses between two tries',
-  },
-  'src/stores/redis/transaction/pool.ts': {
-    uses: 'setTimer',
-    why: 'connections that nobody uses are closed after a while',
-  },
-  'src/stores/quorum/assembly.ts': {
+  'src/stores/quorum/nodes.ts': {
     uses: 'setTimer',
     why: 'a node is not waited for longer than its own deadline, which is shorter than that of the call',
   },
@@ -336,7 +344,7 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a split vote, which only several nodes can have, is repeated after a random delay',
   },
-  'src/stores/quorum/waiting.ts': {
+  'src/stores/quorum/waiting-claims.ts': {
     uses: 'setTimer',
     why: 'the calls of several nodes about one release are gathered before the waiter is told',
   },
@@ -348,11 +356,11 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a connection that is silent for too long is replaced: TCP gives up only after many minutes',
   },
-  'src/stores/redis/clients/listening.ts': {
+  'src/stores/redis/clients/resilient-subscription.ts': {
     uses: 'setTimer',
     why: 'a subscription that hangs is opened anew, and tells nobody that it does',
   },
-  'src/stores/redis/cluster/roaming.ts': {
+  'src/stores/redis/cluster/roaming-subscription.ts': {
     uses: 'setTimer',
     why: 'a subscription that broke is made again at another server, after a pause',
   },

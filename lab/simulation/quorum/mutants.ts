@@ -19,7 +19,7 @@ export const QUORUM_MUTANTS: readonly Mutant[] = [
   mutant('no rollback', election, 'if (alone) this.takeBack(round, ballot)', ''),
   mutant(
     'rollback only on nodes that said yes',
-    'src/stores/quorum/assembly.ts',
+    'src/stores/quorum/nodes.ts',
     "if (vote !== undefined && vote.kind !== 'granted') continue",
     "if (vote?.kind !== 'granted') continue",
   ),

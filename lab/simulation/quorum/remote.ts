@@ -1,9 +1,9 @@
-import type { Ballots, Call, Question, QuorumNode } from '../../../src/stores/quorum/protocol.ts'
+import type { Ballots, NodeNotification, Question, QuorumNode } from '../../../src/stores/quorum/protocol.ts'
 import type { Host } from '../host.ts'
 import type { Network } from '../network.ts'
 import type { Parcel } from '../plan.ts'
+import type { LeakedVotes } from './leaked-votes.ts'
 import type { NodeServer } from './server.ts'
-import type { StrayVotes } from './stray.ts'
 
 /** A client's side of one node: every call is a request over the network, every answer a reply. */
 export class RemoteNode implements QuorumNode {
@@ -12,9 +12,9 @@ export class RemoteNode implements QuorumNode {
   private readonly host: Host
   private readonly network: Network
   private readonly server: NodeServer
-  private readonly place: number
-  private readonly stray: StrayVotes
-  private listener: ((call: Call) => void) | null = null
+  private readonly number: number
+  private readonly leaked: LeakedVotes
+  private listener: ((notification: NodeNotification) => void) | null = null
   private open = true
 
   constructor(
@@ -22,16 +22,16 @@ export class RemoteNode implements QuorumNode {
     host: Host,
     network: Network,
     server: NodeServer,
-    place: number,
-    stray: StrayVotes,
+    number: number,
+    leaked: LeakedVotes,
   ) {
     this.name = server.name
     this.link = link
     this.host = host
     this.network = network
     this.server = server
-    this.place = place
-    this.stray = stray
+    this.number = number
+    this.leaked = leaked
   }
 
   get isClosed(): boolean {
@@ -48,12 +48,12 @@ export class RemoteNode implements QuorumNode {
 
   private ask(questions: readonly Question[]): Promise<Ballots> {
     if (!this.open) return Promise.reject(new Error('the connection is closed'))
-    const sentAtMs = this.stray.sent(this.place, questions)
+    const sentAtMs = this.leaked.sent(this.number, questions)
     return new Promise((resolve, reject) => {
       const settle = (ballots: Ballots | null): void => {
         if (ballots === null) reject(new Error('connection refused'))
         else {
-          this.stray.answered(this.place, questions, ballots, sentAtMs)
+          this.leaked.answered(this.number, questions, ballots, sentAtMs)
           resolve(ballots)
         }
       }
@@ -75,9 +75,9 @@ export class RemoteNode implements QuorumNode {
   }
 
   /** A call of the server, which still has to cross the network. */
-  receive(call: Call): void {
+  receive(notification: NodeNotification): void {
     const hear = (): void => {
-      if (this.open) this.listener?.(call)
+      if (this.open) this.listener?.(notification)
     }
     this.network.send(this.link, 'down', 'notice', () => this.host.enter(hear), false)
   }
@@ -86,7 +86,7 @@ export class RemoteNode implements QuorumNode {
     return this.name
   }
 
-  async listen(_inbox: string, listener: (call: Call) => void): Promise<void> {
+  async listen(_inbox: string, listener: (notification: NodeNotification) => void): Promise<void> {
     this.listener = listener
   }
 

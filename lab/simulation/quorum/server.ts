@@ -1,8 +1,12 @@
 import type { Clock, KeyView } from '../../../src/model/index.ts'
 import { isInUse } from '../../../src/model/index.ts'
 import { answer, counted } from '../../../src/stores/quorum/node-model/answer.ts'
-import { type NodeLetter, type NodeState, UNKNOWN_KEY } from '../../../src/stores/quorum/node-model/state.ts'
-import { nodeView } from '../../../src/stores/quorum/node-model/view.ts'
+import {
+  type AddressedNotification,
+  type NodeState,
+  nodeView,
+  UNKNOWN_KEY,
+} from '../../../src/stores/quorum/node-model/state.ts'
 import type { Ballots, Question, Vote } from '../../../src/stores/quorum/protocol.ts'
 import { SkewedClock } from '../clock.ts'
 import { WALL_START_MS } from '../host.ts'
@@ -15,7 +19,7 @@ export class NodeServer {
   readonly name: string
   private readonly world: World
   private readonly ledger: Ledger
-  private readonly deliver: (letter: NodeLetter) => void
+  private readonly deliver: (notification: AddressedNotification) => void
   private readonly clock: SkewedClock
   private readonly states = new Map<string, NodeState>()
   private aheadUs: number
@@ -27,7 +31,7 @@ export class NodeServer {
     world: World,
     plan: NodePlan,
     ledger: Ledger,
-    deliver: (letter: NodeLetter) => void,
+    deliver: (notification: AddressedNotification) => void,
   ) {
     this.name = name
     this.world = world
@@ -80,7 +84,7 @@ export class NodeServer {
   private vote(question: Question, clock: Clock): Vote {
     const { key, id } = question.claim
     const before = this.states.get(key) ?? UNKNOWN_KEY
-    const { state, vote, letters } = answer(before, question, clock)
+    const { state, vote, notifications } = answer(before, question, clock)
     this.ledger.changed(key, question.kind, before, state)
     this.states.set(key, state)
     if (this.world.trace !== null) {
@@ -89,7 +93,7 @@ export class NodeServer {
       const seq = 'seq' in vote ? ` ${vote.seq}` : ''
       this.world.note(this.name, `${question.kind} ${key} ${id}${ballot}: ${vote.kind}${seq}`)
     }
-    for (const letter of letters) this.deliver(letter)
+    for (const notification of notifications) this.deliver(notification)
     return vote
   }
 

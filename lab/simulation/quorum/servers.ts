@@ -1,7 +1,7 @@
 import type { Runtime } from '../../../src/core/runtime.ts'
 import type { KeyView } from '../../../src/model/index.ts'
-import { timeoutMs } from '../../../src/stores/quorum/assemble.ts'
-import type { NodeLetter } from '../../../src/stores/quorum/node-model/state.ts'
+import type { AddressedNotification } from '../../../src/stores/quorum/node-model/state.ts'
+import { timeoutMs } from '../../../src/stores/quorum/options.ts'
 import { QuorumStore } from '../../../src/stores/quorum/store.ts'
 import type { Backend, ClientStore } from '../backend.ts'
 import type { Host } from '../host.ts'
@@ -9,10 +9,10 @@ import { Ledger } from '../ledger.ts'
 import type { NodePlan } from '../plan.ts'
 import type { ProtocolChecker } from '../protocol-checker.ts'
 import type { Simulation } from '../simulation.ts'
+import { LeakedVotes } from './leaked-votes.ts'
 import { observed } from './observed.ts'
 import { RemoteNode } from './remote.ts'
 import { NodeServer } from './server.ts'
-import { StrayVotes } from './stray.ts'
 
 /** Independent servers that vote, and the real quorum store over them, once for each session of a client. */
 export class QuorumServers implements Backend {
@@ -26,15 +26,17 @@ export class QuorumServers implements Backend {
     const { world, fail } = simulation
     this.servers = nodes.map(
       (plan, node) =>
-        new NodeServer(`n${node + 1}`, world, plan, new Ledger(fail), (letter) => this.deliver(node, letter)),
+        new NodeServer(`n${node + 1}`, world, plan, new Ledger(fail), (notification) =>
+          this.deliver(node, notification),
+        ),
     )
   }
 
   open(client: string, _inbox: string, host: Host, runtime: Runtime, checker: ProtocolChecker): ClientStore {
     const { network, world, plan, fail } = this.simulation
-    const stray = new StrayVotes(this.servers.length, fail, () => host.clock.nowMs())
+    const leaked = new LeakedVotes(this.servers.length, fail, () => host.clock.nowMs())
     const nodes = this.servers.map(
-      (server, node) => new RemoteNode(linkOf(client, node), host, network, server, node, stray),
+      (server, node) => new RemoteNode(linkOf(client, node), host, network, server, node, leaked),
     )
     const store = new QuorumStore(nodes, runtime, timeoutMs)
     this.inboxes.set(store.inbox, nodes)
@@ -70,8 +72,8 @@ export class QuorumServers implements Backend {
     return node === undefined ? this.servers : this.servers.slice(node, node + 1)
   }
 
-  private deliver(node: number, { inbox, call }: NodeLetter): void {
-    this.inboxes.get(inbox ?? '')?.[node]?.receive(call)
+  private deliver(node: number, { inbox, notification }: AddressedNotification): void {
+    this.inboxes.get(inbox ?? '')?.[node]?.receive(notification)
   }
 }
 

@@ -3,16 +3,15 @@ import type { Runtime } from '../../core/runtime.ts'
 import type { Admin } from '../../core/store.ts'
 import type { StoreError } from '../../errors.ts'
 import { type EvictAnswer, isInUse, type KeyView, seqOf, strangeView } from '../../model/index.ts'
-import { nodeError, outageOf } from './failures.ts'
-import { gather, type Outcome } from './gather.ts'
-import { idsOf, merged } from './merge.ts'
+import { type CallResult, gatherAnswers, nodeError, outageOf } from './gather.ts'
+import { idsOf, mergedView } from './merge.ts'
 import type { NodeView, QuorumNode } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
-/** Operators can wait longer for a slow node than a claim can. */
+/** An operator can wait longer for a slow node than a claim can. */
 const ADMIN_MS = 1000
 
-/** What a majority of the nodes shows together. */
+/** The joint view of a majority of the nodes. */
 export class QuorumAdmin implements Admin {
   private readonly nodes: readonly QuorumNode[]
   private readonly runtime: Runtime
@@ -23,12 +22,12 @@ export class QuorumAdmin implements Admin {
   }
 
   async read(key: string): Promise<KeyView> {
-    return merged(await this.views(key), this.nodes.length)
+    return mergedView(await this.views(key), this.nodes.length)
   }
 
   /**
-   * What is held is at a majority, so as many nodes as make every majority show a member are enough to look through. Nodes that do not answer at
-   * first are left out, and so are those that fall silent on the way.
+   * Every hold is at a majority, so it suffices to scan so many nodes that each majority has one of them. Nodes that do not answer at first
+   * are left out, and so are nodes that fall silent on the way.
    */
   async *list(prefix: string, onPage?: () => void): AsyncIterable<KeyView> {
     const total = this.nodes.length
@@ -49,7 +48,7 @@ export class QuorumAdmin implements Admin {
           for (const [index, key] of keys.entries()) {
             shown.add(key)
             const views = this.known(answers, index)
-            const view = views instanceof Error ? strangeView(key) : merged(views, total)
+            const view = views instanceof Error ? strangeView(key) : mergedView(views, total)
             if (isInUse(view)) yield view
           }
         }
@@ -73,7 +72,7 @@ export class QuorumAdmin implements Admin {
     return { kind: 'evicted', labels: found.map(({ holder }) => holder.label) }
   }
 
-  /** Which nodes are silent; what is held is seen without them. */
+  /** The silent nodes; holds are visible without them. */
   async *inspect(): AsyncIterable<Fact> {
     const { failures } = await this.ask(this.nodes, (node) => node.timeUs())
     for (const { message } of failures) yield { kind: 'unseen', what: 'a node of the quorum', why: message }
@@ -91,7 +90,7 @@ export class QuorumAdmin implements Admin {
     return views
   }
 
-  /** What the nodes have of one of the keys they were asked about; why it cannot be told, when too few of them know its format. */
+  /** The views of one of the requested keys, or an error if too few nodes know its format. */
   private known(answers: readonly (readonly (NodeView | Error)[])[], index: number): NodeView[] | Error {
     const views: NodeView[] = []
     let refusal: Error | null = null
@@ -103,18 +102,18 @@ export class QuorumAdmin implements Admin {
     return refusal !== null && views.length < majorityOf(this.nodes.length) ? refusal : views
   }
 
-  /** The answers of the nodes that answer in time, which those are, and why the others did not; an error without a majority of all. */
+  /** The answers in time, their nodes, and the failures of the others; throws without a majority of all. */
   private async ask<A>(
     nodes: readonly QuorumNode[],
     call: (node: QuorumNode) => Promise<A>,
   ): Promise<{ answers: A[]; present: QuorumNode[]; failures: StoreError[] }> {
     const needed = majorityOf(this.nodes.length)
-    const outcomes = await gather(nodes.map(call), needed, ADMIN_MS, this.runtime)
+    const outcomes = await gatherAnswers(nodes.map(call), needed, ADMIN_MS, this.runtime)
     const answers: A[] = []
     const present: QuorumNode[] = []
     const failures: StoreError[] = []
-    for (const [place, outcome] of outcomes.entries()) {
-      const node = nodes[place] as QuorumNode
+    for (const [index, outcome] of outcomes.entries()) {
+      const node = nodes[index] as QuorumNode
       if ('error' in outcome) {
         failures.push(nodeError(node.name, outcome.error))
       } else {
@@ -130,8 +129,8 @@ export class QuorumAdmin implements Admin {
   private async *pages(node: QuorumNode, prefix: string): AsyncIterable<readonly string[]> {
     const pages = node.scan(prefix)[Symbol.asyncIterator]()
     for (;;) {
-      const [outcome] = (await gather([pages.next()], 1, ADMIN_MS, this.runtime)) as [
-        Outcome<IteratorResult<readonly string[]>>,
+      const [outcome] = (await gatherAnswers([pages.next()], 1, ADMIN_MS, this.runtime)) as [
+        CallResult<IteratorResult<readonly string[]>>,
       ]
       if ('error' in outcome) throw new ScanError(node.name, { cause: outcome.error })
       if (outcome.answer.done === true) return
@@ -140,5 +139,5 @@ export class QuorumAdmin implements Admin {
   }
 }
 
-/** One node could not be looked through; others can. */
+/** The scan of one node failed; others may succeed. */
 class ScanError extends Error {}

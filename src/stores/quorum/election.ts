@@ -8,20 +8,18 @@ import {
   SPARE_TOKENS,
   tokenOf,
 } from '../../model/index.ts'
-import type { Assembly } from './assembly.ts'
-import { blockedOf } from './blocked.ts'
-import { outage } from './failures.ts'
+import type { Nodes } from './nodes.ts'
 import type { Question, Vote, VoteGranted } from './protocol.ts'
-import type { Round } from './round.ts'
+import { blockedOf, type Round } from './round.ts'
 import { majorityOf, votesNeeded } from './tally.ts'
 import type { NodeTimes } from './times.ts'
-import type { Waiting } from './waiting.ts'
+import type { WaitingClaims } from './waiting-claims.ts'
 
-/** How often a claim that does not wait asks again after a split vote, in which nobody may have won. */
+/** How often a claim that does not wait repeats a split vote, in which nobody may have won. */
 const MOST_REPEATS = 6
-/** An exclusive claim needs to raise its number once; readers that come together may have to do it again. */
+/** An exclusive claim raises its number once; readers that come together may have to repeat it. */
 const MOST_RAISES = 6
-/** Beyond this the oldest get their missing votes with the next renewal. */
+/** Beyond this the oldest claims get their missing votes with the next renewal. */
 const MOST_MISSED = 10_000
 const SHORTEST_PAUSE_MS = 2
 const LONGEST_PAUSE_MS = 500
@@ -29,57 +27,47 @@ const LONGEST_PAUSE_MS = 500
 interface Missed {
   readonly claim: Claim
   readonly seq: number
-  /** The hold cannot have been lost before; later its renewals see to the node. */
+  /** Until then the hold cannot have been lost; later its renewals give the node its claim. */
   readonly untilMs: number
 }
 
-/** How claims get their votes: rounds, roll-back of what was not enough, write-back of the token. */
+/** Collects the votes of claims: rounds, roll-back of too few votes, write-back of the token. */
 export class Elections {
-  private readonly assembly: Assembly
+  private readonly nodes: Nodes
   private readonly runtime: Runtime
   private readonly times: NodeTimes
-  private readonly waiting: Waiting
+  private readonly waiting: WaitingClaims
   private readonly inbox: string
-  private readonly timeoutMs: (ttlMs: number) => number
-  /** The election of each claim that was begun last. Whatever an earlier one of the same claim left undone is up to it. */
+  /** The latest election of each claim; an earlier one must not roll back. */
   private readonly latest = new Map<string, number>()
-  /** Holds that a node may have blocked: it calls them when it has room. */
+  /** Holds that a node may have blocked: the node calls them when it has room. */
   private readonly missed = new Map<string, Missed>()
   private begun = 0
   /** Claims that pause before they are voted on again. */
   private readonly pauses = new Map<Timer, () => void>()
   private closed = false
 
-  constructor(
-    assembly: Assembly,
-    runtime: Runtime,
-    times: NodeTimes,
-    waiting: Waiting,
-    inbox: string,
-    timeoutMs: (ttlMs: number) => number,
-  ) {
-    this.assembly = assembly
+  constructor(nodes: Nodes, runtime: Runtime, times: NodeTimes, waiting: WaitingClaims, inbox: string) {
+    this.nodes = nodes
     this.runtime = runtime
     this.times = times
     this.waiting = waiting
     this.inbox = inbox
-    this.timeoutMs = timeoutMs
   }
 
   hold(claim: Claim): Promise<ClaimAnswer> {
-    if (claim.replaces === claim.id) return this.weaken(claim)
+    if (claim.replaces === claim.id) return this.downgrade(claim)
     const election = ++this.begun
     this.latest.set(claim.id, election)
     return this.elect(claim, election, 0)
   }
 
-  /** The claim is released: what is under way for it neither goes on nor takes anything back. */
+  /** The claim is released: an open election neither goes on nor takes anything back. */
   end(id: string): void {
     this.latest.delete(id)
     this.missed.delete(id)
   }
 
-  /** Whether the claim is being voted on. */
   isOpen(id: string): boolean {
     return this.latest.has(id)
   }
@@ -88,27 +76,27 @@ export class Elections {
     return this.times.lastBallot
   }
 
-  /** A node that blocked a claim which the others granted has room for it now, and keeps that room for a moment. */
+  /** A node that blocked a claim which the others granted now has room for it, and keeps that room for a moment. */
   called(node: number, id: string): void {
     const missed = this.missed.get(id)
     if (missed === undefined || this.runtime.nowMs() >= missed.untilMs) return
     const { claim, seq } = missed
     const wanted = { ...claim, queue: false, replaces: null }
-    this.assembly.tell(node, { kind: 'claim', claim: wanted, inbox: this.inbox, ballot: seq, ticket: seq })
+    this.nodes.tell(node, { kind: 'claim', claim: wanted, inbox: this.inbox, ballot: seq, ticket: seq })
   }
 
   private async elect(claim: Claim, election: number, repeats: number): Promise<ClaimAnswer> {
     if (this.closed) throw new ClosedError()
-    const { runtime, assembly } = this
+    const { runtime, nodes } = this
     const ballot = this.times.propose()
-    const needed = votesNeeded(claim.mode, assembly.size)
+    const needed = votesNeeded(claim.mode, nodes.size)
     const ticket = this.waiting.asks(claim, this.times.ticket(ballot), needed)
     const question: Question = { kind: 'claim', claim, inbox: this.inbox, ballot, ticket }
     const askedAtMs = runtime.nowMs()
-    const round = assembly.ask(question, needed, this.timeoutMs(claim.ttlMs))
+    const round = nodes.ask(question)
     const verdict = await round.decided
     if (verdict === 'met') {
-      const seq = this.agreed(claim, round, round) ?? (await this.raise(claim, round))
+      const seq = this.agreed(claim, round, round) ?? (await this.agreeOnToken(claim, round))
       if (seq !== null) {
         this.waiting.forget(claim.id)
         this.over(claim.id, election)
@@ -116,12 +104,12 @@ export class Elections {
         return this.granted(claim, round, seq)
       }
     }
-    // Who asked for this claim once more may have it by now: to take back what this one got would end that hold.
+    // A later attempt of the same claim may hold by now, and a roll-back would end that hold.
     const alone = this.latest.get(claim.id) === election
     if (alone) this.takeBack(round, ballot)
     const pauseMs = this.pauseMs(runtime.nowMs() - askedAtMs, repeats + this.waiting.splits(claim.id))
     const refusal = await refusalOf(round)
-    // Some said yes, or not all say the same: the vote may end otherwise when it is repeated.
+    // Some nodes said yes, or they disagree: a repeated vote may end differently.
     const split = round.yes > 0 || (refusal === null && round.votes.some((vote) => vote?.kind === 'refused'))
     if (alone && !round.outage && refusal === null && split && !claim.queue && repeats < MOST_REPEATS) {
       await this.pause(pauseMs)
@@ -131,7 +119,7 @@ export class Elections {
       if (refusal !== null) this.waiting.forget(claim.id)
       else this.waiting.waits(claim.id, split)
     }
-    if (round.outage) throw outage(round, assembly.lanes)
+    if (round.outage) throw nodes.outage(round)
     return refusal ?? blockedOf(round, split ? pauseMs : null)
   }
 
@@ -145,20 +133,20 @@ export class Elections {
   }
 
   /**
-   * When no node has said yes there is nothing to take back yet: a waiter that only looks costs one call to each node. A vote
-   * that comes late, or may have been given by a node that does not answer, is taken back then.
+   * While no node has said yes there is nothing to take back: a waiter that only polls costs one call to each node. A late vote, or
+   * one that a silent node may have given, is taken back later.
    */
   private takeBack(round: Round, ballot: number): void {
-    const { assembly } = this
+    const { nodes } = this
     if (round.yes > 0 || round.failed > 0) {
-      assembly.rollBack(round, ballot)
+      nodes.rollBack(round, ballot)
       return
     }
     let done = false
     const back = (): void => {
       if (done || this.latest.has(round.question.claim.id)) return
       done = true
-      assembly.rollBack(round, ballot)
+      nodes.rollBack(round, ballot)
     }
     round.late = (_, vote) => {
       if (vote.kind === 'granted') back()
@@ -169,19 +157,18 @@ export class Elections {
   }
 
   /**
-   * A writer becomes a reader. It holds the key all the while, so nothing is taken back when votes are missing: that would
-   * end the very hold that it is about.
+   * A writer becomes a reader. It holds the key throughout, so missing votes take nothing back: that would end the hold itself.
    */
-  private async weaken(claim: Claim): Promise<ClaimAnswer> {
+  private async downgrade(claim: Claim): Promise<ClaimAnswer> {
     if (this.closed) throw new ClosedError()
-    const { assembly, inbox } = this
+    const { nodes, inbox } = this
     const ballot = this.times.propose()
     const question: Question = { kind: 'claim', claim, inbox, ballot, ticket: ballot }
-    const round = assembly.ask(question, votesNeeded(claim.mode, assembly.size), this.timeoutMs(claim.ttlMs))
+    const round = nodes.ask(question)
     if ((await round.decided) === 'met')
       return this.granted(claim, round, Math.max(...grantsOf(round).map(({ seq }) => seq)))
     if (round.denied) return refused('absent', 'the lease is no longer held')
-    throw outage(round, assembly.lanes)
+    throw nodes.outage(round)
   }
 
   /** False when a later election of the claim has begun, or the claim was released. */
@@ -198,8 +185,8 @@ export class Elections {
   }
 
   /**
-   * The sequence number that enough nodes keep for the claim after a round, if there is one. Any later majority shares a node
-   * with them, so its number will be higher.
+   * The sequence number that enough nodes agree on after a round, or null. Any later majority shares a node with them, so its
+   * number will be higher.
    */
   private agreed(claim: Claim, round: Round, asked: Round): number | null {
     const common = commonOf(asked, round.needed)
@@ -207,14 +194,14 @@ export class Elections {
     return common
   }
 
-  /** Brings the nodes to one number; null when they could not be brought to one. */
-  private async raise(claim: Claim, round: Round): Promise<number | null> {
+  /** Asks the nodes to agree on one number; null if they could not. */
+  private async agreeOnToken(claim: Claim, round: Round): Promise<number | null> {
     let asked = round
     for (let raised = 0; raised < MOST_RAISES; raised++) {
-      // Of several readers that raise their numbers at the same time, each tries another one next.
+      // Readers that raise their numbers at the same time must try different ones.
       const apart = raised === 0 ? 0 : Math.ceil(this.runtime.random() * 1000)
       const question: Question = { kind: 'raise', claim, seq: Math.max(...seqsOf(asked)) + apart }
-      asked = this.assembly.ask(question, round.needed, this.timeoutMs(claim.ttlMs))
+      asked = this.nodes.ask(question)
       if ((await asked.decided) === 'hopeless') return null
       const common = this.agreed(claim, round, asked)
       if (common !== null) return common
@@ -222,11 +209,11 @@ export class Elections {
     return null
   }
 
-  /** A node that has another number for the claim, now or later, takes over that of the lease. */
+  /** A node with another number for the claim, now or later, takes over the one of the lease. */
   private settle(claim: Claim, round: Round, seq: number): void {
     const correct = (node: number, vote: Vote | undefined): void => {
       if (vote !== undefined && 'seq' in vote && vote.seq !== seq)
-        this.assembly.tell(node, { kind: 'renew', claim, seq })
+        this.nodes.tell(node, { kind: 'renew', claim, seq })
     }
     for (let node = 0; node < round.nodes; node++) correct(node, round.votes[node])
     round.late = correct
@@ -238,7 +225,7 @@ export class Elections {
     return { kind: 'granted', token: tokenOf(seq), spare: owner === null ? SPARE_TOKENS : 0, contended }
   }
 
-  /** By chance, so that those who split the vote do not meet again; several rounds long, and longer each time. */
+  /** Random, so that claims that split the vote do not meet again; several rounds long, and longer each time. */
   private pauseMs(roundMs: number, splits: number): number {
     const spreadMs = Math.min((4 * roundMs + SHORTEST_PAUSE_MS) * 2 ** Math.min(splits, 10), LONGEST_PAUSE_MS)
     return SHORTEST_PAUSE_MS + this.runtime.random() * spreadMs
@@ -263,7 +250,7 @@ function seqsOf({ votes }: Round): number[] {
   return seqs
 }
 
-/** The number that enough nodes have, if there is one. */
+/** The number that enough nodes have, or null. */
 function commonOf(round: Round, needed: number): number | null {
   const seqs = seqsOf(round)
   for (const seq of seqs) {
@@ -278,7 +265,7 @@ function grantsOf({ votes }: Round): VoteGranted[] {
   return votes.filter((vote): vote is VoteGranted => vote?.kind === 'granted')
 }
 
-/** One node may not know yet that a key is free, so a refusal counts when a majority says it. */
+/** One node may not know yet that a key is free, so a refusal counts only from a majority. */
 async function refusalOf(round: Round): Promise<Refused | null> {
   const refusals = () => round.votes.filter((vote): vote is Refused => vote?.kind === 'refused')
   const majority = majorityOf(round.nodes)

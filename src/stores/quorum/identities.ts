@@ -1,20 +1,20 @@
 import type { Runtime } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../errors.ts'
-import { gather } from './gather.ts'
+import { gatherAnswers } from './gather.ts'
 import type { QuorumNode } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
-/** How long the first claim waits for nodes that do not answer yet. */
+/** How long the first claims wait for the nodes. */
 const BEGIN_MS = 1000
 
-/** Who the nodes are: one server that counted twice would be a majority that is none. */
+/** The identities of the nodes: a server that counts twice would make a false majority. */
 export class Identities {
   private readonly nodes: readonly QuorumNode[]
   private readonly runtime: Runtime
   private readonly known: (string | null)[]
   private conflict: InvalidArgumentError | null = null
   private end: () => void = () => {}
-  /** Null once the nodes were asked, or had their time. */
+  /** Null once the nodes were asked, or timed out. */
   beginning: Promise<void> | null
 
   constructor(nodes: readonly QuorumNode[], runtime: Runtime) {
@@ -24,29 +24,29 @@ export class Identities {
     this.beginning = null
   }
 
-  /** The first claims wait until most nodes were asked and their calls are heard, but not for long. */
+  /** The first claims wait until most nodes are identified and subscribed, for a bounded time. */
   begin(listening: readonly Promise<unknown>[]): void {
     const closed = new Promise<void>((resolve) => {
       this.end = resolve
     })
     // Closing ends the wait with its timer.
-    const asked = this.nodes.map((_, place) =>
-      Promise.race([closed, Promise.all([listening[place], this.look(place)])]),
+    const asked = this.nodes.map((_, number) =>
+      Promise.race([closed, Promise.all([listening[number], this.look(number)])]),
     )
-    this.beginning = gather(asked, majorityOf(asked.length), BEGIN_MS, this.runtime).then(() => {
+    this.beginning = gatherAnswers(asked, majorityOf(asked.length), BEGIN_MS, this.runtime).then(() => {
       this.beginning = null
     })
   }
 
-  async look(place: number): Promise<void> {
-    const node = this.nodes[place] as QuorumNode
+  async look(number: number): Promise<void> {
+    const node = this.nodes[number] as QuorumNode
     try {
-      this.known[place] = await node.identify()
+      this.known[number] = await node.identify()
     } catch {
       return
     }
-    const name = this.known[place]
-    const twin = this.known.findIndex((other, index) => index !== place && other === name)
+    const name = this.known[number]
+    const twin = this.known.findIndex((other, index) => index !== number && other === name)
     if (name === null || twin < 0) return
     const names = `${(this.nodes[twin] as QuorumNode).name} and ${node.name}`
     this.conflict = new InvalidArgumentError(

@@ -2,14 +2,14 @@ import type { HolderView, KeyView, Mode, WaiterView } from '../../model/index.ts
 import type { NodeView } from './protocol.ts'
 import { votesNeeded } from './tally.ts'
 
-/** A claim that holds the key, as far as the nodes that answered can tell. */
-export interface Found {
+/** A claim that holds the key according to the nodes that answered. */
+export interface MergedHolder {
   readonly id: string
   readonly holder: HolderView
 }
 
-/** The key as the nodes together have it. A claim that only a few nodes know is on its way, in or out, and is not shown. */
-export function merged(views: readonly NodeView[], nodes: number): KeyView {
+/** The joint view of the nodes. A claim that few nodes know is arriving or leaving, and is not shown. */
+export function mergedView(views: readonly NodeView[], nodes: number): KeyView {
   const first = (views[0] as NodeView).view
   const tokens = views.map(({ view }) => view.token ?? 0n)
   const token = tokens.reduce((highest, each) => (each > highest ? each : highest), 0n)
@@ -23,7 +23,7 @@ export function merged(views: readonly NodeView[], nodes: number): KeyView {
   }
 }
 
-export function idsOf(views: readonly NodeView[], nodes: number): Found[] {
+export function idsOf(views: readonly NodeView[], nodes: number): MergedHolder[] {
   const silent = nodes - views.length
   const sightings = new Map<string, HolderView[]>()
   for (const { view, holderIds } of views) {
@@ -34,7 +34,7 @@ export function idsOf(views: readonly NodeView[], nodes: number): Found[] {
     }
   }
   const limit = views.find(({ view }) => view.limit !== null)?.view.limit ?? 1
-  const found: Found[] = []
+  const found: MergedHolder[] = []
   for (const [id, seen] of sightings) {
     const first = seen[0] as HolderView
     const mode: Mode =
@@ -45,7 +45,7 @@ export function idsOf(views: readonly NodeView[], nodes: number): Found[] {
   return found
 }
 
-/** Waiters that a majority of those who answered know, in the order of the first node that knows each. */
+/** Waiters that a majority of the nodes may know, by the time of their arrival. */
 function waitersOf(views: readonly NodeView[], nodes: number): WaiterView[] {
   const silent = nodes - views.length
   const sightings = new Map<string, WaiterView[]>()
@@ -57,7 +57,7 @@ function waitersOf(views: readonly NodeView[], nodes: number): WaiterView[] {
   return known.map((seen) => seen[0] as WaiterView).sort((a, b) => b.waitedMs - a.waitedMs)
 }
 
-/** The number that most nodes have: those that granted late may have another for a moment. */
+/** The number of most nodes: a node that granted late may have another one for a moment. */
 function commonest<T>(values: readonly T[]): T {
   const counts = new Map<T, number>()
   for (const value of values) counts.set(value, (counts.get(value) ?? 0) + 1)

@@ -4,17 +4,16 @@ import type { StoreError } from '../../errors.ts'
 import { firstConnection, ignore, type RedisClient } from '../redis/clients/client.ts'
 import { connectFirst, IOREDIS_OPTIONS, type Ioredis, IoredisClient } from '../redis/clients/ioredis.ts'
 import { type NodeRedis, NodeRedisClient, reconnectStrategy } from '../redis/clients/node-redis.ts'
-import { assemble, type QuorumSettings, settingsOf } from './assemble.ts'
-import { nodeError, outageOf } from './failures.ts'
-import { gather } from './gather.ts'
+import { gatherAnswers, nodeError, outageOf } from './gather.ts'
+import { assemble, type QuorumSettings, quorumSettingsOf } from './options.ts'
 import { RedisNode } from './redis/node.ts'
 import { majorityOf } from './tally.ts'
-import { type Address, addressesOf } from './url.ts'
+import { addressesOf, type NodeAddress } from './url.ts'
 
-/** How long servers are waited for as long as too few of them are there. */
+/** How long to wait for servers while too few are connected. */
 const CONNECT_MS = 2000
 
-/** A connection that goes on trying by itself, and how its first attempt ended. */
+/** A connection that reconnects by itself, and the result of its first attempt. */
 interface Opening {
   readonly client: RedisClient
   readonly first: Promise<unknown>
@@ -27,10 +26,10 @@ export async function openQuorum(url: string, callTimeoutMs: number): Promise<St
   const addresses = addressesOf(url)
   const open = (await ioredis()) ?? (await nodeRedis())
   if (open === null) throw clientMissing('redlock', ['ioredis', 'redis'], 'quorum() of holdfast/quorum')
-  const settings = settingsOf({}, callTimeoutMs)
+  const settings = quorumSettingsOf({}, callTimeoutMs)
   const openings = addresses.map((address) => open(address.url))
   const nodes = openings.map(
-    ({ client }, index) => new RedisNode((addresses[index] as Address).name, client, settings),
+    ({ client }, index) => new RedisNode((addresses[index] as NodeAddress).name, client, settings),
   )
   const failures = await failuresOf(openings, addresses, settings)
   const needed = majorityOf(nodes.length)
@@ -48,14 +47,14 @@ export async function openQuorum(url: string, callTimeoutMs: number): Promise<St
 
 async function failuresOf(
   openings: readonly Opening[],
-  addresses: readonly Address[],
+  addresses: readonly NodeAddress[],
   { callTimeoutMs, runtime }: QuorumSettings,
 ): Promise<StoreError[]> {
   const firsts = openings.map(({ first }) => first)
   const limitMs = Math.min(CONNECT_MS, callTimeoutMs)
-  const outcomes = await gather(firsts, majorityOf(firsts.length), limitMs, runtime)
+  const outcomes = await gatherAnswers(firsts, majorityOf(firsts.length), limitMs, runtime)
   return outcomes.flatMap((outcome, index) =>
-    'error' in outcome ? [nodeError((addresses[index] as Address).name, outcome.error)] : [],
+    'error' in outcome ? [nodeError((addresses[index] as NodeAddress).name, outcome.error)] : [],
   )
 }
 

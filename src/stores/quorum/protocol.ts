@@ -1,14 +1,14 @@
 import type { Blocked, Claim, KeyView, Refused } from '../../model/index.ts'
 
-/** The ballot of a final release: it ends whatever the claim has at a node. */
+/** The ballot of a final release: it ends every vote and position of the claim at a node. */
 export const EVERY_BALLOT = Number.MAX_SAFE_INTEGER
 
-/** A ballot below this is no time in microseconds: it leaves the sequence number to the node. */
+/** A ballot below this is no time in microseconds: the node chooses the sequence number. */
 export const FIRST_PROPOSAL = 1_000_000_000_000
 
 /**
- * What a node is asked about one claim. A ballot is the number of a round and at the same time the sequence number that
- * the round proposes; ballots of one store rise.
+ * A question to a node about one claim. A ballot is the number of a round and at the same time the sequence number that the round
+ * proposes; ballots of one store rise.
  */
 export type Question =
   | {
@@ -16,7 +16,7 @@ export type Question =
       readonly claim: Claim
       readonly inbox: string
       readonly ballot: number
-      /** The first ballot of the claim: who asked earlier goes first, at every node. */
+      /** The first ballot of the claim: an earlier one goes first, at every node. */
       readonly ticket: number
     }
   | {
@@ -34,7 +34,7 @@ export type Question =
       readonly seq: number
     }
   | {
-      /** Asks the node to keep this sequence number for the claim; it gives a higher one if it may have given this away. */
+      /** Asks the node to keep this sequence number for the claim; the node takes a higher one if another claim may have this one. */
       readonly kind: 'raise'
       readonly claim: Claim
       readonly seq: number
@@ -43,8 +43,8 @@ export type Question =
       readonly kind: 'release'
       readonly claim: Claim
       /**
-       * What a later ballot granted stays: a roll-back that comes late must not end a newer grant. A claim that waits goes on
-       * waiting after a roll-back; only `EVERY_BALLOT` ends that, too.
+       * Grants of later ballots stay: a late roll-back must not end a newer grant. After a roll-back a claim that waits stays in the
+       * queue; only `EVERY_BALLOT` ends its position, too.
        */
       readonly ballot: number
     }
@@ -78,20 +78,20 @@ export type Vote =
   | { readonly kind: 'released' }
   | { readonly kind: 'absent' }
 
-/** The votes of a node, in the order of the questions, or why it has none, and its clock. */
+/** The votes of a node or errors, in the order of the questions, and its clock. */
 export interface Ballots {
   readonly stampUs: number
   readonly votes: readonly (Vote | Error)[]
 }
 
-/** What a node tells by itself: `free` to a claim that may come now, the rest to a holder. */
-export interface Call {
+/** A message that a node sends by itself: `free` to a waiter that may come now, the others to a holder. */
+export interface NodeNotification {
   readonly kind: 'free' | 'contended' | 'evicted' | 'revoked'
   readonly id: string
   readonly key: string
 }
 
-/** A key as one node has it; ids tell which of its holders and waiters are the same at other nodes. */
+/** A key as one node has it, with the ids of its holders and waiters to match other nodes. */
 export interface NodeView {
   readonly view: KeyView
   readonly holderIds: readonly string[]
@@ -103,8 +103,7 @@ export interface QuorumNode {
   /** Host and port, as errors name it. */
   readonly name: string
   /**
-   * Sends now, or fails: nothing is kept for later. One of the two is called, and not at once; questions that were sent earlier
-   * are answered earlier.
+   * Sends now, or fails: nothing is queued. One of the callbacks is called later; earlier questions are answered earlier.
    */
   send(
     questions: readonly Question[],
@@ -113,15 +112,20 @@ export interface QuorumNode {
   ): void
   /** Its clock, in microseconds. */
   timeUs(): Promise<number>
-  /** Who the server is, so that one server is not counted twice; null when it does not tell. */
+  /** The identity of the server, so that it is not counted twice; null if it does not tell. */
   identify(): Promise<string | null>
-  /** Listens for what is told to `inbox`; `up` is called whenever it is heard from now on. */
-  listen(inbox: string, listener: (call: Call) => void, up: () => void, needed: () => boolean): Promise<void>
-  /** What it has of each key, or why that cannot be told. */
+  /** Subscribes to `inbox`; `up` is called when messages start to flow, at first and after a gap. */
+  listen(
+    inbox: string,
+    listener: (notification: NodeNotification) => void,
+    up: () => void,
+    needed: () => boolean,
+  ): Promise<void>
+  /** The view of each key, or an error. */
   read(keys: readonly string[]): Promise<readonly (NodeView | Error)[]>
   /** The keys that begin with `prefix`, by pages; one may come twice. */
   scan(prefix: string): AsyncIterable<readonly string[]>
-  /** Ends the holds of these claims, or only asks their holders to let go. */
+  /** Ends the holds of these claims, or asks their holders to let go. */
   evict(key: string, ids: readonly string[], ask: boolean): Promise<void>
   close(): Promise<void>
 }

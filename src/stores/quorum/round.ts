@@ -1,34 +1,35 @@
 import type { TimerEntry, TimerHeap } from '../../core/calls/timer-heap.ts'
-import type { Parcel } from './lane.ts'
+import type { Blocked } from '../../model/index.ts'
+import type { Pending } from './node-connection.ts'
 import type { Question, Vote } from './protocol.ts'
 import { verdictOf } from './tally.ts'
 
-export type Verdict = 'met' | 'hopeless'
+export type RoundResult = 'met' | 'hopeless'
 
-/** After its deadline a round gives what has already arrived at least a turn of the event loop to be read. */
+/** After the deadline, answers that have already arrived get at least a turn of the event loop to be read. */
 const GRACE_MS = 1
 /** A process that stood still has more to read. */
 const LONGEST_GRACE_MS = 500
 
-/** One question to all nodes. It is decided as soon as the votes that are missing cannot change the verdict. */
+/** One question to all nodes, decided as soon as the missing votes cannot change the verdict. */
 export class Round implements TimerEntry {
   readonly question: Question
   readonly nodes: number
   readonly needed: number
   readonly votes: (Vote | undefined)[]
   readonly errors: (Error | undefined)[]
-  readonly parcels: Parcel[] = []
-  readonly decided: Promise<Verdict>
+  readonly pending: Pending[] = []
+  readonly decided: Promise<RoundResult>
   yes = 0
   no = 0
   failed = 0
-  /** Told of a vote that comes after the decision. */
+  /** Called with a vote that comes after the decision. */
   late: ((node: number, vote: Vote) => void) | null = null
-  /** Told when every node voted or failed. */
+  /** Called when every node has voted or failed. */
   whenComplete: (() => void) | null = null
-  private verdict: 'possible' | Verdict = 'possible'
+  private verdict: 'possible' | RoundResult = 'possible'
   private heard: { readonly count: number; readonly resolve: () => void } | null = null
-  private decide: (verdict: Verdict) => void = () => {}
+  private decide: (verdict: RoundResult) => void = () => {}
   private deadlines: TimerHeap | null = null
   private expire: () => void = () => {}
   private isLate = false
@@ -46,7 +47,7 @@ export class Round implements TimerEntry {
     })
   }
 
-  /** Calls `expire` then, unless every node has voted or failed before; may be called again to wait longer. */
+  /** Calls `expire` at that time unless every node has voted or failed before; another call waits longer. */
   limit(deadlines: TimerHeap, untilMs: number, expire: () => void): void {
     if (this.open === 0) return
     this.deadlines = deadlines
@@ -66,22 +67,22 @@ export class Round implements TimerEntry {
     this.deadlines?.set(this, nowMs + graceMs)
   }
 
-  /** How many nodes neither voted nor failed yet. */
+  /** Nodes that neither voted nor failed yet. */
   get open(): number {
     return this.nodes - this.yes - this.no - this.failed
   }
 
-  /** So many nodes failed that it cannot be met, whatever the others say: an outage, not contention. */
+  /** Too many nodes failed for any outcome: an outage, not contention. */
   get outage(): boolean {
     return this.failed > this.nodes - this.needed
   }
 
-  /** So many nodes said no that it cannot be met, whatever the others would have said. */
+  /** Too many nodes said no, whatever the others would have said. */
   get denied(): boolean {
     return this.no > this.nodes - this.needed
   }
 
-  /** Settles when so many nodes have voted, or no more will. */
+  /** Settles when `count` nodes have voted, or no more will. */
   untilHeard(count: number): Promise<void> {
     if (this.yes + this.no >= count || this.open === 0) return Promise.resolve()
     return new Promise((resolve) => {
@@ -128,4 +129,34 @@ export class Round implements TimerEntry {
 
 function isYes({ kind }: Vote): boolean {
   return kind === 'granted' || kind === 'renewed' || kind === 'released'
+}
+
+/** The joint answer of the nodes that said no. After a split vote the claim asks again soon. */
+export function blockedOf({ votes, needed }: Round, splitPauseMs: number | null): Blocked {
+  const blocks = votes.filter((vote): vote is Blocked => vote?.kind === 'blocked')
+  // A node that gave its vote for a moment had the claim first.
+  const positions = votes.flatMap((vote) =>
+    vote?.kind === 'blocked' ? [vote.position] : vote?.kind === 'granted' ? [1] : [],
+  )
+  const first = blocks.find(({ holder }) => holder !== null) ?? blocks[0]
+  return {
+    kind: 'blocked',
+    position: blocks.some(({ position }) => position > 0) ? medianPosition(positions) : 0,
+    retryAfterMs: splitPauseMs ?? retryAfterMs(blocks, needed),
+    storeTimeMs: Math.max(0, ...blocks.map(({ storeTimeMs }) => storeTimeMs)),
+    holder: first?.holder ?? null,
+  }
+}
+
+/** The median: a node that has lost its queue must not make everybody first. */
+export function medianPosition(positions: readonly number[]): number {
+  const known = positions.filter((position) => position > 0).sort((a, b) => a - b)
+  return known[(known.length - 1) >> 1] ?? 0
+}
+
+/** When time alone can free enough nodes for a majority. */
+function retryAfterMs(blocks: readonly Blocked[], needed: number): number | null {
+  const waits = blocks.map((block) => block.retryAfterMs ?? Number.POSITIVE_INFINITY).sort((a, b) => a - b)
+  const enough = waits[Math.min(needed, waits.length) - 1] ?? Number.POSITIVE_INFINITY
+  return enough === Number.POSITIVE_INFINITY ? null : enough
 }

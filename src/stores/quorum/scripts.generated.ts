@@ -1,34 +1,39 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
+const admission = `local function refused(reason, message)
+return { 'refused', reason, message }
+end
+local function wordFor(mode)
+return mode == 'permits' and 'a semaphore' or 'a lock'
+end
+local function mismatch(mode, limit, claim)
+if claim.mode == 'permits' and claim.weight > claim.limit then
+return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, claim.limit))
+end
+if not mode or (mode ~= 'permits' and claim.mode ~= 'permits') then return nil end
+if mode ~= claim.mode then
+return refused('mode', 'the key is in use as ' .. wordFor(mode) .. ' and cannot be claimed as ' .. wordFor(claim.mode))
+end
+if limit ~= claim.limit then
+return refused('limit',
+format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', limit, claim.limit))
+end
+end
+local function covers(mode, weight, claim)
+if mode == 'permits' then return claim.mode == 'permits' and claim.weight <= weight end
+return mode == 'exclusive' or claim.mode == 'shared'
+end
+local function upgrade(mode, own, claim)
+if own and not covers(mode, own.weight, claim) then
+return refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
+end
+end
+`
 const answer = `local function granted(state, seq)
 return state.waiting > 0 and -seq or seq
 end
-local function refused(reason, message)
-return { 'refused', reason, message }
-end
-local function nameOf(limit)
-return limit and 'a semaphore' or 'a lock'
-end
-local function mismatch(state, claim)
-local limit = claim.mode == 'permits' and claim.limit or nil
-if limit and claim.weight > limit then
-return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, limit))
-end
-if state.used == 0 and state.waiting == 0 then return nil end
-local used = state.limit > 0 and state.limit or nil
-if not limit ~= not used then
-return refused('mode',
-'the key is in use as ' .. nameOf(used) .. ' and cannot be claimed as ' .. nameOf(limit))
-end
-if limit ~= used then
-return refused('limit',
-format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', used, limit))
-end
-end
 local function refusalOf(state, claim, own)
-local refusal = mismatch(state, claim)
-if not refusal and own and not covers(state, own.weight, claim) then
-refusal = refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
-end
+local mode = (state.used > 0 or state.waiting > 0) and state.mode or nil
+local refusal = mismatch(mode, state.limit, claim) or upgrade(state.mode, own, claim)
 if refusal and leave(state, claim.id) then callQueue(state) end
 return refusal
 end
@@ -128,7 +133,7 @@ if claim.ballot > stamp + KEEP * 1000 then return { 'ahead' } end
 local voter = record(state, 'holder', claim.id)
 if voter then
 local weight = voter.owner and record(state, 'owner', voter.owner).weight or voter.weight
-if not covers(state, weight, claim) then
+if not covers(state.mode, weight, claim) then
 return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
 end
 if tonumber(voter.ballot) < claim.ballot then
@@ -203,75 +208,7 @@ end
 callQueue(state)
 return 1
 end
-`
-const ask$1 = `return answerQuestion
-end)()
-answer = others(name, kind, id, at)
-end
-answers[index + 1] = answer
-at = at + ((kind == 'claim' or kind == 'join') and 13 or kind == 'renew' and 5 or 3)
-end
-return answers
-`
-const ask = `local answers, at, others = { stamp }, 1, nil
-local function claimFree(name, id)
-local holder = 'holder:' .. id
-local raw = redis.pcall('HMGET', name, 'format', 'used', 'waiting', 'closed', 'seq')
-if raw.err or raw[2] or raw[3] or raw[4] then return nil end
-if not raw[1] and call('EXISTS', name) == 1 or raw[1] and raw[1] ~= '2' then return nil end
-local seqText, ballot = ARGV[at + 2], tonumber(ARGV[at + 2])
-if ballot < 1e12 or ballot > stamp + KEEP * 1000 then return nil end
-if raw[5] and raw[5] + 0 >= ballot then seqText = format('%.0f', raw[5] + 1) end
-local _, stop = find(name, 'holdfast:quorum', 1, true)
-local holders = sub(name, 1, stop) .. '-holders' .. sub(name, stop + 1)
-local life = format('%.0f', ARGV[at + 4] + ARGV[at + 9] + KEEP)
-call('HSET', name, 'format', '2', 'seq', seqText, 'mode', 'exclusive', 'used', '1000000000', holder, '{"seq":"' .. seqText ..
-'","ballot":"' .. ARGV[at + 2] .. '","ticket":"' .. ARGV[at + 3] .. '","since":' .. format('%.0f', now) .. ',' .. sub(ARGV[at + 12], 2))
-call('ZADD', holders, format('%.0f', now + ARGV[at + 4]), id)
-call('PEXPIRE', holders, life)
-if raw[1] then call('PEXPIRE', name, life, 'GT') else call('PEXPIRE', name, life) end
-return tonumber(seqText)
-end
-local function releaseLast(name, id)
-local holder = 'holder:' .. id
-local raw = redis.pcall('HMGET', name, 'format', 'waiting', 'closed', holder)
-if raw.err or raw[1] ~= '2' or raw[2] or raw[3] or not raw[4] then return nil end
-if not find(raw[4], '"mode":"exclusive"', 1, true) or find(raw[4], '"owner":', 1, true) then return nil end
-local _, stop = find(name, 'holdfast:quorum', 1, true)
-local holders = sub(name, 1, stop) .. '-holders' .. sub(name, stop + 1)
-local ends = call('ZSCORE', holders, id)
-if not ends or ends + 0 <= now then return nil end
-call('ZREM', holders, id)
-call('HDEL', name, holder, 'mode', 'used')
-return 1
-end
-for index = 1, #KEYS do
-local name, kind, id, answer = KEYS[index], ARGV[at], ARGV[at + 1], nil
-if kind == 'claim' and ARGV[at + 5] == 'exclusive' and ARGV[at + 8] == '' and ARGV[at + 11] == '0' then
-answer = claimFree(name, id)
-elseif kind == 'release' and ARGV[at + 2] == '9007199254740991' then
-answer = releaseLast(name, id)
-end
-if not answer then
-others = others or (function()
-`
-const base = `local find = string.find
-local KEEP = 86400000
-local MOST = 100
-`
-const clock = `local stamp = time[1] * 1000000 + time[2]
-local now = math.floor(stamp / 1000)
-`
-const notifications = `local letters = {}
-local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
-end
-local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
-end
-`
-const question = `local function claimAt(first)
+local function claimAt(first)
 local mode, weight, limit = ARGV[first + 5], tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
 local claim = { id = ARGV[first + 1], ballotText = ARGV[first + 2], ticketText = ARGV[first + 3], ttl = tonumber(ARGV[first + 4]),
 mode = mode, weight = weight, limit = limit, owner = ARGV[first + 8], delay = tonumber(ARGV[first + 9]),
@@ -299,6 +236,72 @@ end
 save(state)
 deliver()
 return answer
+end
+`
+const ask$1 = `return answerQuestion
+end)()
+answer = others(name, kind, id, at)
+end
+answers[index + 1] = answer
+at = at + ((kind == 'claim' or kind == 'join') and 13 or kind == 'renew' and 5 or 3)
+end
+return answers
+`
+const ask = `local answers, at, others = { stamp }, 1, nil
+local function holdersOf(name)
+local _, stop = find(name, 'holdfast:quorum', 1, true)
+return sub(name, 1, stop) .. '-holders' .. sub(name, stop + 1)
+end
+local function claimFree(name, id)
+local holder = 'holder:' .. id
+local raw = redis.pcall('HMGET', name, 'format', 'used', 'waiting', 'closed', 'seq')
+if raw.err or raw[2] or raw[3] or raw[4] then return nil end
+if not raw[1] and call('EXISTS', name) == 1 or raw[1] and raw[1] ~= '2' then return nil end
+local seqText, ballot = ARGV[at + 2], tonumber(ARGV[at + 2])
+if ballot < 1e12 or ballot > stamp + KEEP * 1000 then return nil end
+if raw[5] and raw[5] + 0 >= ballot then seqText = format('%.0f', raw[5] + 1) end
+local holders = holdersOf(name)
+local life = format('%.0f', ARGV[at + 4] + ARGV[at + 9] + KEEP)
+call('HSET', name, 'format', '2', 'seq', seqText, 'mode', 'exclusive', 'used', '1000000000', holder, '{"seq":"' .. seqText ..
+'","ballot":"' .. ARGV[at + 2] .. '","ticket":"' .. ARGV[at + 3] .. '","since":' .. format('%.0f', now) .. ',' .. sub(ARGV[at + 12], 2))
+call('ZADD', holders, format('%.0f', now + ARGV[at + 4]), id)
+call('PEXPIRE', holders, life)
+if raw[1] then call('PEXPIRE', name, life, 'GT') else call('PEXPIRE', name, life) end
+return tonumber(seqText)
+end
+local function releaseLast(name, id)
+local holder = 'holder:' .. id
+local raw = redis.pcall('HMGET', name, 'format', 'waiting', 'closed', holder)
+if raw.err or raw[1] ~= '2' or raw[2] or raw[3] or not raw[4] then return nil end
+if not find(raw[4], '"mode":"exclusive"', 1, true) or find(raw[4], '"owner":', 1, true) then return nil end
+local holders = holdersOf(name)
+local ends = call('ZSCORE', holders, id)
+if not ends or ends + 0 <= now then return nil end
+call('ZREM', holders, id)
+call('HDEL', name, holder, 'mode', 'used')
+return 1
+end
+for index = 1, #KEYS do
+local name, kind, id, answer = KEYS[index], ARGV[at], ARGV[at + 1], nil
+if kind == 'claim' and ARGV[at + 5] == 'exclusive' and ARGV[at + 8] == '' and ARGV[at + 11] == '0' then
+answer = claimFree(name, id)
+elseif kind == 'release' and ARGV[at + 2] == '9007199254740991' then
+answer = releaseLast(name, id)
+end
+if not answer then
+others = others or (function()
+`
+const base = `local find = string.find
+local KEEP = 86400000
+local MOST = 100
+`
+const notifications = `local notifications = {}
+local function post(inbox, text)
+notifications[#notifications + 1] = { inbox, text }
+end
+local function deliver()
+for _, notification in ipairs(notifications) do call('PUBLISH', 'holdfast:inbox:' .. notification[1], notification[2]) end
+notifications = {}
 end
 `
 const state = `local LOCK = 1000000000
@@ -403,10 +406,6 @@ local function ownHold(state, owner)
 if not owner or owner == '' or state.used == 0 then return nil end
 return record(state, 'owner', owner)
 end
-local function covers(state, weight, claim)
-if state.mode == 'permits' then return claim.mode == 'permits' and claim.weight <= weight end
-return state.mode == 'exclusive' or claim.mode == 'shared'
-end
 local function liveFor(state, what, life, isNew)
 life = life + KEEP
 state.life = math.max(state.life, life)
@@ -474,7 +473,7 @@ local waiter = record(state, 'waiter', id)
 local own = ownHold(state, waiter.owner)
 local comes
 if own then
-comes = covers(state, own.weight, waiter)
+comes = covers(state.mode, own.weight, waiter)
 else
 comes = state.used + state.reserved + amountOf(waiter.mode, waiter.weight) <= capacityOf(waiter)
 end
@@ -488,7 +487,7 @@ local range = call('ZRANGEBYLEX', part(state, 'owned'), '[' .. owner .. '\\0', '
 for _, member in ipairs(range) do
 local id = sub(member, #owner + 2)
 local waiter = record(state, 'waiter', id)
-if waiter and covers(state, weight, waiter) and call('ZSCORE', part(state, 'queue'), id) then callOne(state, id, waiter) end
+if waiter and covers(state.mode, weight, waiter) and call('ZSCORE', part(state, 'queue'), id) then callOne(state, id, waiter) end
 end
 end
 local function removeVoter(state, id, voter)
@@ -531,7 +530,7 @@ if not id then
 state.used = 0
 elseif at <= now then
 local gone = call('ZRANGEBYSCORE', holders, '-inf', now, 'WITHSCORES', 'LIMIT', 0, MOST)
-for place = 1, #gone, 2 do expireVoter(state, gone[place], tonumber(gone[place + 1])) end
+for index = 1, #gone, 2 do expireVoter(state, gone[index], tonumber(gone[index + 1])) end
 end
 end
 callQueue(state)
@@ -547,22 +546,24 @@ end
 `
 const time = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = math.floor(stamp / 1000)
 `
 
 export const SCRIPTS = {
   ask: {
-    sha: 'f1b7e993453c485571236ac8feb824c018dedd21',
-    source: `${time}${base}${clock}${ask}${notifications}${state}${step}${answer}${question}${ask$1}`,
+    sha: 'fc2b907e5e845033a65baccb49945931904ab260',
+    source: `${time}${base}${ask}${notifications}${admission}${state}${step}${answer}${ask$1}`,
   },
   askAlways: {
-    sha: '5b7099c6e12059eb4bb15cc3bb7c5c6940937266',
+    sha: '790def140ad539eb583e85de6dc975c3752d4a34',
     source: `#!lua flags=allow-oom
-${time}${base}${clock}${ask}${notifications}${state}${step}${answer}${question}${ask$1}`,
+${time}${base}${ask}${notifications}${admission}${state}${step}${answer}${ask$1}`,
   },
   evict: {
-    sha: '6efc759ac047dfa47872ff8dce00013d8e620165',
+    sha: 'a793f1be47c3c4ebe0accd22ac1f36c10f63392b',
     source: `#!lua flags=allow-oom
-${time}${base}${clock}${notifications}${state}${step}local ask, found = ARGV[1] == 'ask', 0
+${time}${base}${notifications}${admission}${state}${step}local ask, found = ARGV[1] == 'ask', 0
 local state = load(KEYS[1], ARGV[2] or '')
 if not state then return -1 end
 sweep(state, ARGV[2] or '')
@@ -582,8 +583,8 @@ return found
 `,
   },
   read: {
-    sha: '90cdb63da059697b573241549b982d33b1bd1020',
-    source: `${time}${base}${clock}${state}local function show(name)
+    sha: 'bdb6a2a57b1e8168bd9d2795b9b0502292929bed',
+    source: `${time}${base}${state}local function show(name)
 local state = load(name, '')
 if not state then return -1 end
 local cursor, fields = unpack(call('HSCAN', name, ARGV[2], 'COUNT', ARGV[1]))

@@ -10,45 +10,62 @@ import type {
 } from '../../core/store.ts'
 import type { Claim, ReleaseAnswer } from '../../model/index.ts'
 import { QuorumAdmin } from './admin.ts'
-import { Assembly } from './assembly.ts'
 import { Elections } from './election.ts'
-import { Extensions } from './extension.ts'
-import { outage } from './failures.ts'
 import { Identities } from './identities.ts'
-import { EVERY_BALLOT, type Question, type QuorumNode } from './protocol.ts'
-import { majorityOf, votesNeeded } from './tally.ts'
+import { Nodes } from './nodes.ts'
+import { EVERY_BALLOT, type QuorumNode } from './protocol.ts'
+import { Renewals } from './renewals.ts'
+import { majorityOf } from './tally.ts'
 import { NodeTimes } from './times.ts'
-import { TRAITS } from './traits.ts'
-import { Waiting } from './waiting.ts'
+import { WaitingClaims } from './waiting-claims.ts'
 
-/** A majority of independent nodes decides; a minority of them may fail. */
+const QUORUM_TRAITS: Traits = {
+  name: 'quorum',
+  modes: ['exclusive', 'shared', 'permits'],
+  order: 'race',
+  fencing: 'until data loss',
+  ttlStepMs: 1,
+  adoption: false,
+  owners: true,
+  lockDelay: true,
+  groups: false,
+  records: false,
+  wakeUp: 'push',
+  immediate: true,
+  scope: 'every process that reaches a majority of the same independent Redis or Valkey servers',
+  failover:
+    'a minority of the servers may be stopped, cut off or gone; one that comes back empty before the leases it voted for have ended can let a second holder in, and so can a jump of a server clock; tokens rise all the same, as long as one server of each majority keeps its data or the clocks do not fall behind',
+}
+
+/** How long closing waits for calls to the slower nodes. */
+const CLOSE_MS = 250
+
+/** A majority of independent nodes decides; a minority may fail. */
 export class QuorumStore implements Store {
-  readonly traits: Traits = TRAITS
+  readonly traits: Traits = QUORUM_TRAITS
   readonly records = null
   readonly admin: QuorumAdmin
-  private readonly assembly: Assembly
-  private readonly waiting: Waiting
+  private readonly nodes: Nodes
+  private readonly waiting: WaitingClaims
   private readonly elections: Elections
-  private readonly extensions: Extensions
+  private readonly renewals: Renewals
   private readonly identities: Identities
   readonly inbox: string
-  private readonly timeoutMs: (ttlMs: number) => number
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
   private listening = false
 
   constructor(nodes: readonly QuorumNode[], runtime: Runtime, timeoutMs: (ttlMs: number) => number) {
-    this.timeoutMs = timeoutMs
     this.inbox = runtime.newId()
     const times = new NodeTimes(nodes.length, runtime)
-    this.assembly = new Assembly(nodes, runtime, times.note)
-    this.waiting = new Waiting(nodes.length, runtime, (notice) => this.tell(notice))
-    this.elections = new Elections(this.assembly, runtime, times, this.waiting, this.inbox, timeoutMs)
-    this.extensions = new Extensions(this.assembly, this.elections, this.waiting, this.inbox, timeoutMs)
+    this.nodes = new Nodes(nodes, runtime, timeoutMs, times.note)
+    this.waiting = new WaitingClaims(nodes.length, runtime, (notice) => this.tell(notice))
+    this.elections = new Elections(this.nodes, runtime, times, this.waiting, this.inbox)
+    this.renewals = new Renewals(this.nodes, this.elections, this.waiting, this.inbox)
     this.identities = new Identities(nodes, runtime)
     this.admin = new QuorumAdmin(nodes, runtime)
   }
 
-  /** Settles when the nodes were looked at; throws when two of them are the same server. */
+  /** Settles once the nodes are identified; throws when two of them are the same server. */
   async ready(): Promise<void> {
     this.listen()
     const { beginning } = this.identities
@@ -67,7 +84,7 @@ export class QuorumStore implements Store {
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
-    return this.each(claims, (claim) => this.extensions.renew(claim))
+    return this.each(claims, (claim) => this.renewals.renew(claim))
   }
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
@@ -87,9 +104,9 @@ export class QuorumStore implements Store {
     this.waiting.close()
     this.elections.close()
     this.identities.close()
-    await this.assembly.settle(CLOSE_MS)
-    this.assembly.stop()
-    await Promise.all(this.assembly.lanes.map(({ node }) => node.close()))
+    await this.nodes.settle(CLOSE_MS)
+    this.nodes.stop()
+    await Promise.all(this.nodes.connections.map(({ node }) => node.close()))
   }
 
   /** A claim that fails spoils none of the others. */
@@ -98,50 +115,45 @@ export class QuorumStore implements Store {
     ask: (claim: Claim) => Promise<A>,
   ): Promise<readonly (A | Unknown)[]> {
     const [first] = claims
-    return this.assembly.together(() =>
+    return this.nodes.together(() =>
       claims.length === 1 && first !== undefined
-        ? ask(first).then(alone)
+        ? ask(first).then((answer) => [answer])
         : Promise.all(claims.map((claim) => ask(claim).catch(unknown))),
     )
   }
 
-  /** Absent only when so many nodes say so that the rest is no majority. */
+  /** Absent only when so many nodes say so that the others are no majority. */
   private async releaseOne(claim: Claim): Promise<ReleaseAnswer> {
     this.waiting.forget(claim.id)
-    this.extensions.end(claim.id)
+    this.renewals.end(claim.id)
     this.elections.end(claim.id)
-    const question: Question = { kind: 'release', claim, ballot: EVERY_BALLOT }
-    const round = this.assembly.release(
-      question,
-      votesNeeded(claim.mode, this.assembly.size),
-      this.timeoutMs(claim.ttlMs),
-    )
+    const round = this.nodes.ask({ kind: 'release', claim, ballot: EVERY_BALLOT })
     if ((await round.decided) === 'met') return { kind: 'released' }
-    await round.untilHeard(majorityOf(this.assembly.size))
-    const minority = this.assembly.size - majorityOf(this.assembly.size)
-    if (round.failed > minority) throw outage(round, this.assembly.lanes)
+    const majority = majorityOf(round.nodes)
+    await round.untilHeard(majority)
+    const minority = round.nodes - majority
+    if (round.failed > minority) throw this.nodes.outage(round)
     return { kind: round.no > minority ? 'absent' : 'released' }
   }
 
   private listen(): void {
     if (this.listening) return
     this.listening = true
-    const begun = this.assembly.lanes.map((lane, place) => {
-      const listening = lane.node.listen(
+    const begun = this.nodes.connections.map((connection, number) => {
+      const listening = connection.node.listen(
         this.inbox,
-        (call) => {
-          if (call.kind === 'contended') lane.noteWanted(call.id)
-          if (call.kind === 'free') this.elections.called(place, call.id)
-          this.waiting.hear(place, call)
+        (notification) => {
+          if (notification.kind === 'free') this.elections.called(number, notification.id)
+          this.waiting.hear(number, notification)
         },
         () => {
-          void this.identities.look(place)
-          void lane.greet()
+          void this.identities.look(number)
+          void connection.greet()
           this.waiting.lookAll()
         },
         () => this.waiting.size > 0,
       )
-      return Promise.all([listening, lane.greet()])
+      return Promise.all([listening, connection.greet()])
     })
     this.identities.begin(begun)
   }
@@ -154,10 +166,3 @@ export class QuorumStore implements Store {
 function unknown(error: unknown): Unknown {
   return { kind: 'unknown', error: error as Error }
 }
-
-function alone<A>(answer: A): readonly A[] {
-  return [answer]
-}
-
-/** How long closing waits for what is on its way to the slower nodes. */
-const CLOSE_MS = 250

@@ -1,6 +1,6 @@
 import type { Mode } from '../../model/index.ts'
 
-export interface Tally {
+interface Tally {
   readonly nodes: number
   readonly needed: number
   readonly yes: number
@@ -8,7 +8,7 @@ export interface Tally {
   readonly failed: number
 }
 
-/** Whether the votes are there, may still come, or cannot come any more. Every vector of votes settles in the end. */
+/** Met, still possible, or hopeless. Every vector of votes settles in the end. */
 export function verdictOf({ nodes, needed, yes, no, failed }: Tally): 'met' | 'possible' | 'hopeless' {
   if (yes >= needed) return 'met'
   return nodes - no - failed >= needed ? 'possible' : 'hopeless'
@@ -19,9 +19,9 @@ export function majorityOf(nodes: number): number {
 }
 
 /**
- * How many of `nodes` must vote for a claim. Two majorities share a node, which is enough to keep two holders, or a
- * reader and a writer, apart. A semaphore needs more: each node admits `limit` permits, so `nodes × limit` votes
- * can be had in all, and `limit + 1` permits must never get enough of them.
+ * The votes that a claim needs. Two majorities share a node, which keeps two holders, or a reader and a writer, apart. A semaphore
+ * needs more: each node admits `limit` permits, so there are `nodes × limit` votes in all, and `limit + 1` permits must never get
+ * enough of them.
  */
 export function votesNeeded(mode: Mode, nodes: number): number {
   if (mode.kind !== 'permits') return majorityOf(nodes)

@@ -2,7 +2,7 @@ import { parametersOf } from '../../core/parameters.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 
 /** One of the servers: its URL for a client library, and its name for messages. */
-export interface Address {
+export interface NodeAddress {
   readonly url: string
   readonly name: string
 }
@@ -10,15 +10,14 @@ export interface Address {
 const SHAPE = /^redlock:\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/(\d*))?(?:\?([^#]*))?$/i
 
 /**
- * The servers of `redlock://user:password@h1:6379,h2:6379,h3:6379/0?tls=true`. What stands before the hosts counts for
- * all of them.
+ * The servers of `redlock://user:password@h1:6379,h2:6379,h3:6379/0?tls=true`. The credentials are for all of them.
  */
-export function addressesOf(url: string): Address[] {
+export function addressesOf(url: string): NodeAddress[] {
   const parts = SHAPE.exec(url)
   if (parts === null) throw bad('must be like redlock://user:password@h1:6379,h2:6379,h3:6379/0')
   const [, credentials, hosts = '', database = '', query = ''] = parts
   const scheme = schemeOf(query)
-  const addresses = hosts.split(',').map((host): Address => {
+  const addresses = hosts.split(',').map((host): NodeAddress => {
     const before = credentials === undefined ? '' : `${credentials}@`
     const text = `${scheme}//${before}${host}${database === '' ? '' : `/${database}`}`
     return { url: text, name: nameOf(text) }

@@ -12,30 +12,27 @@ import {
   viewOf,
 } from '../../model/index.ts'
 import type { RedisClient } from './clients/client.ts'
-import { type Present, presentServers } from './cluster/present.ts'
+import { type Reachable, reachableServers } from './cluster/reachable.ts'
 import { unknownFormat } from './codec.ts'
-import { Inspection } from './inspection.ts'
+import { RedisInspection } from './inspection.ts'
 import { keyOfLock, lockName, lockPattern } from './names.ts'
-import { lookAt } from './reading.ts'
-import { Reaper } from './reaper.ts'
+import { readLocks } from './reading.ts'
 import { RULES } from './rules.ts'
 import { scan } from './scan.ts'
 import type { Scripting } from './scripting.ts'
-import { stateOf } from './state.ts'
+import { lockStateOf } from './state.ts'
 
 const KEYS_PER_READ = 100
 
 export class RedisAdmin implements Admin {
   private readonly scripting: Scripting
   private readonly runtime: Runtime
-  private readonly inspection: Inspection
-  private readonly reaper: Reaper
+  private readonly inspection: RedisInspection
 
   constructor(scripting: Scripting, runtime: Runtime, replicasToWaitFor: number) {
     this.scripting = scripting
     this.runtime = runtime
-    this.inspection = new Inspection(scripting, runtime, replicasToWaitFor)
-    this.reaper = new Reaper(scripting)
+    this.inspection = new RedisInspection(scripting, runtime, replicasToWaitFor)
   }
 
   async read(key: string): Promise<KeyView> {
@@ -45,20 +42,20 @@ export class RedisAdmin implements Admin {
   }
 
   /**
-   * By cursor, so that the server is never held up; a key that comes or goes meanwhile may be shown or not. When a server of a cluster is
-   * silent, what the others have comes first, and then an error that names it.
+   * By cursor, so that each call is short; a key that comes or goes meanwhile may be shown or not. If a server of a cluster is silent,
+   * the keys of the others come first, and then an error that names it.
    */
   async *list(prefix: string, onPage?: () => void): AsyncIterable<KeyView> {
     const { client } = this.scripting
     const shown = new Set<string>()
-    const { servers, silent } = await presentServers(client, this.runtime)
+    const { servers, silent } = await reachableServers(client, this.runtime)
     for (const server of servers) {
       for await (const found of keysOf(server, prefix, onPage)) {
         const keys = found.filter((key) => !shown.has(key))
         for (let first = 0; first < keys.length; first += KEYS_PER_READ) {
           const some = keys.slice(first, first + KEYS_PER_READ)
-          for (const [place, seen] of (await this.readAll(some)).entries()) {
-            const view = seen ?? strangeView(some[place] as string)
+          for (const [index, seen] of (await this.readAll(some)).entries()) {
+            const view = seen ?? strangeView(some[index] as string)
             if (!isInUse(view) || shown.has(view.key)) continue
             // A cursor may bring the same key twice, and so may two servers when its slot moves.
             shown.add(view.key)
@@ -73,7 +70,7 @@ export class RedisAdmin implements Admin {
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
     const seq = token === null ? '' : String(seqOf(token))
     const labels: string[] = []
-    // A crowd in parts, so that the server is never held up.
+    // A crowd in parts, so that each call is short.
     for (let from = 0; from >= 0; ) {
       const args = [ask ? 'ask' : 'evict', seq, String(from)]
       const answer = await this.scripting.run('evict', [lockName(key)], args)
@@ -90,10 +87,10 @@ export class RedisAdmin implements Admin {
   }
 
   reap(remains: readonly Remains[], olderMs: number): Promise<readonly boolean[]> {
-    return this.reaper.reap(remains, olderMs)
+    return this.inspection.reap(remains, olderMs)
   }
 
-  /** The keys as they are when their time has been counted; null for a format that is not known. */
+  /** The keys without expired claims; null for an unknown format. */
   private async readAll(keys: readonly string[]): Promise<(KeyView | null)[]> {
     const { cluster } = this.scripting.client
     if (cluster === null) return this.readSome(keys)
@@ -101,18 +98,18 @@ export class RedisAdmin implements Admin {
   }
 
   private async readSome(keys: readonly string[]): Promise<(KeyView | null)[]> {
-    const { stampUs, states } = await lookAt(this.scripting, keys.map(lockName))
+    const { stampUs, states } = await readLocks(this.scripting, keys.map(lockName))
     const clock = { nowMs: Math.floor(stampUs / 1000), stampUs }
     return states.map((raw, index) => {
       if (raw === null) return null
       const key = keys[index] as string
-      const { state } = step(stateOf(key, raw), { kind: 'tick' }, clock, RULES)
+      const { state } = step(lockStateOf(key, raw), { kind: 'tick' }, clock, RULES)
       return viewOf(key, state, clock.nowMs)
     })
   }
 }
 
-function unseen(silent: Present['silent'], servers: number): StoreError {
+function unseen(silent: Reachable['silent'], servers: number): StoreError {
   const names = silent.map(({ name, why }) => `${name}: ${why}`).join('; ')
   return new StoreError(
     `the keys of ${silent.length} of ${servers} servers of the Redis cluster could not be seen: ${names}`,

@@ -12,7 +12,7 @@ import {
   tokenOf,
 } from '../../model/index.ts'
 
-/** A claim as it is sent and kept: JSON without what it does not ask for. */
+/** A claim as it is sent and stored: JSON without the fields that it does not use. */
 export interface ClaimText {
   readonly id: string
   readonly inbox: string
@@ -30,7 +30,7 @@ export interface ClaimText {
   readonly replaces?: string
 }
 
-/** JSON escapes half a character, and Lua does not read it. */
+/** JSON escapes half of a surrogate pair, and Lua's decoder refuses it. */
 const HALF_CHARACTER = /\\ud[89a-f]/
 
 export function claimText(claim: Claim, inbox: string): string {
@@ -88,7 +88,7 @@ function claimAnswer(answer: unknown): ClaimReply {
     case 'granted':
       return granted(Number(answer[1]), 0, Number(answer[2]) === 1)
     case 'blocked':
-      return blocked(answer)
+      return blockedAnswer(answer)
     case 'refused':
       return { kind: 'refused', reason: answer[1] as Refused['reason'], message: String(answer[2]) }
     case 'again':
@@ -113,7 +113,7 @@ const LOST: RenewAnswer = { kind: 'lost' }
 const RENEWED: RenewAnswer = { kind: 'renewed', contended: false }
 const RENEWED_CONTENDED: RenewAnswer = { kind: 'renewed', contended: true }
 
-/** What other versions of holdfast have written is not lost: the lease lives on until its deadline. */
+/** A key in the format of another version is not lost: the lease lives on until its deadline. */
 export function renewAnswer(answer: unknown): RenewReply {
   if (Array.isArray(answer)) {
     const [position, storeTimeMs] = answer as readonly unknown[]
@@ -141,7 +141,9 @@ function granted(seq: number, spare: number, contended: boolean): ClaimAnswer {
   return { kind: 'granted', token: tokenOf(seq), spare, contended }
 }
 
-function blocked([, position, retryAfterMs, storeTimeMs, label, heldMs]: readonly unknown[]): Blocked {
+/** Parses a blocked answer; the scripts of the quorum answer the same. */
+export function blockedAnswer(answer: readonly unknown[]): Blocked {
+  const [, position, retryAfterMs, storeTimeMs, label, heldMs] = answer
   return {
     kind: 'blocked',
     position: Number(position),

@@ -1,12 +1,14 @@
 import type { Runtime } from '../../core/runtime.ts'
 import type { ClaimReply, StoreNotice } from '../../core/store.ts'
-import type { Claim } from '../../model/index.ts'
+import { type Claim, type LossCause, tokenOf } from '../../model/index.ts'
 import type { RedisClient } from './clients/client.ts'
-import { Listening } from './clients/listening.ts'
-import { type KeyOf, noticeOf } from './letters.ts'
+import { ResilientSubscription } from './clients/resilient-subscription.ts'
 import { inboxChannel, keyOfLock } from './names.ts'
 
-/** Where the scripts send what this process must know. One subscription, on a connection of its own. */
+/** The key of a lock by its name in Redis. */
+type KeyOf = (name: string) => string
+
+/** The channel to which scripts publish notifications for this process: one subscription, on a connection of its own. */
 export class Inbox {
   readonly address: string
   private readonly client: RedisClient
@@ -14,9 +16,9 @@ export class Inbox {
   private readonly deadlineMs: number
   private readonly keyOf: KeyOf
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
-  /** Claims that wait in the line: what was pushed to them while nobody listened is lost. */
+  /** Claims in the queue, by id: after a gap of the subscription they must retry. */
   private readonly waiting = new Map<string, string>()
-  private subscription: Listening | null = null
+  private subscription: ResilientSubscription | null = null
   private begun = false
 
   constructor(client: RedisClient, runtime: Runtime, deadlineMs: number, keyOf: KeyOf = keyOfLock) {
@@ -29,7 +31,7 @@ export class Inbox {
 
   listen(listener: (notice: StoreNotice) => void): () => void {
     this.listeners.add(listener)
-    this.subscription ??= new Listening(this.client, this.runtime, this.deadlineMs, {
+    this.subscription ??= new ResilientSubscription(this.client, this.runtime, this.deadlineMs, {
       channel: inboxChannel(this.address),
       receive: (message) => this.receive(message),
       up: () => this.up(),
@@ -54,7 +56,7 @@ export class Inbox {
     if (this.waiting.size > 0) for (const { id } of claims) this.waiting.delete(id)
   }
 
-  /** Null once we listen, or have tried to; whoever holds or waits before that would miss what is pushed to it. */
+  /** Null once the subscription has begun or failed; a holder or waiter before that would miss notifications. */
   get beginning(): Promise<void> | null {
     return this.begun ? null : (this.subscription?.begun ?? null)
   }
@@ -66,18 +68,48 @@ export class Inbox {
   }
 
   private receive(message: string): void {
-    const notice = noticeOf(message, this.keyOf)
+    const notice = parseNotification(message, this.keyOf)
     if (notice === null) return
     if (notice.kind === 'granted') this.forget(notice.id)
     this.tell(notice)
   }
 
-  /** Messages flow again, and some may have been missed: waiters are told to attempt again. */
+  /** Messages flow again, and some may have been missed: waiters retry. */
   private up(): void {
     for (const [id, key] of this.waiting) this.tell({ kind: 'retry', id, key })
   }
 
   private tell(notice: StoreNotice): void {
     for (const listener of this.listeners) listener(notice)
+  }
+}
+
+/** Parses a message of a script. Null for anything else: notifications are hints, and an unknown one is as good as lost. */
+export function parseNotification(message: string, keyOf: KeyOf = keyOfLock): StoreNotice | null {
+  // Split and not matched: this code runs rarely before a waiter's turn, and a cold regular expression is slow.
+  const fields = message.split('\0')
+  const kind = fields[0]
+  const id = fields[1] ?? ''
+  const key = keyOf(fields.length < 3 ? '' : (fields[fields.length - 1] as string))
+  switch (kind) {
+    case 'granted':
+      return {
+        kind,
+        id,
+        key,
+        token: tokenOf(Number(fields[2])),
+        spare: Number(fields[3]),
+        contended: fields[4] === '1',
+        storeTimeMs: Number(fields[5]),
+        lifeMs: Number(fields[6]),
+      }
+    case 'lost':
+      return { kind, id, key, cause: fields[2] as LossCause }
+    case 'contended':
+    case 'revoked':
+    case 'retry':
+      return { kind, id, key }
+    default:
+      return null
   }
 }

@@ -1,7 +1,7 @@
 import type { Store } from '../../core/store.ts'
-import { type AnyRedisClient, adapterOf } from './clients/detect.ts'
-import { storeOf } from './make.ts'
-import { type RedisOptions, settingsOf } from './options.ts'
+import { type AnyRedisClient, redisAdapterOf } from './clients/detect.ts'
+import { createRedisStore } from './create.ts'
+import { type RedisOptions, redisSettingsOf } from './options.ts'
 
 export {
   type Argument,
@@ -10,13 +10,13 @@ export {
   type TransactionOptions,
   type TransactionResult,
   transaction,
-} from './transaction/index.ts'
+} from '../../recipes/transaction/index.ts'
 export type { AnyRedisClient, RedisOptions }
 
 /**
  * A store in a Redis or Valkey server, through the client you already have: ioredis 5 or 6, redis (node-redis) 5 or 6,
- * or @valkey/valkey-glide 2. The client stays yours; the store opens one more connection like it, for what the server
- * tells by itself, and closes that one.
+ * or @valkey/valkey-glide 2. The client stays yours; the store opens one more connection like it, for notifications, and closes
+ * that one.
  *
  * Of a cluster or sentinel client it takes the addresses, the credentials and the TLS settings, and opens its own
  * connections: one to each master and one more.
@@ -24,6 +24,6 @@ export type { AnyRedisClient, RedisOptions }
  * Throws an `InvalidArgumentError` for anything else, and an `UnsupportedError` for plain locks on a cluster.
  */
 export function redis(client: AnyRedisClient, options: RedisOptions = {}): Store {
-  const settings = settingsOf(options)
-  return storeOf(adapterOf(client, settings), settings)
+  const settings = redisSettingsOf(options)
+  return createRedisStore(redisAdapterOf(client, settings), settings)
 }

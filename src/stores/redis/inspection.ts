@@ -3,8 +3,8 @@ import type { Runtime } from '../../core/runtime.ts'
 import { type KeyState, lastLifeMs } from '../../model/index.ts'
 import { factsOf } from './check/facts.ts'
 import { findingsOf } from './check/findings.ts'
-import type { RedisClient } from './clients/client.ts'
-import { presentServers } from './cluster/present.ts'
+import { pairsOf, type RedisClient } from './clients/client.ts'
+import { reachableServers } from './cluster/reachable.ts'
 import {
   foreignPattern,
   inboxChannel,
@@ -14,17 +14,16 @@ import {
   STOCK_PARTS,
   stockOfPart,
 } from './names.ts'
-import { pairsOf } from './pairs.ts'
-import { lookAt } from './reading.ts'
+import { readLocks } from './reading.ts'
 import { parts, scan } from './scan.ts'
 import type { Scripting } from './scripting.ts'
-import { stateOf } from './state.ts'
+import { lockStateOf } from './state.ts'
 
 const KEYS_PER_CALL = 100
 const INBOXES_PER_CALL = 100
 
-/** What an operator should know about the servers, and what lies in them that nobody needs. */
-export class Inspection {
+/** Facts about the servers for an operator, and leftover keys. */
+export class RedisInspection {
   private readonly scripting: Scripting
   private readonly runtime: Runtime
   private readonly replicasToWaitFor: number
@@ -37,7 +36,7 @@ export class Inspection {
 
   async *facts(options: InspectOptions, onPage?: () => void): AsyncIterable<Fact> {
     const { client } = this.scripting
-    const { servers, silent } = await presentServers(client, this.runtime)
+    const { servers, silent } = await reachableServers(client, this.runtime)
     for (const { name, why } of silent) yield { kind: 'unseen', what: `the Redis server ${name}`, why }
     for (const server of servers) {
       yield* this.server(server)
@@ -53,6 +52,24 @@ export class Inspection {
       }
   }
 
+  /** Removes leftovers that an inspection found. One script compares and removes each, so that nothing alive is touched. */
+  reap(remains: readonly Remains[], olderMs: number): Promise<readonly boolean[]> {
+    return Promise.all(remains.map((each) => this.remove(each, olderMs)))
+  }
+
+  private async remove({ name, kind, proof }: Remains, olderMs: number): Promise<boolean> {
+    if (kind === 'foreign') {
+      if (isOurs(name)) return false
+      const seconds = String(Math.ceil(olderMs / 1000))
+      return Number(await this.scripting.run('foreignReap', [name], [seconds, proof])) === 1
+    }
+    const isPart = STOCK_PARTS.some((part) => name.startsWith(part))
+    const removed = isPart
+      ? await this.scripting.run('stockTidy', stockOfPart(name), [])
+      : await this.scripting.run('tidy', [name], [])
+    return Number(removed) > 0
+  }
+
   private async *server(server: RedisClient): AsyncIterable<Fact> {
     const facts = await factsOf(server, this.runtime)
     if (facts.clockAheadMs !== null)
@@ -61,7 +78,7 @@ export class Inspection {
         whose: `the Redis server on port ${facts.port}`,
         aheadMs: facts.clockAheadMs,
       }
-    // A clock that is off is told as such.
+    // A wrong clock is a fact of its own.
     yield* findingsOf({ ...facts, clockAheadMs: null }, this.replicasToWaitFor)
   }
 
@@ -74,12 +91,12 @@ export class Inspection {
     for await (const names of scan(server, lockPattern('', server.keyPrefix), onPage)) {
       const own = names.map((name) => name.slice(server.keyPrefix.length))
       for (const some of this.calls(own)) {
-        const { stampUs, states } = await lookAt(this.scripting, some)
+        const { stampUs, states } = await readLocks(this.scripting, some)
         const lives = (await this.scripting.run('foreignLook', some, [''])) as unknown[][]
         for (const [index, raw] of states.entries()) {
           const name = some[index] as string
           if (raw === null) continue
-          const state = stateOf(keyOfLock(name), raw)
+          const state = lockStateOf(keyOfLock(name), raw)
           const endedMs = lastLifeMs(state)
           const deadMs = endedMs === null ? 0 : Math.floor(stampUs / 1000) - endedMs
           if (Number(lives[index]?.[0]) === 1) yield orphan(name, 'a lock that the server never forgets')
@@ -92,7 +109,7 @@ export class Inspection {
     if (this.scripting.client.cluster === null) yield* this.deaf(server, listeners)
   }
 
-  /** Whoever has a claim listens for what becomes of it, from before it was told of the claim until after its end. */
+  /** A process listens from before it learns of its first claim until after the end of the last; a claim without a listener is dead. */
   private async *deaf(
     server: RedisClient,
     listeners: ReadonlyMap<string, readonly DeafFact[]>,
@@ -147,7 +164,7 @@ export class Inspection {
     }
   }
 
-  /** Keys of a cluster go one by one: they are in slots of their own. */
+  /** One key per call in a cluster: each has its own slot. */
   private calls(names: readonly string[]): readonly (readonly string[])[] {
     return parts(names, this.scripting.client.cluster === null ? KEYS_PER_CALL : 1)
   }

@@ -4,17 +4,17 @@ const RECORD = 'holdfast:record:'
 const VERSION = 'holdfast:version:'
 const STOCK = ['holdfast:stock:', 'holdfast:units:', 'holdfast:holds:']
 const INBOX = 'holdfast:inbox:'
-/** What Cluster takes for a hash tag: between the first brace and the first closing one behind it, if that is not empty. */
+/** A hash tag of Cluster: the text between the first brace and the next closing one, unless it is empty. */
 const TAGGED = /^[^{]*\{[^}]+\}/
 const ESCAPED = /[%{}]/
 const ESCAPES: Record<string, string> = { '%': '%25', '{': '%7B', '}': '%7D' }
 
-/** The hash that says how a lock stands; lib/lock.lua makes the names of its other keys from this one. */
+/** The hash with the state of a lock; lib/lock.lua derives the names of its other keys from this one. */
 export function lockName(key: string): string {
   return LOCK + marked(key)
 }
 
-/** The keys of a record: the record itself, and the version that is remembered when it is gone. */
+/** The keys of a record: the record itself, and its last version, which outlives it. */
 export function recordNames(key: string): readonly [string, string] {
   return [RECORD + marked(key), VERSION + marked(key)]
 }
@@ -28,7 +28,7 @@ export function inboxChannel(inbox: string): string {
   return INBOX + inbox
 }
 
-/** The key that a lock's name was made from; a client may have put a prefix of its own before the name. */
+/** The key of a lock's name, which may begin with a prefix of the client. */
 export function keyOfLock(name: string): string {
   const from = name.indexOf(LOCK) + LOCK.length
   if (name[from] === '=') return name.slice(from + 1)
@@ -36,13 +36,13 @@ export function keyOfLock(name: string): string {
   return key.includes('%') ? key.replace(/%25|%7B|%7D/g, decodeURIComponent) : key
 }
 
-/** What SCAN is asked for, to find the locks whose key begins with `prefix`, and a few more if that has braces. */
+/** The SCAN pattern for locks whose key begins with `prefix`; a prefix with braces also matches a few others. */
 export function lockPattern(prefix: string, clientPrefix: string): string {
   const either = glob(prefix).replace(/%/g, '%*').replace(/[{}]/g, '*')
   return `${glob(clientPrefix + LOCK)}[{=]${either}*`
 }
 
-/** What SCAN is asked for, to find keys of other programs; only `*` has a meaning of its own in `pattern`. */
+/** The SCAN pattern for keys of other programs; only `*` is special in `pattern`. */
 export function foreignPattern(pattern: string, clientPrefix: string): string {
   return glob(clientPrefix) + pattern.split('*').map(glob).join('*')
 }
@@ -51,7 +51,7 @@ export function isOurs(name: string): boolean {
   return name.startsWith('holdfast:')
 }
 
-/** The parts of a stock beside the stock itself, and the stock that such a part belongs to. */
+/** The keys of a stock besides the stock itself. */
 export const STOCK_PARTS = STOCK.slice(1)
 
 export function stockOfPart(name: string): string[] {
@@ -60,8 +60,8 @@ export function stockOfPart(name: string): string[] {
 }
 
 /**
- * Whatever letters a key has, everything about it lives in one slot: a key is its own hash tag, unless it brings one.
- * Keys that bring the same tag share a slot, as everywhere in Cluster.
+ * Everything about a key lives in one slot: a key is its own hash tag unless it contains one. Keys with the same tag share a
+ * slot, as everywhere in Cluster.
  */
 function marked(key: string): string {
   if (!ESCAPED.test(key)) return `{${key}}`
@@ -69,6 +69,7 @@ function marked(key: string): string {
   return `{${key.replace(/[%{}]/g, (letter) => ESCAPES[letter] as string)}}`
 }
 
-function glob(text: string): string {
+/** A part of a SCAN pattern that matches only itself. */
+export function glob(text: string): string {
   return text.replace(/[*?[\]\\^]/g, '\\$&')
 }

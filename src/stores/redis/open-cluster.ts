@@ -3,15 +3,14 @@ import { answeredWithin } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
 import { unreachable } from '../../errors.ts'
 import { IOREDIS_OPTIONS, type Ioredis } from './clients/ioredis.ts'
-import { openNode as openIoredisNode } from './clients/ioredis-cluster.ts'
+import { openIoredisNode } from './clients/ioredis-cluster.ts'
 import type { NodeRedis } from './clients/node-redis.ts'
-import { openNode as openNodeRedisNode } from './clients/node-redis-cluster.ts'
+import { openNodeRedisNode } from './clients/node-redis-cluster.ts'
 import { ClusterClient } from './cluster/client.ts'
 import type { Dialer } from './cluster/map.ts'
-import { storeOf } from './make.ts'
-import { settingsOf } from './options.ts'
-import { redisParametersOf } from './parameters.ts'
-import { clusterUrl, hostsOf } from './url.ts'
+import { createRedisStore } from './create.ts'
+import { redisParametersOf, redisSettingsOf } from './options.ts'
+import { clusterUrl, credentialsOf, hostsOf } from './url.ts'
 
 type Servers = ReturnType<typeof clusterUrl>
 
@@ -19,7 +18,7 @@ type Servers = ReturnType<typeof clusterUrl>
 export async function openCluster(given: string, callTimeoutMs: number): Promise<Store> {
   const { url, options } = redisParametersOf(given, {})
   const servers = clusterUrl(url)
-  const settings = settingsOf(options, callTimeoutMs)
+  const settings = redisSettingsOf(options, callTimeoutMs)
   const open = (await ioredisNodes(servers)) ?? (await nodeRedisNodes(servers))
   if (open === null) throw clientMissing('redis+cluster', ['ioredis', 'redis'], 'redis() of holdfast/redis')
   const seeds = async () => servers.addresses
@@ -30,23 +29,22 @@ export async function openCluster(given: string, callTimeoutMs: number): Promise
     await client.close()
     throw unreachable(`the Redis cluster at ${hostsOf(servers)}`, cause)
   }
-  return storeOf(client, settings)
+  return createRedisStore(client, settings)
 }
 
 /** The model is never connected itself: it says how the servers are reached. */
-async function ioredisNodes({ username, password, tls }: Servers): Promise<Dialer['open'] | null> {
+async function ioredisNodes(servers: Servers): Promise<Dialer['open'] | null> {
   const library = await optionalPeer<typeof import('ioredis')>('ioredis')
   if (library === null) return null
-  const credentials = { ...(username && { username }), ...(password && { password }) }
-  const options = { ...IOREDIS_OPTIONS, ...credentials, ...(tls && { tls: {} }) }
+  const options = { ...IOREDIS_OPTIONS, ...credentialsOf(servers), ...(servers.tls && { tls: {} }) }
   const model = new library.Redis(options) as unknown as Ioredis
   return (address) => openIoredisNode(model, address, '')
 }
 
-async function nodeRedisNodes({ username, password, tls }: Servers): Promise<Dialer['open'] | null> {
+async function nodeRedisNodes(servers: Servers): Promise<Dialer['open'] | null> {
   const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
-  const credentials = { ...(username && { username }), ...(password && { password }) }
-  const model = library.createClient({ ...credentials, ...(tls && { socket: { tls: true } }) })
+  const socket = servers.tls && { socket: { tls: true } as const }
+  const model = library.createClient({ ...credentialsOf(servers), ...socket })
   return (address) => openNodeRedisNode(model as unknown as NodeRedis, address)
 }

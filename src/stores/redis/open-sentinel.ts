@@ -5,19 +5,18 @@ import { StoreError, unreachable } from '../../errors.ts'
 import { ignore, type RedisClient, withoutCommand } from './clients/client.ts'
 import {
   connectFirst,
-  end,
+  disconnect,
   IOREDIS_OPTIONS,
   type Ioredis,
   IoredisClient,
+  ignoreErrors,
   reconnectAfterMs,
   SENTINEL_OPTIONS,
-  silence,
 } from './clients/ioredis.ts'
 import { type NodeRedisSentinel, NodeRedisSentinelClient } from './clients/node-redis-sentinel.ts'
-import { storeOf } from './make.ts'
-import { type RedisSettings, settingsOf } from './options.ts'
-import { redisParametersOf } from './parameters.ts'
-import { hostsOf, type SentinelUrl, sentinelUrl } from './url.ts'
+import { createRedisStore } from './create.ts'
+import { type RedisSettings, redisParametersOf, redisSettingsOf } from './options.ts'
+import { credentialsOf, hostsOf, type SentinelUrl, sentinelUrl } from './url.ts'
 
 const CREDENTIALS = { sentinelUsername: true, sentinelPassword: true } as const
 type Sentinels = SentinelUrl & Partial<Record<keyof typeof CREDENTIALS, string>>
@@ -26,18 +25,18 @@ type Sentinels = SentinelUrl & Partial<Record<keyof typeof CREDENTIALS, string>>
 export async function openSentinel(given: string, callTimeoutMs: number): Promise<Store> {
   const { url, options, others } = redisParametersOf(given, CREDENTIALS)
   const parts = { ...sentinelUrl(url), ...others }
-  const settings = settingsOf(options, callTimeoutMs)
+  const settings = redisSettingsOf(options, callTimeoutMs)
   const client = (await openIoredis(parts, settings)) ?? (await openNodeRedis(parts, settings))
   if (client === null)
     throw clientMissing('redis+sentinel', ['ioredis', 'redis'], 'redis() of holdfast/redis')
-  return storeOf(client, settings)
+  return createRedisStore(client, settings)
 }
 
 async function openIoredis(parts: Sentinels, settings: RedisSettings): Promise<RedisClient | null> {
   const library = await optionalPeer<typeof import('ioredis')>('ioredis')
   if (library === null) return null
   let connected = false
-  const { addresses, service, database, username, password, sentinelUsername, sentinelPassword, tls } = parts
+  const { addresses, service, database, sentinelUsername, sentinelPassword, tls } = parts
   const client = new library.Redis({
     ...IOREDIS_OPTIONS,
     sentinels: addresses.map((address) => ({ ...address })),
@@ -47,20 +46,19 @@ async function openIoredis(parts: Sentinels, settings: RedisSettings): Promise<R
     sentinelCommandTimeout: sentinelMsOf(parts, settings),
     sentinelRetryStrategy: (attempts) => (connected ? reconnectAfterMs(attempts) : null),
     retryStrategy: (attempts) => (connected ? reconnectAfterMs(attempts) : null),
-    ...(username && { username }),
-    ...(password && { password }),
+    ...credentialsOf(parts),
     ...(sentinelUsername && { sentinelUsername }),
     ...(sentinelPassword && { sentinelPassword }),
     ...(tls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
   }) as unknown as Ioredis
   let sentinelFailure: unknown = null
-  silence(client, (error) => {
+  ignoreErrors(client, (error) => {
     sentinelFailure = withoutCommand(error)
   })
   try {
     await answeredWithin(connectFirst(client), settings.callTimeoutMs, settings.runtime)
   } catch (error) {
-    end(client)
+    disconnect(client)
     throw unreachable(masterOf(parts), timed(sentinelFailure ?? error, sentinelMsOf(parts, settings)))
   }
   connected = true
@@ -70,7 +68,7 @@ async function openIoredis(parts: Sentinels, settings: RedisSettings): Promise<R
 async function openNodeRedis(parts: Sentinels, settings: RedisSettings): Promise<RedisClient | null> {
   const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
-  const { addresses, service, database, username, password, sentinelUsername, sentinelPassword, tls } = parts
+  const { addresses, service, database, sentinelUsername, sentinelPassword, tls } = parts
   const { callTimeoutMs, runtime } = settings
   // Its connections to the sentinels have no deadline of their own; what is idle is kept by pings.
   const lively = (socketTimeout: number) => ({
@@ -84,13 +82,11 @@ async function openNodeRedis(parts: Sentinels, settings: RedisSettings): Promise
     nodeClientOptions: {
       database,
       ...lively(callTimeoutMs),
-      ...(username && { username }),
-      ...(password && { password }),
+      ...credentialsOf(parts),
     },
     sentinelClientOptions: {
       ...lively(sentinelMsOf(parts, settings)),
-      ...(sentinelUsername && { username: sentinelUsername }),
-      ...(sentinelPassword && { password: sentinelPassword }),
+      ...credentialsOf({ username: sentinelUsername, password: sentinelPassword }),
     },
   }) as unknown as NodeRedisSentinel & { connect(): Promise<unknown> }
   // The class itself only says that no sentinel is available.

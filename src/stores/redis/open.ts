@@ -3,11 +3,10 @@ import { answeredWithin } from '../../core/runtime.ts'
 import type { Store } from '../../core/store.ts'
 import { InvalidArgumentError, unreachable } from '../../errors.ts'
 import { ignore, type RedisClient } from './clients/client.ts'
-import { connectFirst, end, IOREDIS_OPTIONS, type Ioredis, IoredisClient } from './clients/ioredis.ts'
-import { destroy, type NodeRedis, NodeRedisClient } from './clients/node-redis.ts'
-import { storeOf } from './make.ts'
-import { type RedisSettings, settingsOf } from './options.ts'
-import { redisParametersOf } from './parameters.ts'
+import { connectFirst, disconnect, IOREDIS_OPTIONS, type Ioredis, IoredisClient } from './clients/ioredis.ts'
+import { destroy, type NodeRedis, NodeRedisClient, reconnectStrategy } from './clients/node-redis.ts'
+import { createRedisStore } from './create.ts'
+import { type RedisSettings, redisParametersOf, redisSettingsOf } from './options.ts'
 
 /** Which addresses of a host are taken, 4 or 6; 0 for both: some networks inside have only IPv6. */
 const PASSED = { family: true } as const
@@ -16,11 +15,11 @@ const PASSED = { family: true } as const
 export async function openRedis(given: string, callTimeoutMs: number): Promise<Store> {
   const { url, options, others } = redisParametersOf(given, PASSED)
   requireSound(url)
-  const settings = settingsOf(options, callTimeoutMs)
+  const settings = redisSettingsOf(options, callTimeoutMs)
   const family = familyOf(others.family)
   const client = (await openIoredis(url, family, settings)) ?? (await openNodeRedis(url, family, settings))
   if (client === null) throw clientMissing('redis', ['ioredis', 'redis'], 'redis() of holdfast/redis')
-  return storeOf(client, settings)
+  return createRedisStore(client, settings)
 }
 
 type Family = { family?: 0 | 4 | 6 }
@@ -44,7 +43,7 @@ async function openIoredis(
   try {
     await answeredWithin(connectFirst(client), callTimeoutMs, runtime)
   } catch (error) {
-    end(client)
+    disconnect(client)
     throw unreachable(serverOf(url), error)
   }
   return new IoredisClient(client, true)
@@ -58,9 +57,8 @@ async function openNodeRedis(
   const library = await optionalPeer<typeof import('redis')>('redis')
   if (library === null) return null
   let connected = false
-  const reconnectStrategy = (attempts: number): number | false =>
-    connected && Math.min((attempts + 1) * 50, 500)
-  const options = { url, disableOfflineQueue: true, socket: { reconnectStrategy, ...family } }
+  const strategy = (attempts: number): number | false => connected && reconnectStrategy(attempts)
+  const options = { url, disableOfflineQueue: true, socket: { reconnectStrategy: strategy, ...family } }
   const client = library.createClient(options) as unknown as NodeRedis
   client.on('error', ignore)
   try {

@@ -1,20 +1,21 @@
 import { checkFlag, checkOptions, checkRuntime, checkWholeNumber, type NamesOf } from '../../core/check.ts'
 import { CALL_TIMEOUT_MS, type Duration, durationMs, show } from '../../core/durations.ts'
+import { parametersOf } from '../../core/parameters.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import { InvalidArgumentError } from '../../errors.ts'
 
 export interface RedisOptions {
   /**
-   * How locks are written. `'plain'` is `SET key id NX PX` on the key itself, as other libraries and scripts do it, so that
-   * both exclude each other: exclusive locks only, without a line. By default `'holdfast'`.
+   * The format of locks, `'holdfast'` by default. `'plain'` is `SET key id NX PX` on the key itself, as other libraries and scripts
+   * do it, so that both exclude each other: exclusive locks only, without a queue.
    */
   format?: 'holdfast' | 'plain'
   /**
-   * A lease is handed out, and a renewal counts, only when that many replicas have it; else it is taken back and is an
-   * outage. WAIT holds up everything else on the connection, for `timeout` at most: 1 s by default.
+   * A grant or a renewal counts only when that many replicas have it; else it is taken back and is an outage. WAIT holds up the
+   * connection for at most `timeout`: 1 s by default.
    */
   replicas?: { wait: number; timeout?: Duration }
-  /** Whether the server is looked at once, for settings that endanger locks: default true. */
+  /** Checks the server once for settings that endanger locks: default true. */
   check?: boolean
   runtime?: Runtime
 }
@@ -25,11 +26,11 @@ export interface RedisSettings {
   readonly replicas: ReplicaSettings | null
   readonly check: boolean
   readonly runtime: Runtime
-  /** How long a connection may be silent before it is replaced, and how long a subscription is waited for. */
+  /** The time without an answer after which a connection is replaced, and the deadline of a subscription. */
   readonly callTimeoutMs: number
 }
 
-/** What connections are made with. */
+/** The settings of a connection. */
 export type ConnectionSettings = Pick<RedisSettings, 'replicas' | 'runtime' | 'callTimeoutMs'>
 
 export interface ReplicaSettings {
@@ -42,7 +43,7 @@ const REPLICAS: NamesOf<NonNullable<RedisOptions['replicas']>> = { wait: true, t
 const MOST_REPLICAS = 100
 const LONGEST_TIMEOUT_MS = 60_000
 
-export function settingsOf(options: RedisOptions, callTimeoutMs = CALL_TIMEOUT_MS): RedisSettings {
+export function redisSettingsOf(options: RedisOptions, callTimeoutMs = CALL_TIMEOUT_MS): RedisSettings {
   const { format = 'holdfast', replicas, check, runtime } = checkOptions('options', options, OPTIONS)
   if (format !== 'holdfast' && format !== 'plain')
     throw new InvalidArgumentError('format', `must be 'holdfast' or 'plain', not ${show(format)}`)
@@ -63,7 +64,46 @@ function replicasOf(replicas: NonNullable<RedisOptions['replicas']>): ReplicaSet
   return { wait, timeoutMs }
 }
 
-/** WAIT holds up everything on its connection, which is not silent for that. */
+/** A connection that WAIT holds up is not silent. */
 export function silentMsOf({ callTimeoutMs, replicas }: ConnectionSettings): number {
   return callTimeoutMs + (replicas?.timeoutMs ?? 0)
+}
+
+const PARAMETERS = { format: true, replicas: true, replicasTimeout: true, check: true } as const
+
+/** A URL of Redis and its parameters. */
+export interface Parameters<N extends string> {
+  /** Without parameters. */
+  readonly url: string
+  readonly options: RedisOptions
+  readonly others: Partial<Record<N, string>>
+}
+
+/** Reads `?format=plain&replicas=1&replicasTimeout=500ms&check=off`, and the other parameters of this kind of URL. */
+export function redisParametersOf<N extends string>(
+  url: string,
+  besides: Readonly<Record<N, true>>,
+): Parameters<N> {
+  const at = url.indexOf('?')
+  if (at < 0) return { url, options: {}, others: {} }
+  const known: Record<string, true> = { ...PARAMETERS, ...besides }
+  const given: Partial<Record<string, string>> = parametersOf(url.slice(at + 1), known)
+  const { format, replicas, replicasTimeout, check, ...others } = given
+  if (check !== undefined && check !== 'on' && check !== 'off')
+    throw new InvalidArgumentError('check', `must be on or off, not ${show(check)}`)
+  const options: RedisOptions = {
+    ...(format !== undefined && { format: format as 'plain' }),
+    ...((replicas ?? replicasTimeout) !== undefined && {
+      replicas: givenReplicas(replicas, replicasTimeout),
+    }),
+    ...(check !== undefined && { check: check === 'on' }),
+  }
+  return { url: url.slice(0, at), options, others: others as Partial<Record<N, string>> }
+}
+
+function givenReplicas(wait = '', timeout?: string): NonNullable<RedisOptions['replicas']> {
+  return {
+    wait: /^\d+$/.test(wait) ? Number(wait) : Number.NaN,
+    ...(timeout !== undefined && { timeout: /^\d+$/.test(timeout) ? Number(timeout) : timeout }),
+  }
 }

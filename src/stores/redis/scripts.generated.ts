@@ -1,17 +1,11 @@
 // Written by scripts/lua.mjs from scripts/*.lua; do not edit.
-const claim = `local function granted(lock, seq, owner)
-local contended = lock.fields.waiting
-if not owner then return contended and -seq or seq end
-return { 'granted', seq, contended and 1 or 0 }
-end
-local function refused(reason, message)
+const admission = `local function refused(reason, message)
 return { 'refused', reason, message }
 end
 local function wordFor(mode)
 return mode == 'permits' and 'a semaphore' or 'a lock'
 end
-local function mismatch(lock, claim)
-local mode, limit = lock.fields.mode, tonumber(lock.fields.limit)
+local function mismatch(mode, limit, claim)
 if claim.mode == 'permits' and claim.weight > claim.limit then
 return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, claim.limit))
 end
@@ -24,11 +18,20 @@ return refused('limit',
 format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', limit, claim.limit))
 end
 end
-local function upgrade(lock, claim)
-local own = ownHold(lock, claim)
-if own and not covers(lock, own, claim) then
+local function covers(mode, weight, claim)
+if mode == 'permits' then return claim.mode == 'permits' and claim.weight <= weight end
+return mode == 'exclusive' or claim.mode == 'shared'
+end
+local function upgrade(mode, own, claim)
+if own and not covers(mode, own.weight, claim) then
 return refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
 end
+end
+`
+const claim = `local function granted(lock, seq, owner)
+local contended = lock.fields.waiting
+if not owner then return contended and -seq or seq end
+return { 'granted', seq, contended and 1 or 0 }
 end
 local function downgrade(lock, holder, own)
 if lock.fields.id then
@@ -44,7 +47,7 @@ promote(lock, own and holder.owner)
 end
 local function reclaim(lock, claim, holder)
 local own = ownHold(lock, holder)
-if not covers(lock, own or holder, claim) then
+if not covers(lock.fields.mode, (own or holder).weight, claim) then
 return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
 end
 local expires, seq = math.max(holder.expires, now + claim.ttl), own and own.seq or holder.seq
@@ -65,7 +68,7 @@ local function adopt(lock, claim)
 local given = holderOf(lock, claim.replaces)
 if not given then return refused('absent', 'the lease to adopt is no longer held') end
 local own, expires = ownHold(lock, given), now + claim.ttl
-if not covers(lock, own or given, claim) then
+if not covers(lock.fields.mode, (own or given).weight, claim) then
 return refused('upgrade', 'the lease to adopt gives less than its adopter asks for')
 end
 local seq = own and own.seq or given.seq
@@ -171,7 +174,9 @@ local function applyClaim(lock, claim)
 local holder = holderOf(lock, claim.id)
 if holder then return reclaim(lock, claim, holder) end
 if claim.replaces then return adopt(lock, claim) end
-local refusal, waiting = mismatch(lock, claim) or upgrade(lock, claim), waits(lock, claim.id)
+local fields = lock.fields
+local refusal = mismatch(fields.mode, tonumber(fields.limit), claim) or upgrade(fields.mode, ownHold(lock, claim), claim)
+local waiting = waits(lock, claim.id)
 if refusal then
 if waiting then
 leave(lock, claim.id)
@@ -186,19 +191,10 @@ end
 return block(lock, claim, waiting)
 end
 `
-const clock = `local stamp, now = tonumber(stampText), tonumber(nowText)
-local KEEP = 100000000
+const clock = `local KEEP = 100000000
 local OFFER = 1000
 `
-const condition = `local function allows(record, condition, detail)
-if condition == 'absent' then return record == nil end
-if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
-if condition == 'plain' then return call('GET', KEYS[3]) == detail end
-if condition ~= 'held' then return true end
-return isHeldBy(KEYS[3], detail)
-end
-`
-const held = `local function isHeldBy(key, id)
+const condition = `local function isHeldBy(key, id)
 local fields = redis.pcall('HMGET', key, 'format', 'id', 'expires', 'holders')
 if fields[1] ~= '2' then return false end
 if fields[2] then return fields[2] == id and tonumber(fields[3]) > now end
@@ -207,6 +203,214 @@ local head, tail = string.match(key, '^(.-holdfast:)state(:.*)$')
 key = head .. 'holders' .. tail
 local expires = call('ZSCORE', key, id)
 return expires and tonumber(expires) > now
+end
+local function allows(record, condition, detail)
+if condition == 'absent' then return record == nil end
+if condition == 'version' then return record ~= nil and record.version == tonumber(detail) end
+if condition == 'plain' then return call('GET', KEYS[3]) == detail end
+if condition ~= 'held' then return true end
+return isHeldBy(KEYS[3], detail)
+end
+`
+const holders = `local DEAD, OFFERS, TOLD = 50, 50, 32
+local offered = 0
+local MISSED = 60000
+local function tell(lock, holder, kind, detail)
+post(holder.inbox, kind .. '\\0' .. holder.id .. '\\0' .. detail .. '\\0' .. lock.key)
+end
+local function isClosed(lock)
+return count(lock, 'closed') > now
+end
+local function exists(lock, part)
+local key = partOf(lock, part)
+return call('EXISTS', key) == 1
+end
+local function missing(lock)
+local key = lock.key
+if not lock.fields.missed then call('HSET', key, 'missed', now) end
+error({ err = 'TRYAGAIN a part of the lock is missing' })
+end
+local function isWhole(lock, holders, waiting)
+local fields, names = lock.fields, {}
+local function expect(part) names[#names + 1] = partOf(lock, part) end
+if holders or waiting then expect('claims') end
+if holders then expect('holders') end
+if holders and fields.owners then expect('owners') end
+if waiting then
+expect('queue')
+expect('alive')
+if fields.named then expect('named') end
+end
+return #names == 0 or call('EXISTS', unpack(names)) == #names
+end
+local function recover(lock)
+local fields = lock.fields
+local holders, waiting = fields.holders, fields.waiting
+if isWhole(lock, holders, waiting) then
+if fields.missed then set(lock, 'missed', nil) end
+return
+end
+if not fields.missed or now - fields.missed < MISSED then missing(lock) end
+if holders and not isWhole(lock, true, false) then
+for _, field in ipairs({ 'holders', 'used', 'owners', 'delay' }) do set(lock, field, nil) end
+end
+if waiting and not isWhole(lock, false, true) then
+for _, field in ipairs({ 'waiting', 'named' }) do set(lock, field, nil) end
+end
+set(lock, 'missed', nil)
+end
+local function open(lock, part)
+lock.opened = lock.opened or {}
+lock.opened[part] = true
+end
+local function begin(lock, part, other)
+if exists(lock, part) then
+for _, old in ipairs({ part, other }) do
+local key = partOf(lock, old)
+call('DEL', key)
+end
+end
+open(lock, part)
+open(lock, 'claims')
+end
+local function soleOf(lock)
+local fields = lock.fields
+return { id = fields.id, inbox = fields.inbox, label = fields.label, actor = fields.actor, meta = fields.meta,
+since = tonumber(fields.since), expires = tonumber(fields.expires), delay = tonumber(fields.delay),
+weight = 1, seq = tonumber(fields.seq) }
+end
+local function claimOf(text)
+local claim = cjson.decode(text)
+claim.text, claim.weight, claim.seq = text, claim.weight or 1, tonumber(claim.seq)
+return claim
+end
+local function textOf(lock, id)
+local key = partOf(lock, 'claims')
+return call('HGET', key, id) or missing(lock)
+end
+local function ownHold(lock, claim)
+local owner = claim.owner
+if not owner or not lock.fields.owners then return nil end
+local own = lock.owned[owner]
+if own == nil then
+local key = partOf(lock, 'owners')
+local text = call('HGET', key, owner)
+own = text and cjson.decode(text) or false
+if own then own.seq = tonumber(own.seq) end
+lock.owned[owner] = own
+end
+return own or nil
+end
+local function saveOwn(lock, owner, own)
+lock.owned[owner] = own
+if own.members > 0 then
+write(lock, 'HSET', 'owners', owner, cjson.encode({ seq = format('%.0f', own.seq), weight = own.weight, members = own.members }))
+else
+lock.owned[owner] = false
+write(lock, 'HDEL', 'owners', owner)
+set(lock, 'owners', count(lock, 'owners') - 1)
+end
+end
+local function fits(lock, claim)
+if not isHeld(lock) then return true end
+if claim.mode == 'permits' then return count(lock, 'used') + claim.weight <= claim.limit end
+return claim.mode == 'shared' and lock.fields.mode == 'shared'
+end
+local function joins(lock, claim)
+local own = ownHold(lock, claim)
+return own ~= nil and covers(lock.fields.mode, own.weight, claim)
+end
+local function admits(lock, claim)
+if isClosed(lock) then return false end
+local own = ownHold(lock, claim)
+if own then return covers(lock.fields.mode, own.weight, claim) end
+return fits(lock, claim)
+end
+local function takeSeq(lock)
+local seq = nextSeq(lock)
+set(lock, 'seq', seq)
+return seq
+end
+local function writeHolder(lock, claim, since, expires, seq)
+local text = format('{"since":%.0f,"seq":"%.0f",', since, seq) .. sub(claim.text, 2)
+lock.known[claim.id] = { id = claim.id, inbox = claim.inbox, label = claim.label, owner = claim.owner,
+delay = claim.delay, weight = claim.weight, since = since, expires = expires, seq = seq, text = text }
+write(lock, 'ZADD', 'holders', expires, claim.id)
+write(lock, 'HSET', 'claims', claim.id, text)
+end
+local function addHolder(lock, claim, since, expires, seq)
+if not lock.fields.holders then begin(lock, 'holders', 'owners') end
+set(lock, 'holders', count(lock, 'holders') + 1)
+if claim.delay then set(lock, 'delay', math.max(count(lock, 'delay'), claim.delay)) end
+writeHolder(lock, claim, since, expires, seq)
+end
+local function grant(lock, claim, life)
+local own, expires = ownHold(lock, claim), now + life
+keep(lock, expires + (claim.delay or 0))
+if claim.mode == 'exclusive' and not claim.owner then return grantSole(lock, claim, expires, nextSeq(lock)) end
+local seq = own and own.seq or takeSeq(lock)
+addHolder(lock, claim, now, expires, seq)
+if own then
+own.members = own.members + 1
+else
+set(lock, 'mode', claim.mode)
+if claim.mode == 'permits' then
+set(lock, 'limit', claim.limit)
+set(lock, 'used', count(lock, 'used') + claim.weight)
+end
+if claim.owner then
+own = { seq = seq, weight = claim.weight, members = 1 }
+set(lock, 'owners', count(lock, 'owners') + 1)
+open(lock, 'owners')
+end
+end
+if own then saveOwn(lock, claim.owner, own) end
+return seq
+end
+local function drop(lock, holder)
+if lock.fields.id then return dropSole(lock) end
+lock.known[holder.id] = false
+write(lock, 'ZREM', 'holders', holder.id)
+write(lock, 'HDEL', 'claims', holder.id)
+set(lock, 'holders', count(lock, 'holders') - 1)
+local own = ownHold(lock, holder)
+if own then
+own.members = own.members - 1
+saveOwn(lock, holder.owner, own)
+end
+if lock.fields.used and (not own or own.members == 0) then
+set(lock, 'used', count(lock, 'used') - (own or holder).weight)
+end
+if not lock.fields.holders and lock.fields.delay then set(lock, 'delay', nil) end
+end
+local function expire(lock, holder)
+tell(lock, holder, 'lost', 'expired')
+if holder.delay then
+set(lock, 'closed', math.max(count(lock, 'closed'), holder.expires + holder.delay))
+keep(lock, count(lock, 'closed'))
+end
+drop(lock, holder)
+end
+local function endOf(lock, id)
+if lock.fields.id then return lock.fields.id == id and tonumber(lock.fields.expires) or nil end
+if not lock.fields.holders then return nil end
+local known = lock.known[id]
+if known ~= nil then return known and known.expires or nil end
+local key = partOf(lock, 'holders')
+local expires = call('ZSCORE', key, id)
+return expires and tonumber(expires)
+end
+local function holderOf(lock, id)
+local expires = endOf(lock, id)
+if not expires then return nil end
+if lock.fields.id then return soleOf(lock) end
+local holder = lock.known[id]
+if not holder then
+holder = claimOf(textOf(lock, id))
+holder.expires = expires
+end
+if expires > now then return holder end
+expire(lock, holder)
 end
 `
 const idle = `local function idleOf(key)
@@ -324,10 +528,8 @@ end
 local function nextSeq(lock)
 return math.max(count(lock, 'seq') + 1, stamp)
 end
-local lastTime, lastText = now, nowText
-local function timeText(time)
-if time ~= lastTime then lastTime, lastText = time, format('%.0f', time) end
-return lastText
+local function text(number)
+return format('%.0f', number)
 end
 local function grantSole(lock, claim, expires, seq)
 local fields = lock.fields
@@ -335,7 +537,7 @@ fields.mode, fields.id, fields.inbox, fields.label, fields.seq = 'exclusive', cl
 fields.since, fields.expires = now, expires
 fields.actor, fields.meta, fields.delay = claim.actor, claim.meta, claim.delay
 local change = { 'HSET', 'state', 'mode', 'exclusive', 'id', claim.id, 'inbox', claim.inbox, 'label', claim.label,
-'since', nowText, 'expires', timeText(expires), 'seq', seq == stamp and stampText or format('%.0f', seq) }
+'since', text(now), 'expires', text(expires), 'seq', text(seq) }
 for _, field in ipairs(SOLE_MORE) do
 if claim[field] then
 change[#change + 1] = field
@@ -357,13 +559,13 @@ write(lock, 'HDEL', 'state', 'mode', unpack(SOLE))
 end
 end
 `
-const notifications = `local letters = {}
+const notifications = `local notifications = {}
 local function post(inbox, text)
-letters[#letters + 1] = { inbox, text }
+notifications[#notifications + 1] = { inbox, text }
 end
 local function deliver()
-for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-letters = {}
+for _, notification in ipairs(notifications) do call('PUBLISH', 'holdfast:inbox:' .. notification[1], notification[2]) end
+notifications = {}
 end
 `
 const plain = `local FORMAT, DAY = '2', 86400000
@@ -493,245 +695,7 @@ local side = lock.side
 if lock.fields.turn == id then call('HDEL', side, 'turn', 'turnEnds') end
 end
 `
-const record = `local UNKNOWN = 'HOLDFAST_FORMAT the record has an unknown format'
-local function readRecord()
-local kind = call('TYPE', KEYS[1]).ok
-if kind == 'none' then return nil, tonumber(call('GET', KEYS[2]) or 0) end
-if kind ~= 'hash' then return redis.error_reply(UNKNOWN) end
-local fields = call('HMGET', KEYS[1], 'format', 'version', 'expires', 'units', 'value')
-if fields[1] ~= '2' then return redis.error_reply(UNKNOWN) end
-local version, expires = tonumber(fields[2]), tonumber(fields[3])
-if expires > 0 and expires <= now then return nil, version end
-return { version = version, expires = expires, units = tonumber(fields[4]), text = fields[5] }, version
-end
-local function keepVersion(version, forMs)
-call('SET', KEYS[2], format('%.0f', version), 'PX', format('%.0f', forMs + KEEP))
-end
-local function writeRecord(record)
-call('HSET', KEYS[1], 'format', 2, 'version', format('%.0f', record.version), 'expires', format('%.0f', record.expires),
-'value', record.text)
-if record.units then call('HSET', KEYS[1], 'units', record.units) else call('HDEL', KEYS[1], 'units') end
-if record.expires == 0 then
-call('PERSIST', KEYS[1])
-call('DEL', KEYS[2])
-else
-call('PEXPIREAT', KEYS[1], format('%.0f', record.expires))
-keepVersion(record.version, record.expires - now)
-end
-end
-local function show(record)
-return record and { record.version, record.expires, record.text } or false
-end
-`
-const stamp = `local stampText = time[1] .. sub('00000' .. time[2], -6)
-local nowText = sub(stampText, 1, 13)
-`
-const step = `local DEAD, OFFERS, TOLD = 50, 50, 32
-local offered = 0
-local MISSED = 60000
-local function tell(lock, holder, kind, detail)
-post(holder.inbox, kind .. '\\0' .. holder.id .. '\\0' .. detail .. '\\0' .. lock.key)
-end
-local function isClosed(lock)
-return count(lock, 'closed') > now
-end
-local function exists(lock, part)
-local key = partOf(lock, part)
-return call('EXISTS', key) == 1
-end
-local function missing(lock)
-local key = lock.key
-if not lock.fields.missed then call('HSET', key, 'missed', now) end
-error({ err = 'TRYAGAIN a part of the lock is missing' })
-end
-local function isWhole(lock, holders, waiting)
-local fields, names = lock.fields, {}
-local function expect(part) names[#names + 1] = partOf(lock, part) end
-if holders or waiting then expect('claims') end
-if holders then expect('holders') end
-if holders and fields.owners then expect('owners') end
-if waiting then
-expect('queue')
-expect('alive')
-if fields.named then expect('named') end
-end
-return #names == 0 or call('EXISTS', unpack(names)) == #names
-end
-local function recover(lock)
-local fields = lock.fields
-local holders, waiting = fields.holders, fields.waiting
-if isWhole(lock, holders, waiting) then
-if fields.missed then set(lock, 'missed', nil) end
-return
-end
-if not fields.missed or now - fields.missed < MISSED then missing(lock) end
-if holders and not isWhole(lock, true, false) then
-for _, field in ipairs({ 'holders', 'used', 'owners', 'delay' }) do set(lock, field, nil) end
-end
-if waiting and not isWhole(lock, false, true) then
-for _, field in ipairs({ 'waiting', 'named' }) do set(lock, field, nil) end
-end
-set(lock, 'missed', nil)
-end
-local function open(lock, part)
-lock.opened = lock.opened or {}
-lock.opened[part] = true
-end
-local function begin(lock, part, other)
-if exists(lock, part) then
-for _, old in ipairs({ part, other }) do
-local key = partOf(lock, old)
-call('DEL', key)
-end
-end
-open(lock, part)
-open(lock, 'claims')
-end
-local function soleOf(lock)
-local fields = lock.fields
-return { id = fields.id, inbox = fields.inbox, label = fields.label, actor = fields.actor, meta = fields.meta,
-since = tonumber(fields.since), expires = tonumber(fields.expires), delay = tonumber(fields.delay),
-weight = 1, seq = tonumber(fields.seq) }
-end
-local function claimOf(text)
-local claim = cjson.decode(text)
-claim.text, claim.weight, claim.seq = text, claim.weight or 1, tonumber(claim.seq)
-return claim
-end
-local function textOf(lock, id)
-local key = partOf(lock, 'claims')
-return call('HGET', key, id) or missing(lock)
-end
-local function ownHold(lock, claim)
-local owner = claim.owner
-if not owner or not lock.fields.owners then return nil end
-local own = lock.owned[owner]
-if own == nil then
-local key = partOf(lock, 'owners')
-local text = call('HGET', key, owner)
-own = text and cjson.decode(text) or false
-if own then own.seq = tonumber(own.seq) end
-lock.owned[owner] = own
-end
-return own or nil
-end
-local function saveOwn(lock, owner, own)
-lock.owned[owner] = own
-if own.members > 0 then
-write(lock, 'HSET', 'owners', owner, cjson.encode({ seq = format('%.0f', own.seq), weight = own.weight, members = own.members }))
-else
-lock.owned[owner] = false
-write(lock, 'HDEL', 'owners', owner)
-set(lock, 'owners', count(lock, 'owners') - 1)
-end
-end
-local function fits(lock, claim)
-if not isHeld(lock) then return true end
-if claim.mode == 'permits' then return count(lock, 'used') + claim.weight <= claim.limit end
-return claim.mode == 'shared' and lock.fields.mode == 'shared'
-end
-local function covers(lock, hold, claim)
-local mode = lock.fields.mode
-if mode == 'permits' then return claim.mode == 'permits' and claim.weight <= hold.weight end
-return mode == 'exclusive' or claim.mode == 'shared'
-end
-local function joins(lock, claim)
-local own = ownHold(lock, claim)
-return own ~= nil and covers(lock, own, claim)
-end
-local function admits(lock, claim)
-if isClosed(lock) then return false end
-local own = ownHold(lock, claim)
-if own then return covers(lock, own, claim) end
-return fits(lock, claim)
-end
-local function takeSeq(lock)
-local seq = nextSeq(lock)
-set(lock, 'seq', seq)
-return seq
-end
-local function writeHolder(lock, claim, since, expires, seq)
-local text = format('{"since":%.0f,"seq":"%.0f",', since, seq) .. sub(claim.text, 2)
-lock.known[claim.id] = { id = claim.id, inbox = claim.inbox, label = claim.label, owner = claim.owner,
-delay = claim.delay, weight = claim.weight, since = since, expires = expires, seq = seq, text = text }
-write(lock, 'ZADD', 'holders', expires, claim.id)
-write(lock, 'HSET', 'claims', claim.id, text)
-end
-local function addHolder(lock, claim, since, expires, seq)
-if not lock.fields.holders then begin(lock, 'holders', 'owners') end
-set(lock, 'holders', count(lock, 'holders') + 1)
-if claim.delay then set(lock, 'delay', math.max(count(lock, 'delay'), claim.delay)) end
-writeHolder(lock, claim, since, expires, seq)
-end
-local function grant(lock, claim, life)
-local own, expires = ownHold(lock, claim), now + life
-keep(lock, expires + (claim.delay or 0))
-if claim.mode == 'exclusive' and not claim.owner then return grantSole(lock, claim, expires, nextSeq(lock)) end
-local seq = own and own.seq or takeSeq(lock)
-addHolder(lock, claim, now, expires, seq)
-if own then
-own.members = own.members + 1
-else
-set(lock, 'mode', claim.mode)
-if claim.mode == 'permits' then
-set(lock, 'limit', claim.limit)
-set(lock, 'used', count(lock, 'used') + claim.weight)
-end
-if claim.owner then
-own = { seq = seq, weight = claim.weight, members = 1 }
-set(lock, 'owners', count(lock, 'owners') + 1)
-open(lock, 'owners')
-end
-end
-if own then saveOwn(lock, claim.owner, own) end
-return seq
-end
-local function drop(lock, holder)
-if lock.fields.id then return dropSole(lock) end
-lock.known[holder.id] = false
-write(lock, 'ZREM', 'holders', holder.id)
-write(lock, 'HDEL', 'claims', holder.id)
-set(lock, 'holders', count(lock, 'holders') - 1)
-local own = ownHold(lock, holder)
-if own then
-own.members = own.members - 1
-saveOwn(lock, holder.owner, own)
-end
-if lock.fields.used and (not own or own.members == 0) then
-set(lock, 'used', count(lock, 'used') - (own or holder).weight)
-end
-if not lock.fields.holders and lock.fields.delay then set(lock, 'delay', nil) end
-end
-local function expire(lock, holder)
-tell(lock, holder, 'lost', 'expired')
-if holder.delay then
-set(lock, 'closed', math.max(count(lock, 'closed'), holder.expires + holder.delay))
-keep(lock, count(lock, 'closed'))
-end
-drop(lock, holder)
-end
-local function endOf(lock, id)
-if lock.fields.id then return lock.fields.id == id and tonumber(lock.fields.expires) or nil end
-if not lock.fields.holders then return nil end
-local known = lock.known[id]
-if known ~= nil then return known and known.expires or nil end
-local key = partOf(lock, 'holders')
-local expires = call('ZSCORE', key, id)
-return expires and tonumber(expires)
-end
-local function holderOf(lock, id)
-local expires = endOf(lock, id)
-if not expires then return nil end
-if lock.fields.id then return soleOf(lock) end
-local holder = lock.known[id]
-if not holder then
-holder = claimOf(textOf(lock, id))
-holder.expires = expires
-end
-if expires > now then return holder end
-expire(lock, holder)
-end
-local function nameOf(claim, ticket)
+const queue = `local function nameOf(claim, ticket)
 return claim.owner .. '\\0' .. format('%016.0f', ticket) .. '\\0' .. claim.id
 end
 local function leave(lock, id)
@@ -805,7 +769,38 @@ end
 lock.offers, offered = lock.offers + 1, offered + 1
 end
 end
-local function deadIn(lock, part)
+`
+const record = `local UNKNOWN = 'HOLDFAST_FORMAT the record has an unknown format'
+local function readRecord()
+local kind = call('TYPE', KEYS[1]).ok
+if kind == 'none' then return nil, tonumber(call('GET', KEYS[2]) or 0) end
+if kind ~= 'hash' then return redis.error_reply(UNKNOWN) end
+local fields = call('HMGET', KEYS[1], 'format', 'version', 'expires', 'units', 'value')
+if fields[1] ~= '2' then return redis.error_reply(UNKNOWN) end
+local version, expires = tonumber(fields[2]), tonumber(fields[3])
+if expires > 0 and expires <= now then return nil, version end
+return { version = version, expires = expires, units = tonumber(fields[4]), text = fields[5] }, version
+end
+local function keepVersion(version, forMs)
+call('SET', KEYS[2], format('%.0f', version), 'PX', format('%.0f', forMs + KEEP))
+end
+local function writeRecord(record)
+call('HSET', KEYS[1], 'format', 2, 'version', format('%.0f', record.version), 'expires', format('%.0f', record.expires),
+'value', record.text)
+if record.units then call('HSET', KEYS[1], 'units', record.units) else call('HDEL', KEYS[1], 'units') end
+if record.expires == 0 then
+call('PERSIST', KEYS[1])
+call('DEL', KEYS[2])
+else
+call('PEXPIREAT', KEYS[1], format('%.0f', record.expires))
+keepVersion(record.version, record.expires - now)
+end
+end
+local function show(record)
+return record and { record.version, record.expires, record.text } or false
+end
+`
+const step = `local function deadIn(lock, part)
 local key = partOf(lock, part)
 return call('ZRANGEBYSCORE', key, '-inf', now, 'LIMIT', 0, DEAD)
 end
@@ -835,7 +830,7 @@ local function attempted(step, ...)
 local sound, answer = pcall(step, ...)
 if sound then return answer end
 local problem = type(answer) == 'table' and answer.err or answer
-letters, locks = {}, {}
+notifications, locks = {}, {}
 if string.find(problem, 'TRYAGAIN', 1, true) or string.find(problem, 'non local key', 1, true) then return nil end
 error(answer, 0)
 end
@@ -921,15 +916,17 @@ end
 `
 const time = `local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
 local time = call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = math.floor(stamp / 1000)
 `
 
 export const SCRIPTS = {
   attempt: {
-    sha: 'bd7d0274b3c89ba4431f17b53334e09ae498b2c3',
+    sha: 'cbe0136a57877adae67147952a90828db4056f30',
     source: `#!lua
-${time}${stamp}${clock}${lock}local answers, steps = {}, nil
+${time}${clock}${lock}local answers, steps = {}, nil
 local function makeSteps()
-${notifications}${step}${claim}local function claimOne(key, claim)
+${notifications}${admission}${holders}${queue}${step}${claim}local function claimOne(key, claim)
 local lock = lockOf(key)
 if not lock then return { 'format' } end
 local answer = applyClaim(lock, claim)
@@ -943,7 +940,7 @@ for index = first, last do
 local lock = lockOf(KEYS[index])
 local answer = lock and applyClaim(lock, claims[index]) or { 'format' }
 if type(answer) == 'table' and answer[1] ~= 'granted' then
-letters = {}
+notifications = {}
 for other = first, last do
 locks[KEYS[other]] = nil
 answers[other] = { 'blocked', 0, -1, now }
@@ -998,9 +995,9 @@ return answers
 `,
   },
   evict: {
-    sha: '6f5897d3dcba007fac27000f9681ddbade2d5d85',
+    sha: '6154df88ff8d1c01a9a06938071fe5afca3beb1c',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${lock}${notifications}${step}local PORTION = 50
+${time}${clock}${lock}${notifications}${admission}${holders}${queue}${step}local PORTION = 50
 local lock = lockOf(KEYS[1])
 if not lock then return -1 end
 local ask, seq, from = ARGV[1] == 'ask', tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -1036,8 +1033,8 @@ return { more and kept or -1, unpack(labels) }
 `,
   },
   foreignLook: {
-    sha: '041c2e39defb4e9a9fd95756c4ff9d3a99f74d1f',
-    source: `${time}${stamp}${clock}${idle}local answers = {}
+    sha: 'fd3277f441e4d3b8157ae9a6d8cf7a55928fca23',
+    source: `${time}${clock}${idle}local answers = {}
 for index = 1, #KEYS do
 local key = KEYS[index]
 local kind = call('TYPE', key).ok
@@ -1050,8 +1047,8 @@ return answers
 `,
   },
   foreignReap: {
-    sha: 'f29b5bc91e13cc983415f91303e37a8dcfdae83a',
-    source: `${time}${stamp}${clock}${idle}local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
+    sha: '1c58eed9c15a197e57136a22d3b9563ceb87639a',
+    source: `${time}${clock}${idle}local key, least, proof = KEYS[1], tonumber(ARGV[1]), ARGV[2]
 if call('PTTL', key) ~= -1 then return 0 end
 if least > 0 then
 local idle = idleOf(key)
@@ -1062,9 +1059,9 @@ return call('UNLINK', key)
 `,
   },
   plainAttempt: {
-    sha: '6bb89afc37207bf340ecda2dc5cf5ab44d2e07f6',
+    sha: '03e1f66bfd19ae1c10f64a9687e25bf99a169840',
     source: `#!lua
-${time}${stamp}${clock}${notifications}${plain}${plainQueue}local LOOK = 100
+${time}${clock}${notifications}${plain}${plainQueue}local LOOK = 100
 local LEFTOVERS = { 'actor', 'meta', 'turn', 'turnEnds' }
 local function granted(lock)
 local seq = seqOf(lock)
@@ -1148,9 +1145,9 @@ return answers
 `,
   },
   plainEvict: {
-    sha: 'dd59581d60a7ee011862ec528b7be306a52f0340',
+    sha: '0d8fe0ac6de18a1666ff4988ac98ec5215f4e44c',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${notifications}${plain}local lock, ask, seq = lockOf(KEYS[1], KEYS[2]), ARGV[1] == 'ask', tonumber(ARGV[2])
+${time}${clock}${notifications}${plain}local lock, ask, seq = lockOf(KEYS[1], KEYS[2]), ARGV[1] == 'ask', tonumber(ARGV[2])
 if not lock.fields then return -1 end
 if not lock.holder then return {} end
 local ours, label, side = isOurs(lock), '', lock.side
@@ -1170,8 +1167,8 @@ return { label }
 `,
   },
   plainRead: {
-    sha: 'd1e5ded270ba27f393e2b93b927f3df985941335',
-    source: `${time}${stamp}${clock}${notifications}${plain}local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
+    sha: '85ffda76a93a8b6285e4a211b8754d4529cad569',
+    source: `${time}${clock}${notifications}${plain}local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
 local function show(lock)
 local fields, texts, ends, key = lock.fields, {}, {}, lock.key
 if not fields then return -1 end
@@ -1190,9 +1187,9 @@ return answers
 `,
   },
   plainRelease: {
-    sha: '2e7dd82c2741db87ef317d3fbde6f3e15dfd6b70',
+    sha: 'b50dc4d5940a8a19877bc18e5d6b87e45ddb9a1d',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${notifications}${plain}local function release(lock, id)
+${time}${clock}${notifications}${plain}local function release(lock, id)
 if not lock.fields then return -1 end
 if lock.holder == id then
 free(lock)
@@ -1211,9 +1208,9 @@ return answers
 `,
   },
   plainRenew: {
-    sha: '2f30671ded0cf5d909ef972bd096b8e176ee519a',
+    sha: '1d4d710cce7b26968b53fe0bf50939f81fcab105',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${notifications}${plain}${plainQueue}local function renewWaiter(lock, ttl, id)
+${time}${clock}${notifications}${plain}${plainQueue}local function renewWaiter(lock, ttl, id)
 local position = positionOf(lock, id)
 if not position then return 0 end
 stay(lock, id, ttl)
@@ -1245,8 +1242,8 @@ return answers
 `,
   },
   read: {
-    sha: 'b3ec0fa8b079764bf877c077328f6db1482f12d1',
-    source: `${time}${stamp}${clock}${lock}local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
+    sha: '0219b1a85f8f0f95373a2e9d00c92600fdebae53',
+    source: `${time}${clock}${lock}local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
 local function holdersOf(lock)
 local texts, ends, owners = {}, {}, {}
 if not lock.fields.holders then return texts, ends, owners end
@@ -1293,16 +1290,16 @@ return answers
 `,
   },
   recordRead: {
-    sha: '6ebb1612e24e53dd9ea6dcb7bb4ec207499d6a38',
-    source: `${time}${stamp}${clock}${record}local record = readRecord()
+    sha: '7bae4f206cc136106492d03a5d9782596ec49978',
+    source: `${time}${clock}${record}local record = readRecord()
 if record and record.err then return record end
 return show(record)
 `,
   },
   recordRemove: {
-    sha: '83beb424f7cf7cdea9dd86464e52d5283c5d4d9b',
+    sha: '0c550c92307ef09fe1390fe0b6790ebe643b8399',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${record}${held}${condition}local record, last = readRecord()
+${time}${clock}${record}${condition}local record, last = readRecord()
 if record and record.err then return record end
 if not record or not allows(record, ARGV[1], ARGV[2]) then return 0 end
 call('UNLINK', KEYS[1])
@@ -1311,8 +1308,8 @@ return 1
 `,
   },
   recordTake: {
-    sha: '50bd7d32566549a14f66cd9e3fb9b45da6cabef4',
-    source: `${time}${stamp}${clock}${record}local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
+    sha: 'c0aa29b8e89fbda482b5ff8348ac1a21e2f68416',
+    source: `${time}${clock}${record}local UNFIT = 'HOLDFAST_STOCK only a whole number or a list of texts can be taken from'
 local record = readRecord()
 if not record then return false end
 if record.err then return record end
@@ -1370,8 +1367,8 @@ return { left, version, taken }
 `,
   },
   recordWrite: {
-    sha: '98f7c9f9b42fb461037f0372e406985a922c4c5a',
-    source: `${time}${stamp}${clock}${record}${held}${condition}local record, last = readRecord()
+    sha: '5684a9d36ffb77fa5641f28e2fe48ee575d88fe9',
+    source: `${time}${clock}${record}${condition}local record, last = readRecord()
 if record and record.err then return record end
 if not allows(record, ARGV[3], ARGV[4]) then return show(record) end
 local version = math.max(last + 1, stamp)
@@ -1381,11 +1378,11 @@ return version
 `,
   },
   release: {
-    sha: 'a3b016e074faae38682f88e4f103a93ed4f750b9',
+    sha: '163c499fcd486591fb973a3d85d530b2c19dfe15',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${lock}local steps = nil
+${time}${clock}${lock}local steps = nil
 local function makeSteps()
-${notifications}${step}local function release(key, id)
+${notifications}${admission}${holders}${queue}${step}local function release(key, id)
 local lock = lockOf(key)
 if not lock then return -1 end
 local holder = holderOf(lock, id)
@@ -1421,11 +1418,11 @@ return all and 1 or answers
 `,
   },
   renew: {
-    sha: 'c35a3fe53ac2ddd5a499e8a725831b809be2abe7',
+    sha: 'c96a404301c3603a57a16c622ee9d2fdcbf520d8',
     source: `#!lua flags=allow-oom
-${time}${stamp}${clock}${lock}local steps = nil
+${time}${clock}${lock}local steps = nil
 local function makeSteps()
-${notifications}${step}local function renewHolder(lock, id, expires, ttl)
+${notifications}${admission}${holders}${queue}${step}local function renewHolder(lock, id, expires, ttl)
 if now + ttl > expires then
 keep(lock, now + ttl + count(lock, 'delay'))
 if lock.fields.id then set(lock, 'expires', now + ttl) else write(lock, 'ZADD', 'holders', now + ttl, id) end
@@ -1459,7 +1456,7 @@ if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] then return nil end
 local expires, prolonged = tonumber(fields[4]), now + ttl
 if expires <= now or prolonged + (fields[6] or 0) + DAY > tonumber(fields[5]) then return nil end
 if prolonged > expires then
-call('HSET', key, 'expires', timeText(prolonged))
+call('HSET', key, 'expires', text(prolonged))
 locks[key] = nil
 end
 return 1
@@ -1662,14 +1659,14 @@ return answers
 `,
   },
   stockTidy: {
-    sha: 'de4d907c3b237c38ed65ad8863179e89d0d4c686',
-    source: `${time}${stamp}${clock}if call('EXISTS', KEYS[1]) == 1 then return 0 end
+    sha: '0d8d02783316d93eb4306cf485bbe894f289f372',
+    source: `${time}${clock}if call('EXISTS', KEYS[1]) == 1 then return 0 end
 return call('UNLINK', KEYS[2], KEYS[3])
 `,
   },
   tidy: {
-    sha: '5f6aef133e9a3850e9de042fd47926671c3c1dc4',
-    source: `${time}${stamp}${clock}${lock}${notifications}${step}local key = KEYS[1]
+    sha: '35c91691f3618f408381ed37eda1dfbdfca51774',
+    source: `${time}${clock}${lock}${notifications}${admission}${holders}${queue}${step}local key = KEYS[1]
 local before = call('HGETALL', key)
 local lock = lockOf(key)
 if not lock then return -1 end

@@ -1,9 +1,9 @@
 import type { Claim, Hold, KeyState, Member, Mode, QueuedClaim } from '../../model/index.ts'
+import { pairsOf } from './clients/client.ts'
 import type { ClaimText } from './codec.ts'
-import { pairsOf } from './pairs.ts'
 
 /** A key as read.lua shows it. */
-export type RawState = readonly [
+export type RawLock = readonly [
   fields: readonly string[],
   holders: readonly string[],
   holdersEnds: readonly string[],
@@ -22,27 +22,20 @@ interface OwnerText {
   readonly weight: number
 }
 
-/** Whether there may be more holders or waiters than a call showed that shows `most` of each. */
-export function isPartial([, holders, , waiters]: RawState, most: number): boolean {
+/** True if there may be more holders or waiters than the `most` of each that a call shows. */
+export function isPartial([, holders, , waiters]: RawLock, most: number): boolean {
   return holders.length === most || waiters.length === most
 }
 
-/** What several calls showed, one after the other. A claim may come and go meanwhile; it is shown once. */
-export function joined(first: RawState, next: RawState): RawState {
-  const [, holders, holdersEnds, waiters, waitersEnds, owners] = first
-  const [fields, moreHolders, moreHoldersEnds, moreWaiters, moreWaitersEnds, moreOwners] = next
-  return [
-    fields,
-    [...holders, ...moreHolders],
-    [...holdersEnds, ...moreHoldersEnds],
-    [...waiters, ...moreWaiters],
-    [...waitersEnds, ...moreWaitersEnds],
-    [...owners, ...moreOwners],
-  ]
+/** Joins the answers of several calls. A claim that comes and goes meanwhile is shown once. */
+export function joinedPages(first: RawLock, next: RawLock): RawLock {
+  const [, ...before] = first
+  const [fields, ...after] = next
+  return [fields, ...before.map((part, index) => [...part, ...(after[index] ?? [])])] as unknown as RawLock
 }
 
-/** The state of a key in the words of the model. Redis itself forgets the sequence number, so its end is not known. */
-export function stateOf(key: string, raw: RawState): KeyState {
+/** The state of a key for the model. Redis itself expires the sequence number, so its end is unknown. */
+export function lockStateOf(key: string, raw: RawLock): KeyState {
   const fields = new Map([...pairsOf(raw[0])].map(([name, value]) => [name, String(value)]))
   return {
     seq: Number(fields.get('seq') ?? 0),
@@ -54,20 +47,13 @@ export function stateOf(key: string, raw: RawState): KeyState {
 }
 
 function soleOf(fields: ReadonlyMap<string, string>): Hold {
-  const member: Member = {
-    id: fields.get('id') ?? '',
-    expiresAtMs: Number(fields.get('expires')),
-    sinceMs: Number(fields.get('since')),
-    label: fields.get('label') ?? '',
-    actor: fields.get('actor') ?? null,
-    meta: fields.get('meta') ?? null,
-    lockDelayMs: Number(fields.get('delay') ?? 0),
-    inbox: fields.get('inbox') ?? null,
-  }
-  return { owner: null, mode: { kind: 'exclusive' }, seq: Number(fields.get('seq')), members: [member] }
+  const text = Object.fromEntries(fields)
+  const numbers = { since: Number(text.since), delay: Number(text.delay ?? 0) }
+  const member = memberOf({ ...text, ...numbers } as unknown as HolderText, Number(text.expires))
+  return { owner: null, mode: { kind: 'exclusive' }, seq: Number(text.seq), members: [member] }
 }
 
-function holdsOf(fields: ReadonlyMap<string, string>, [, texts, ends, , , owners]: RawState): Hold[] {
+function holdsOf(fields: ReadonlyMap<string, string>, [, texts, ends, , , owners]: RawLock): Hold[] {
   const kind = fields.get('mode') as Mode['kind']
   const limit = Number(fields.get('limit'))
   const shared = new Map([...pairsOf(owners)].map(([owner, text]) => [owner, JSON.parse(String(text))]))
@@ -102,9 +88,9 @@ function memberOf({ id, inbox, label, actor, meta, delay, since }: HolderText, e
   }
 }
 
-function waitersOf(key: string, [, , , texts, ends]: RawState): QueuedClaim[] {
+function waitersOf(key: string, [, , , texts, ends]: RawLock): QueuedClaim[] {
   return [...byId<ClaimText & { joined: number }>(texts, ends).values()].map(({ text, end }) => ({
-    claim: claimOf(key, text),
+    claim: storedClaim(key, text.id, text),
     inbox: text.inbox,
     joinedAtMs: text.joined,
     expiresAtMs: end,
@@ -113,18 +99,19 @@ function waitersOf(key: string, [, , , texts, ends]: RawState): QueuedClaim[] {
 
 function byId<T extends ClaimText>(texts: readonly string[], ends: readonly string[]) {
   const found = new Map<string, { text: T; end: number }>()
-  for (const [place, each] of texts.entries()) {
+  for (const [index, each] of texts.entries()) {
     const text = JSON.parse(each) as T
-    if (text.id !== undefined) found.set(text.id, { text, end: Number(ends[place]) })
+    if (text.id !== undefined) found.set(text.id, { text, end: Number(ends[index]) })
   }
   return found
 }
 
-function claimOf(key: string, text: ClaimText): Claim {
+/** The claim of a stored text; the quorum stores claims in the same form. */
+export function storedClaim(key: string, id: string, text: Omit<ClaimText, 'id'>): Claim {
   const { mode: kind, limit = 0, weight = 1 } = text
   return {
     key,
-    id: text.id,
+    id,
     mode: kind === 'permits' ? { kind, limit, weight } : { kind },
     ttlMs: text.ttl,
     queue: text.queue ?? false,

@@ -3,26 +3,26 @@ import type { Deal, DealAnswer, FirstUse, Goods, Move } from '../../model/index.
 import { stockNames } from './names.ts'
 import type { Scripting, ScriptName } from './scripting.ts'
 
-/** So that the server is never busy with one call for long. */
+/** Bounds the time of one call. */
 const MOST_TAKES_PER_CALL = 100
 const MOST_KINDS = 1000
-/** A part of the goods whose holds ran out has returned, and nothing else was done. */
+/** A portion of the expired goods has returned, and nothing else was done. */
 const AGAIN = 'again'
 const ABSENT: DealAnswer = { kind: 'absent' }
 
 type Take = Deal & { readonly kind: 'take' }
 
-interface Waiting {
+interface PendingTake {
   readonly take: Take
   readonly resolve: (answer: DealAnswer) => void
   readonly reject: (error: unknown) => void
 }
 
-/** One step on a stock is one script; the takes of one tick from the same stock travel together. */
+/** Each step on a stock is one script; takes of one tick from the same stock travel together. */
 export class Stocks {
   private readonly scripting: Scripting
   private readonly runtime: Runtime
-  private readonly takes = new Map<string, Waiting[]>()
+  private readonly takes = new Map<string, PendingTake[]>()
   private readonly kinds = new Kinds()
 
   constructor(scripting: Scripting, runtime: Runtime) {
@@ -40,7 +40,7 @@ export class Stocks {
     return answer === null ? ABSENT : meaning(answer as never)
   }
 
-  /** A crowd of holds that ran out returns in parts, so that the server is never held up; the step comes after the last one. */
+  /** A crowd of expired holds returns in portions, so that each call is short; the step follows the last one. */
   private async run(script: ScriptName, key: string, args: readonly string[]): Promise<unknown> {
     for (;;) {
       const answer = await this.scripting.run(script, stockNames(key), args)
@@ -63,20 +63,20 @@ export class Stocks {
   private send(key: string): void {
     const all = this.takes.get(key) ?? []
     this.takes.delete(key)
-    if (all.length === 1 && this.sell(key, all[0] as Waiting)) return
+    if (all.length === 1 && this.sell(key, all[0] as PendingTake)) return
     for (let first = 0; first < all.length; first += MOST_TAKES_PER_CALL)
       this.sendTogether(key, all.slice(first, first + MOST_TAKES_PER_CALL))
   }
 
-  /** Whether the usual take was tried; what turns out to be an unusual one is sent again in full. */
-  private sell(key: string, waiting: Waiting): boolean {
+  /** Tries the usual take; an unusual one is sent again in full. False if the take cannot be usual. */
+  private sell(key: string, waiting: PendingTake): boolean {
     const { order, buyer, count, perBuyer, holdMs } = waiting.take
     const kind = this.kinds.of(key)
     if (kind === null || buyer === null || holdMs !== null || (kind === 'named' && count > 1)) return false
     const args = [order, buyer, String(count)]
     if (perBuyer !== null) args.push(String(perBuyer))
     this.scripting
-      .call('stockSell', stockNames(key).slice(0, kind === 'named' ? 2 : 1), args, (answer) => {
+      .run('stockSell', stockNames(key).slice(0, kind === 'named' ? 2 : 1), args, (answer) => {
         if (answer === null) this.sendTogether(key, [waiting])
         else waiting.resolve(taken(answer as TakeReply))
       })
@@ -84,7 +84,7 @@ export class Stocks {
     return true
   }
 
-  private sendTogether(key: string, some: readonly Waiting[]): void {
+  private sendTogether(key: string, some: readonly PendingTake[]): void {
     const args = some.flatMap(({ take }) => takeText(take))
     const meaning = (answers: unknown) => {
       for (const [index, { resolve }] of some.entries()) {
@@ -105,11 +105,11 @@ function takeText({ order, buyer, count, perBuyer, holdMs }: Take): string[] {
   return [order, buyer ?? '', String(count), textOf(perBuyer), textOf(holdMs)]
 }
 
-/** What the last take of each stock was answered: whoever knows what a stock is made of need not look. */
+/** The kind of each stock by its last take: the usual take needs it. */
 class Kinds {
   private readonly kinds = new Map<string, 'counted' | 'named'>()
 
-  /** Null when it is not known, or when the stock was sold out: then to look is all there is to do. */
+  /** Null if it is unknown, or the stock was sold out. */
   of(key: string): 'counted' | 'named' | null {
     return this.kinds.get(key) ?? null
   }

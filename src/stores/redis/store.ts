@@ -12,17 +12,16 @@ import type {
 } from '../../core/store.ts'
 import type { Claim, ClaimAnswer } from '../../model/index.ts'
 import { RedisAdmin } from './admin.ts'
-import { batchesOf } from './batches.ts'
-import type { ClusterRoutes, Kept, RedisClient } from './clients/client.ts'
+import type { RedisClient } from './clients/client.ts'
 import { callBySlot } from './cluster/calls.ts'
 import { claimAnswers, claimText, idOf, releaseAnswers, renewAnswers, renewText } from './codec.ts'
 import { Inbox } from './inbox.ts'
 import { lockName } from './names.ts'
 import type { RedisSettings } from './options.ts'
 import { RedisRecords } from './records.ts'
-import { CLAIMS_PER_CALL, CLAIMS_PER_TURN } from './rules.ts'
+import { batchesOf, CLAIMS_PER_CALL, CLAIMS_PER_TURN } from './rules.ts'
 import { Scripting, type ScriptName } from './scripting.ts'
-import { TRAITS } from './traits.ts'
+import { REDIS_TRAITS } from './traits.ts'
 
 /** The model as scripts: one call for all claims of a tick, one for all renewals, one for all releases. */
 export class RedisStore implements Store {
@@ -34,12 +33,10 @@ export class RedisStore implements Store {
   private readonly client: RedisClient
   private readonly scripting: Scripting
   private readonly inbox: Inbox
-  /** Renewals as they were sent: as long as no lease comes or goes, the same list of claims comes again. */
-  private readonly renewals = new WeakMap<readonly Claim[], Kept>()
 
   constructor(client: RedisClient, { runtime, callTimeoutMs, replicas }: RedisSettings) {
     this.client = client
-    this.traits = TRAITS[client.topology]
+    this.traits = REDIS_TRAITS[client.topology]
     this.scripting = new Scripting(client)
     this.inbox = new Inbox(client, runtime, callTimeoutMs)
     this.admin = new RedisAdmin(this.scripting, runtime, replicas?.wait ?? 0)
@@ -50,23 +47,16 @@ export class RedisStore implements Store {
   }
 
   attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
-    return this.call('attempt', claims, this.texts, this.noted)
+    return this.call('attempt', claims, this.claimText, this.noted)
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewReply[]> {
-    if (this.client.cluster !== null || claims.length > CLAIMS_PER_CALL || claims.length === 0)
-      return this.call('renew', claims, renewTexts, renewAnswers)
-    let kept = this.renewals.get(claims)
-    if (kept === undefined) {
-      kept = this.scripting.keep('renew', claims.map(nameOf), renewTexts(claims))
-      this.renewals.set(claims, kept)
-    }
-    return this.scripting.callKept('renew', kept, (answer) => renewAnswers(answer, claims.length))
+    return this.call('renew', claims, renewText, renewAnswers)
   }
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseReply[]> {
     this.inbox.forgetAll(claims)
-    return this.call('release', claims, idsOf, releaseAnswers)
+    return this.call('release', claims, idOf, releaseAnswers)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -78,69 +68,40 @@ export class RedisStore implements Store {
     await this.client.close()
   }
 
-  private readonly texts = (claims: readonly Claim[]): string[] =>
-    claims.map((claim) => claimText(claim, this.inbox.address))
+  private readonly claimText = (claim: Claim): string => claimText(claim, this.inbox.address)
 
-  /** What the answers mean. The first ones are held back until the inbox listens: holders and waiters rely on it. */
+  /** The first answers are held back until the inbox listens: holders and waiters rely on it. */
   private readonly noted = (
     answer: unknown,
     count: number,
     claims: readonly Claim[],
   ): Soon<readonly ClaimReply[]> => {
-    const known = claimAnswers(answer)
+    const answers = claimAnswers(answer)
     for (let index = 0; index < count; index++)
-      this.inbox.note(claims[index] as Claim, known[index] as ClaimReply)
+      this.inbox.note(claims[index] as Claim, answers[index] as ClaimReply)
     const { beginning } = this.inbox
-    return beginning === null ? known : beginning.then(() => known)
+    return beginning === null ? answers : beginning.then(() => answers)
   }
 
   private call<A extends ClaimReply | RenewReply | ReleaseReply>(
     script: ScriptName,
     claims: readonly Claim[],
-    textsOf: (claims: readonly Claim[]) => readonly string[],
-    meaning: Meaning<A>,
+    textOf: (claim: Claim) => string,
+    parse: (answer: unknown, count: number, claims: readonly Claim[]) => Soon<readonly A[]>,
   ): Promise<readonly (A | Unknown)[]> {
-    if (claims.length === 0) return Promise.resolve([])
     const { cluster } = this.client
-    if (cluster !== null && claims.length > 1)
-      return this.callCluster(cluster, script, claims, textsOf, meaning)
-    if (claims.length <= CLAIMS_PER_CALL) return this.callOnce(script, claims, textsOf, meaning)
-    const parts = batchesOf(claims, CLAIMS_PER_CALL).map((part) =>
-      this.callOnce(script, part, textsOf, meaning),
-    )
-    return Promise.all(parts).then((answers) => answers.flat())
-  }
-
-  private callCluster<A extends ClaimReply | RenewReply | ReleaseReply>(
-    routes: ClusterRoutes,
-    script: ScriptName,
-    claims: readonly Claim[],
-    textsOf: (claims: readonly Claim[]) => readonly string[],
-    meaning: Meaning<A>,
-  ): Promise<readonly (A | Unknown)[]> {
-    const send = (part: readonly Claim[]) => this.callOnce(script, part, textsOf, meaning)
-    return callBySlot(routes, claims, send, apart as () => A)
-  }
-
-  private callOnce<A>(
-    script: ScriptName,
-    claims: readonly Claim[],
-    textsOf: (claims: readonly Claim[]) => readonly string[],
-    meaning: Meaning<A>,
-  ): Promise<readonly A[]> {
-    const texts = textsOf(claims)
-    const known = (answer: unknown): Soon<readonly A[]> => meaning(answer, claims.length, claims)
-    const answers =
-      claims.length === 1
-        ? this.scripting.callOne(script, nameOf(claims[0] as Claim), texts[0] as string, known)
-        : this.scripting.call(script, claims.map(nameOf), texts, known)
-    return answers as Promise<readonly A[]>
+    const send = (part: readonly Claim[]): Promise<readonly A[]> =>
+      this.scripting.run(script, part.map(nameOf), part.map(textOf), (answer) =>
+        parse(answer, part.length, part),
+      )
+    if (claims.length === 0) return Promise.resolve([])
+    if (cluster !== null && claims.length > 1) return callBySlot(cluster, claims, send, apart as () => A)
+    if (claims.length <= CLAIMS_PER_CALL) return send(claims)
+    return Promise.all(batchesOf(claims, CLAIMS_PER_CALL).map(send)).then((answers) => answers.flat())
   }
 }
 
-type Meaning<A> = (answer: unknown, count: number, claims: readonly Claim[]) => Soon<readonly A[]>
-
-/** Only claims of a group are refused so, and only attempts have groups. */
+/** Only attempts have groups, so only they are refused like this. */
 const apart = (): ClaimAnswer => ({
   kind: 'refused',
   reason: 'group',
@@ -149,5 +110,3 @@ const apart = (): ClaimAnswer => ({
 })
 
 const nameOf = ({ key }: Claim): string => lockName(key)
-const idsOf = (claims: readonly Claim[]): string[] => claims.map(idOf)
-const renewTexts = (claims: readonly Claim[]): string[] => claims.map(renewText)

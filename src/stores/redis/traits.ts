@@ -18,7 +18,7 @@ const COMMON = {
 const TOKENS =
   'tokens rise all the same, unless the clock falls behind by more than the time since the last grant'
 
-export const TRAITS: Record<Topology, Traits> = {
+export const REDIS_TRAITS: Record<Topology, Traits> = {
   single: {
     ...COMMON,
     name: 'redis',

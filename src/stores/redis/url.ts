@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from '../../errors.ts'
 import type { Address } from './cluster/node.ts'
 
-/** What the URL of several servers says. */
+/** The URL of several servers, parsed. */
 interface Servers {
   readonly addresses: readonly Address[]
   readonly tls: boolean
@@ -37,9 +37,14 @@ export function clusterUrl(url: string): Servers {
   return servers
 }
 
-/** The names of the servers, without anything that opens them. */
+/** The hosts of the servers, without credentials. */
 export function hostsOf({ addresses }: Servers): string {
   return addresses.map(({ host, port }) => `${host}:${port}`).join(', ')
+}
+
+/** The credentials of the servers; an absent one must not become an option of a client. */
+export function credentialsOf({ username, password }: Partial<Servers>) {
+  return { ...(username && { username }), ...(password && { password }) }
 }
 
 function partsOf(url: string, port: number, example: string) {

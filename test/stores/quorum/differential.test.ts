@@ -54,8 +54,8 @@ it('a node does with every question what is meant', async () => {
         ...meant(states, happening, clock),
         states: keys.map((key) => kept(states.get(key), clock)),
       }
-      const { votes, letters, states: raw } = effects[place] as Effect
-      const found = { votes, letters, states: raw.map((state) => kept(state, clock)) }
+      const { votes, notifications, states: raw } = effects[place] as Effect
+      const found = { votes, notifications, states: raw.map((state) => kept(state, clock)) }
       for (const { kind } of votes) kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
       // The assertion alone would take most of the time.
       if (isDeepStrictEqual(found, expected)) continue
@@ -130,8 +130,8 @@ it.each(CROWD_KINDS)(
     }
     const effects = await twin.play(moments, [key])
     for (const [place, { happening, clock, expected }] of moments.entries()) {
-      const { votes, letters, states: raw } = effects[place] as Effect
-      const found = { votes, letters, states: raw.map((state) => kept(state, clock)) }
+      const { votes, notifications, states: raw } = effects[place] as Effect
+      const found = { votes, notifications, states: raw.map((state) => kept(state, clock)) }
       if (isDeepStrictEqual(found, expected)) continue
       expect(found, `seed ${seed}, moment ${place}: ${JSON.stringify(happening)}`).toEqual(expected)
     }

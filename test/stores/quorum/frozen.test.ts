@@ -53,7 +53,7 @@ it.each([
   const { unseen, keys } = await promptly(() => operator.doctor({ watch: 0 }))
   expect(keys).toBe(2)
   const told = unseen.map(({ why }) => why).join('; ')
-  for (const [place, name] of names.entries()) expect(told.includes(name)).toBe(place < silent)
+  for (const [index, name] of names.entries()) expect(told.includes(name)).toBe(index < silent)
   expect(await promptly(() => operator.evict('held'))).toHaveLength(1)
   await promptly(() => operator.using('held', () => {}))
   expect(await promptly(() => other.release())).toBe('released')

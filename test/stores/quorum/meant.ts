@@ -1,31 +1,35 @@
 import type { Clock } from '../../../src/model/index.ts'
-import { answer, evict } from '../../../src/stores/quorum/node-model/answer.ts'
-import { type NodeLetter, type NodeState, UNKNOWN_KEY } from '../../../src/stores/quorum/node-model/state.ts'
+import { answer, evictHolders } from '../../../src/stores/quorum/node-model/answer.ts'
+import {
+  type AddressedNotification,
+  type NodeState,
+  UNKNOWN_KEY,
+} from '../../../src/stores/quorum/node-model/state.ts'
 import type { Vote } from '../../../src/stores/quorum/protocol.ts'
 import type { Happening } from './twin.ts'
 
-/** What a node has to do: `states` are changed. */
+/** The effect of a happening according to the model; changes `states`. */
 export function meant(states: Map<string, NodeState>, happening: Happening, clock: Clock) {
   const votes: Vote[] = []
-  const letters: NodeLetter[] = []
+  const notifications: AddressedNotification[] = []
   if (happening.kind === 'evict') {
     const { key, ids, ask } = happening
-    const outcome = evict(key, states.get(key) ?? UNKNOWN_KEY, ids, ask, clock)
+    const outcome = evictHolders(key, states.get(key) ?? UNKNOWN_KEY, ids, ask, clock)
     states.set(key, outcome.state)
-    return { votes, letters: outcome.letters }
+    return { votes, notifications: outcome.notifications }
   }
   for (const question of happening.questions) {
     const { key } = question.claim
-    const calledBefore = letters.filter(({ call }) => call.kind === 'free').length
+    const calledBefore = notifications.filter(({ notification }) => notification.kind === 'free').length
     const outcome = answer(states.get(key) ?? UNKNOWN_KEY, question, clock, calledBefore)
     states.set(key, outcome.state)
     votes.push(outcome.vote)
-    letters.push(...outcome.letters)
+    notifications.push(...outcome.notifications)
   }
-  return { votes, letters }
+  return { votes, notifications }
 }
 
-/** What stands in the server: neither what is over nor when it will be forgotten; holds in the order of their ids. */
+/** The part of a model state that the server stores: nothing expired, no expiry of the sequence number, holds by id. */
 export function kept(state: NodeState = UNKNOWN_KEY, { nowMs }: Clock): NodeState {
   const holds = state.holds
     .map((hold) => ({ ...hold, members: [...hold.members].sort(byId) }))

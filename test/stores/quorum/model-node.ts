@@ -1,7 +1,7 @@
 import type { FakeRuntime } from 'holdfast/testing'
 import { answer } from '../../../src/stores/quorum/node-model/answer.ts'
 import { type NodeState, UNKNOWN_KEY } from '../../../src/stores/quorum/node-model/state.ts'
-import type { Ballots, Call, Question, QuorumNode } from '../../../src/stores/quorum/protocol.ts'
+import type { Ballots, NodeNotification, Question, QuorumNode } from '../../../src/stores/quorum/protocol.ts'
 
 const WALL_US = 1_700_000_000_000_000
 
@@ -10,7 +10,7 @@ export class ModelServer {
   readonly name: string
   readonly runtime: FakeRuntime
   readonly states = new Map<string, NodeState>()
-  readonly listeners = new Map<string, (call: Call) => void>()
+  readonly listeners = new Map<string, (notification: NodeNotification) => void>()
   /** How many questions it was asked, by their kind. */
   readonly asked = new Map<string, number>()
 
@@ -30,10 +30,10 @@ export class ModelServer {
     const votes = questions.map((question) => {
       const { key } = question.claim
       this.asked.set(question.kind, (this.asked.get(question.kind) ?? 0) + 1)
-      const { state, vote, letters } = answer(this.states.get(key) ?? UNKNOWN_KEY, question, clock)
+      const { state, vote, notifications } = answer(this.states.get(key) ?? UNKNOWN_KEY, question, clock)
       this.states.set(key, state)
-      for (const { inbox, call } of letters)
-        this.runtime.setTimer(() => this.listeners.get(inbox ?? '')?.(call), this.delayMs(), true)
+      for (const { inbox, notification } of notifications)
+        this.runtime.setTimer(() => this.listeners.get(inbox ?? '')?.(notification), this.delayMs(), true)
       return vote
     })
     return { stampUs: clock.stampUs, votes }
@@ -69,7 +69,7 @@ export class ModelNode implements QuorumNode {
     )
   }
 
-  async listen(inbox: string, listener: (call: Call) => void): Promise<void> {
+  async listen(inbox: string, listener: (notification: NodeNotification) => void): Promise<void> {
     this.server.listeners.set(inbox, listener)
   }
 

@@ -1,22 +1,26 @@
 import assert from 'node:assert/strict'
 import type { Redis } from 'ioredis'
 import type { Clock, Mode } from '../../../src/model/index.ts'
-import { type NodeLetter, type NodeState, weightOf } from '../../../src/stores/quorum/node-model/state.ts'
+import {
+  type AddressedNotification,
+  capacityTaken,
+  type NodeState,
+} from '../../../src/stores/quorum/node-model/state.ts'
 import type { Question, Vote } from '../../../src/stores/quorum/protocol.ts'
-import { argumentsOf, ballotsOf, callOf } from '../../../src/stores/quorum/redis/codec.ts'
+import { argumentsOf, ballotsOf, parseNodeNotification } from '../../../src/stores/quorum/redis/codec.ts'
 import { quorumName } from '../../../src/stores/quorum/redis/names.ts'
-import { type RawState, stateOf } from '../../../src/stores/quorum/redis/state.ts'
+import { nodeStateOf, type RawNode } from '../../../src/stores/quorum/redis/state.ts'
 import { SCRIPTS } from '../../../src/stores/quorum/scripts.generated.ts'
-import { type Call, load, perform, scriptOf, staged } from './staged.ts'
+import { type Call, load, perform, scriptOf, staged } from '../redis/staged.ts'
 
-/** What happens to a node at one moment: questions that come together, or an operator. */
+/** An event at a node: questions that come together, or an operator. */
 export type Happening =
   | { readonly kind: 'ask'; readonly questions: readonly Question[] }
   | { readonly kind: 'evict'; readonly key: string; readonly ids: readonly string[]; readonly ask: boolean }
 
 export interface Effect {
   readonly votes: readonly Vote[]
-  readonly letters: readonly NodeLetter[]
+  readonly notifications: readonly AddressedNotification[]
   readonly states: readonly NodeState[]
 }
 
@@ -25,7 +29,7 @@ const TEST_SCRIPTS = {
   evict: staged('evict', SCRIPTS.evict),
 }
 
-/** Everything that lies in a server under some keys: also what read.lua would not find. */
+/** Everything that a server stores for some keys, also parts that read.lua would not find. */
 const WHOLE = scriptOf(`local answers = { 0 }
 for index, name in ipairs(KEYS) do
   local function part(what) return (string.gsub(name, '^holdfast:quorum', '%0-' .. what, 1)) end
@@ -52,12 +56,12 @@ export class Twin {
     keys: readonly string[],
   ): Promise<Effect[]> {
     const calls = moments.map(({ happening, clock }) => ({ ...commandOf(happening), clock }))
-    const outcomes = await perform<RawState>(this.redis, calls, WHOLE, keys.map(quorumName))
-    return outcomes.map(({ reply, letters, states }, place) => ({
+    const outcomes = await perform<RawNode>(this.redis, calls, WHOLE, keys.map(quorumName))
+    return outcomes.map(({ reply, notifications, states }, place) => ({
       votes: votesOf((moments[place] as { happening: Happening }).happening, reply),
-      letters: letters.map(letterOf),
+      notifications: notifications.map(notificationOf),
       states: states.map((raw, index) => {
-        const state = stateOf(keys[index] as string, raw)
+        const state = nodeStateOf(keys[index] as string, raw)
         checkCounts(raw, state)
         return state
       }),
@@ -84,26 +88,26 @@ function votesOf(happening: Happening, answered: unknown): Vote[] {
   })
 }
 
-/** What the hash counts is what the sorted sets hold. */
-function checkCounts([, hash]: RawState, { holds, queue: line }: NodeState): void {
+/** The counts of the hash match the sorted sets. */
+function checkCounts([, hash]: RawNode, { holds, queue }: NodeState): void {
   const count = (name: string): number => {
     const at = hash.findIndex((text, place) => place % 2 === 0 && text === name)
     return at < 0 ? 0 : Number(hash[at + 1])
   }
-  const sum = (modes: readonly Mode[]): number => modes.reduce((all, mode) => all + weightOf(mode), 0)
+  const sum = (modes: readonly Mode[]): number => modes.reduce((all, mode) => all + capacityTaken(mode), 0)
   assert.equal(count('used'), sum(holds.map(({ mode }) => mode)), 'used')
   assert.equal(
     count('reserved'),
-    sum(line.filter(({ called }) => called).map(({ claim }) => claim.mode)),
+    sum(queue.filter(({ called }) => called).map(({ claim }) => claim.mode)),
     'reserved',
   )
-  assert.equal(count('waiting'), line.length, 'waiting')
+  assert.equal(count('waiting'), queue.length, 'waiting')
   const claims = hash.filter((text, place) => place % 2 === 0 && /^(holder|waiter):/.test(text)).length
-  assert.equal(claims, line.length + holds.flatMap(({ members }) => members).length, 'claims')
+  assert.equal(claims, queue.length + holds.flatMap(({ members }) => members).length, 'claims')
 }
 
-function letterOf({ inbox, text }: { inbox: string; text: string }): NodeLetter {
-  const call = callOf(text)
-  assert.ok(call !== null, `a letter that nobody can read: ${JSON.stringify(text)}`)
-  return { inbox, call }
+function notificationOf({ inbox, text }: { inbox: string; text: string }): AddressedNotification {
+  const notification = parseNodeNotification(text)
+  assert.ok(notification !== null, `a notification that nobody can read: ${JSON.stringify(text)}`)
+  return { inbox, notification }
 }

@@ -1,7 +1,7 @@
 import { FakeRuntime } from 'holdfast/testing'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { StoreNotice } from '../../../src/core/store.ts'
-import type { Call, Question, Vote } from '../../../src/stores/quorum/protocol.ts'
+import type { NodeNotification, Question, Vote } from '../../../src/stores/quorum/protocol.ts'
 import { QuorumStore } from '../../../src/stores/quorum/store.ts'
 import { claimOf, Voter } from './voter.ts'
 
@@ -20,22 +20,22 @@ const lost: Vote = { kind: 'lost' }
 const renewed: Vote = { kind: 'renewed', seq: 7, contended: true }
 
 /** Five nodes that answer at once, with a claim in the queue of each, and what they hear from then on. */
-async function waiter(answers: (question: Question, place: number) => Vote) {
+async function waiter(answers: (question: Question, index: number) => Vote) {
   const runtime = new FakeRuntime()
   const heard: string[][] = Array.from({ length: NODES }, () => [])
-  const listeners: ((call: Call) => void)[] = []
+  const listeners: ((notification: NodeNotification) => void)[] = []
   const notices: StoreNotice[] = []
-  const voters = heard.map((got, place) => {
-    const voter = new Voter(`node ${place}`)
+  const voters = heard.map((got, index) => {
+    const voter = new Voter(`node ${index}`)
     voter.send = (questions, answered) => {
       got.push(...questions.map(({ kind }) => kind))
       const votes = questions.map((question) =>
-        question.kind === 'claim' ? blocked(4) : answers(question, place),
+        question.kind === 'claim' ? blocked(4) : answers(question, index),
       )
       runtime.defer(() => answered({ stampUs: 1, votes }))
     }
     voter.listen = (_inbox, listener) => {
-      listeners[place] = listener
+      listeners[index] = listener
       return Promise.resolve()
     }
     return voter
@@ -46,7 +46,7 @@ async function waiter(answers: (question: Question, place: number) => Vote) {
   expect(await runtime.until(store.attempt([claim]))).toMatchObject([{ kind: 'blocked', position: 4 }])
   await runtime.advance(1)
   const asked = heard.map((got) => got.splice(0))
-  const call = (place: number) => listeners[place]?.({ kind: 'free', id: claim.id, key: claim.key })
+  const call = (index: number) => listeners[index]?.({ kind: 'free', id: claim.id, key: claim.key })
   return { runtime, store, heard, notices, asked, call, renew: () => runtime.until(store.renew([claim])) }
 }
 
@@ -57,15 +57,15 @@ describe('a waiter', () => {
   })
 
   test('is renewed by one question to each node, and told the middle one of its positions', async () => {
-    const { renew, heard } = await waiter((_, place) => waits([9, 1, 4, 5, 4][place] as number))
+    const { renew, heard } = await waiter((_, index) => waits([9, 1, 4, 5, 4][index] as number))
     // The middle one of the first three answers, which are a majority.
     expect(await renew()).toEqual([{ kind: 'waiting', position: 4, storeTimeMs: 9 }])
     expect(heard).toEqual(Array(NODES).fill(['renew']))
   })
 
   test('gets its position back at nodes that have lost it', async () => {
-    const { renew, heard, runtime } = await waiter(({ kind }, place) =>
-      kind === 'renew' && place >= 3 ? lost : waits(2),
+    const { renew, heard, runtime } = await waiter(({ kind }, index) =>
+      kind === 'renew' && index >= 3 ? lost : waits(2),
     )
     expect(await renew()).toMatchObject([{ kind: 'waiting' }])
     await runtime.advance(1)
@@ -73,15 +73,15 @@ describe('a waiter', () => {
   })
 
   test('that most nodes have lost is lost, and gets nothing back', async () => {
-    const { renew, heard, runtime } = await waiter((_, place) => (place < 3 ? lost : waits(2)))
+    const { renew, heard, runtime } = await waiter((_, index) => (index < 3 ? lost : waits(2)))
     expect(await renew()).toEqual([{ kind: 'lost' }])
     await runtime.advance(1)
     expect(heard).toEqual(Array(NODES).fill(['renew']))
   })
 
   test('gives back a vote that nobody counts, and goes on waiting', async () => {
-    const { renew, heard, runtime } = await waiter(({ kind }, place) =>
-      kind === 'release' ? { kind: 'released' } : place === 0 ? renewed : waits(1),
+    const { renew, heard, runtime } = await waiter(({ kind }, index) =>
+      kind === 'release' ? { kind: 'released' } : index === 0 ? renewed : waits(1),
     )
     expect(await renew()).toMatchObject([{ kind: 'waiting', position: 1 }])
     await runtime.advance(1)
@@ -90,7 +90,7 @@ describe('a waiter', () => {
   })
 
   test('that has the votes of a majority hears that it holds', async () => {
-    const { renew } = await waiter((_, place) => (place < 3 ? renewed : waits(1)))
+    const { renew } = await waiter((_, index) => (index < 3 ? renewed : waits(1)))
     expect(await renew()).toMatchObject([{ kind: 'renewed' }])
   })
 

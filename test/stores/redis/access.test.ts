@@ -21,7 +21,7 @@ const server = await startRedis({
   ],
 })
 const operator = new Redis(server.port)
-/** What docs/redis.md tells an operator to allow. */
+/** The ACL that docs/redis.md recommends. */
 const RIGHTS =
   'resetchannels &holdfast:* ~holdfast:* -@all +@connection +@scripting +@pubsub +@read +@write -@dangerous +time +info +wait'
 await operator.call('ACL', ['SETUSER', 'app', 'on', '>p@ss/word', ...RIGHTS.split(' ')])

@@ -3,12 +3,12 @@ import type { Blocked, Hold, KeyState } from '../../../src/model/index.ts'
 
 interface Found {
   readonly answers: readonly unknown[]
-  readonly letters: readonly object[]
+  readonly notifications: readonly object[]
   readonly states: readonly KeyState[]
 }
 
 /**
- * What Redis did, in the words of the model wherever the contract leaves a choice: which holder a blocked claim hears of,
+ * The effect of Redis, adapted to the model wherever the contract leaves a choice: which holder a blocked claim hears of,
  * in which order several processes are told, and a `retryAfterMs` that comes before its time because a position further
  * back ends then. Anything else stays as it is, and so differs.
  */
@@ -32,13 +32,17 @@ export function alike(
   )
   return {
     answers,
-    letters: inOrder(found.letters),
+    notifications: inOrder(found.notifications),
     states: found.states.map(stateInOrder),
   }
 }
 
-export function ordered({ answers, letters, states }: Found): Found {
-  return { answers: answers.map(inOrderOf), letters: inOrder(letters), states: states.map(stateInOrder) }
+export function ordered({ answers, notifications, states }: Found): Found {
+  return {
+    answers: answers.map(inOrderOf),
+    notifications: inOrder(notifications),
+    states: states.map(stateInOrder),
+  }
 }
 
 function answerAs(
@@ -81,8 +85,8 @@ function stateInOrder(state: KeyState): KeyState {
   return { ...state, holds: sorted(holds, (hold) => hold.members[0]?.id ?? '') }
 }
 
-function inOrder(letters: readonly object[]): object[] {
-  return sorted(letters, (letter) => JSON.stringify(letter, (_, value) => showOf(value)))
+function inOrder(notifications: readonly object[]): object[] {
+  return sorted(notifications, (notification) => JSON.stringify(notification, (_, value) => showOf(value)))
 }
 
 function showOf(value: unknown): unknown {

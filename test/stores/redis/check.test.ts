@@ -53,7 +53,7 @@ describe('a server is looked at once', () => {
     const { codes, locks } = listenTo(createLocks({ store: redis(soundOperator) }))
     await locks.using('key', () => {})
     await expect.poll(() => infoCalls(soundOperator), { timeout: 5000 }).toBeGreaterThan(before + 1)
-    // What is asked after the check is answered after it.
+    // Commands after the check are answered after it.
     await soundOperator.ping()
     expect(codes()).toEqual([])
   })

@@ -29,7 +29,7 @@ export const CLUSTER_CLIENTS = {
     nodeRedis(nodeRedis6.duplicate(nodeRedisOptions(ports, name))),
 } satisfies Record<string, Bring>
 
-/** What is used of node-redis's cluster class: with its own type, the compiler needs gigabytes. */
+/** The used part of node-redis's cluster class: with its own type, the compiler needs gigabytes. */
 interface NodeRedisCluster {
   readonly masters: readonly object[]
   readonly isOpen: boolean

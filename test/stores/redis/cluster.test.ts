@@ -84,7 +84,7 @@ it('goes on after a master was killed, with higher tokens', async () => {
   await cluster.crash(owner)
   const { highest } = overlaps
   await workers.recover(RECOVERY_MS)
-  // What was granted last may not have been copied, so that two leases may have met; tokens rise all the same.
+  // The last grants may not have been replicated, so that two leases may have met; tokens still rise.
   await workers.end({ overlapsAllowed: true })
   const lease = await (opened[0] as Locks).acquire(SHARED)
   expect(lease.token).toBeGreaterThan(highest)
@@ -126,9 +126,9 @@ for (const client of CLIENTS) {
 
   conformsThroughout(`moves of every slot in use with ${client}`, opening, async () => {
     const masters = await cluster.masters()
-    const moves = masters.map(async ({ operator }, place) => {
+    const moves = masters.map(async ({ operator }, index) => {
       const slots = new Set((await operator.keys('*')).map(slotOf))
-      return { slots, to: masters[(place + 1) % masters.length] as (typeof masters)[number] }
+      return { slots, to: masters[(index + 1) % masters.length] as (typeof masters)[number] }
     })
     for (const { slots, to } of await Promise.all(moves))
       for (const slot of slots) await cluster.migrate(slot, to)

@@ -54,7 +54,7 @@ it('does with every event what the model does', { timeout: SLOW_MS }, async () =
     for (const [place, sight] of sights.entries()) {
       const expected = ordered({
         answers: [sight.answer],
-        letters: sight.notifications.map((letter) => addressed({ ...letter, key })),
+        notifications: sight.notifications.map((notification) => addressed({ ...notification, key })),
         states: [inKey(key, keptOf(sight.state, sight.clock.nowMs))],
       })
       const found = alike(foundIn(effects[place], sight.clock), expected, sight.clock.nowMs)
@@ -80,7 +80,7 @@ it.each(['mixed', 'busy'] as const)(
       for (const [place, { happening, clock }] of moments.entries()) {
         const { answers, notifications } = byModel(shelf, happening, clock)
         const states = keys.map((key) => keptOf(shelf.get(key), clock.nowMs))
-        const expected = ordered({ answers, letters: notifications.map(addressed), states })
+        const expected = ordered({ answers, notifications: notifications.map(addressed), states })
         const found = alike(foundIn(effects[place], clock), expected, clock.nowMs, groupedIn(happening))
         claims += 'claims' in happening ? happening.claims.length : 1
         if (isDeepStrictEqual(found, expected)) continue
@@ -107,7 +107,7 @@ it.each(CROWD_KINDS)(
       const clock = { nowMs, stampUs: 1_700_000_000_000_000 + nowMs * 1000 + moments.length }
       const { answers, notifications } = byModel(shelf, happening, clock)
       const states = [keptOf(shelf.get(key), nowMs)]
-      const expected = ordered({ answers, letters: notifications.map(addressed), states }) as Effect
+      const expected = ordered({ answers, notifications: notifications.map(addressed), states }) as Effect
       moments.push({ happening, clock, expected })
     }
     const heldBy = () => placesOf(shelf.get(key)?.holds ?? [], 'claim ')
@@ -122,7 +122,7 @@ it.each(CROWD_KINDS)(
       }
     }
     const story = moments.length
-    // What is left dies together: the model drops it in one step, and Redis a portion in each.
+    // The remaining claims die together: the model drops them in one step, Redis a portion in each.
     for (let look = 0; look < 6; look++) happen({ kind: 'tick', key }, look === 0 ? 2400 : 0)
     const effects = await twin.play(moments, [key])
     for (const [place, { happening, clock, expected }] of moments.entries()) {
@@ -170,7 +170,7 @@ const mixed: fc.Arbitrary<Body> = fc.record({
   meta: fc.constantFrom(null, '{"größe":"1 \u2028"}'),
 })
 
-/** What the short form of a line is for, and little else. */
+/** Mostly exclusive claims without owners, for the fast paths. */
 const plain: fc.Arbitrary<Body> = fc.record({
   mode: fc.constant(exclusive),
   ttlMs: fc.constantFrom(5, 20, 100),
@@ -258,8 +258,8 @@ function groupedIn(happening: Happening): readonly Claim[] {
 }
 
 function foundIn(effect: Effect | undefined, { nowMs }: Clock): Effect {
-  const { answers, letters, states } = effect as Effect
-  return { answers, letters, states: states.map((state) => keptOf(state, nowMs)) }
+  const { answers, notifications, states } = effect as Effect
+  return { answers, notifications, states: states.map((state) => keptOf(state, nowMs)) }
 }
 
 /** The plans of the model are about a key of another name. */

@@ -74,7 +74,7 @@ for (const client of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
       await workers.end()
     })
 
-    it('serves a waiter whose inbox was cut between its place in the line and its grant', async () => {
+    it('serves a waiter whose inbox was cut between its position in the queue and its grant', async () => {
       const { locks: holder } = await open(client)
       const { locks: waiter, name } = await open(client)
       const lease = await holder.acquire('key')
@@ -90,7 +90,7 @@ for (const client of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6']) {
   })
 }
 
-it('keeps a lease, its token and its line through a restart of the server', async () => {
+it('keeps a lease, its token and its queue through a restart of the server', async () => {
   const { locks, store } = await open('ioredis 5')
   const { locks: other } = await open('redis 6')
   const lease = await locks.acquire('key', { ttl: 5000 })
@@ -110,7 +110,7 @@ it('keeps nothing for later when the client is not connected', async () => {
     const { locks } = await open(client)
     await locks.using('warm', () => {})
     await server.kill()
-    // What was sent to the dying connection has an unknown outcome; what comes after it must not be kept.
+    // Commands on the dying connection have an unknown outcome; later ones must not be queued.
     await expect.poll(() => locks.tryAcquire('dying').catch((error) => error.code)).toBe('STORE_UNAVAILABLE')
     await expect(locks.tryAcquire('ghost')).rejects.toThrow(/not connected/)
     await server.start()

@@ -4,7 +4,8 @@ import { redis } from 'holdfast/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeEach, expect, it } from 'vitest'
 import { startRedis } from '../../../scripts/servers/redis.ts'
-import { Reaper } from '../../../src/stores/redis/reaper.ts'
+import { nodeRuntime } from '../../../src/core/runtime.ts'
+import { RedisInspection } from '../../../src/stores/redis/inspection.ts'
 import { Scripting } from '../../../src/stores/redis/scripting.ts'
 
 const server = await startRedis()
@@ -73,7 +74,7 @@ it('compares again in the server: a lock that is a small number by then is kept'
     idleMs: 5000,
     proof: '',
   } as const
-  expect(await new Reaper(scripting).reap([remains], 1000)).toEqual([false])
+  expect(await new RedisInspection(scripting, nodeRuntime, 0).reap([remains], 1000)).toEqual([false])
   expect(await client.get('lock:taken')).toBe('4712')
 })
 

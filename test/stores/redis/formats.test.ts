@@ -10,7 +10,7 @@ import { failure } from '../../core/support.ts'
 
 const server = await startRedis()
 const operator = new Redis(server.port)
-const KEYS = Array.from({ length: 30 }, (_, place) => `key ${place}`)
+const KEYS = Array.from({ length: 30 }, (_, index) => `key ${index}`)
 const ODD = 'key 17'
 let locks: Locks
 
@@ -51,8 +51,8 @@ describe.each([
         ),
       ),
     )
-    for (const [place, outcome] of outcomes.entries()) {
-      if (KEYS[place] === ODD) expect(outcome).toContain('format')
+    for (const [index, outcome] of outcomes.entries()) {
+      if (KEYS[index] === ODD) expect(outcome).toContain('format')
       else expect(outcome).toBe('granted')
     }
     expect(await operator.get(nameOf(ODD))).toBe(value)
@@ -79,8 +79,8 @@ describe.each([
     const leases = await Promise.all(KEYS.map((key) => locks.acquire(key)))
     await operator.set(nameOf(ODD), value, 'PX', 60_000)
     const outcomes = await Promise.allSettled(leases.map((lease) => lease.release()))
-    for (const [place, outcome] of outcomes.entries()) {
-      if (KEYS[place] === ODD) expect(outcome).toMatchObject({ status: 'rejected', reason: UNKNOWN_FORMAT })
+    for (const [index, outcome] of outcomes.entries()) {
+      if (KEYS[index] === ODD) expect(outcome).toMatchObject({ status: 'rejected', reason: UNKNOWN_FORMAT })
       else expect(outcome).toMatchObject({ status: 'fulfilled', value: 'released' })
     }
   })

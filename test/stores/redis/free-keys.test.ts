@@ -37,7 +37,7 @@ async function leave(
 ): Promise<void> {
   opened.push(locks)
   await locks.using('free', () => {})
-  const copy = `for place = 1, ARGV[2] do redis.call('COPY', KEYS[1], (string.gsub(ARGV[1], '#', place))) end`
+  const copy = `for index = 1, ARGV[2] do redis.call('COPY', KEYS[1], (string.gsub(ARGV[1], '#', index))) end`
   await operator.eval(copy, 1, nameOf('free'), copyOf('free #'), count)
   await locks.acquire('held')
 }

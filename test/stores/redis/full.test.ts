@@ -49,7 +49,7 @@ describe.each([
   })
 })
 
-it('a hold passes to the next in line although the memory is full', async () => {
+it('a hold passes to the next in the queue although the memory is full', async () => {
   locks = await connect(server?.url ?? '')
   const other = await connect(server?.url ?? '')
   const lease = await locks.acquire('key')

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis'
 
-/** What the server knows of those connected to it. */
+/** Looks at the server's list of connections. */
 export class Overseer {
   private readonly operator: Redis
 

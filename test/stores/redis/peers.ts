@@ -4,7 +4,7 @@ import Redlock, { type Lock } from 'redlock'
 
 /** Another way to hold a lock in Redis, one attempt at a time. */
 export interface Peer {
-  /** What it puts before the name of a lock. */
+  /** The prefix of its lock names. */
   readonly prefix: string
   /** The way to let go, or null when somebody else holds the lock. */
   tryTake(key: string, ttlMs: number): Promise<(() => Promise<unknown>) | null>

@@ -124,7 +124,7 @@ describe('on a cluster', () => {
   })
 })
 
-/** What is used of node-redis's cluster class: with its own type, the compiler needs gigabytes. */
+/** The used part of node-redis's cluster class: with its own type, the compiler needs gigabytes. */
 interface NodeRedisCluster {
   readonly masters: readonly object[]
   readonly isOpen: boolean

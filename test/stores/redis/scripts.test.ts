@@ -76,7 +76,7 @@ function usedIn(body: string, name: string): string[] {
   return [...new Set(indexes.map((index) => (/^\d+$/.test(index) ? index : 'i')))].sort()
 }
 
-/** What is included twice is written once. */
+/** The text of all includes; a file that is included twice counts once. */
 function includesOf(text: string, base = folder, seen = new Set<string>()): string {
   return [...text.matchAll(/-- @include (\S+)/g)]
     .map(([, path]) => {

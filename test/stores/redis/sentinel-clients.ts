@@ -54,7 +54,7 @@ export const SENTINEL_CLIENTS = {
   'redis 6': (group: SentinelGroup, name: string) => nodeRedis(createNodeRedis6, group, name),
 } satisfies Record<string, Bring>
 
-/** What is used of node-redis's sentinel class. */
+/** The used part of node-redis's sentinel class. */
 interface NodeRedisSentinel {
   readonly isReady: boolean
   getMasterNode(): unknown
@@ -75,7 +75,7 @@ export async function openSentinelStore(
   const name = `test-${++names}`
   const { client, close } = await bring(group, name)
   const store = redis(client, { check: false, ...options })
-  // What a test measures is no first connection.
+  // Tests do not measure the first connection.
   await store.admin.read('first')
   const closeStore = store.close.bind(store)
   store.close = async () => {

@@ -80,7 +80,7 @@ it('goes on after the master was killed, with higher tokens', async () => {
   await group.untilReplaced(before)
   const highest = overlaps.highest
   await workers.recover(FAILOVER_MS)
-  // What was granted last may not have been copied, so that two leases may have met; tokens rise all the same.
+  // The last grants may not have been replicated, so that two leases may have met; tokens still rise.
   await workers.end({ overlapsAllowed: true })
   const lease = await (opened[0] as Locks).acquire('shared by all')
   expect(lease.token).toBeGreaterThan(highest)

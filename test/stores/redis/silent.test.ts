@@ -10,7 +10,7 @@ import { startStalling } from './stalling.ts'
 
 /** Of the locks over a client that was brought. */
 const CALL_TIMEOUT_MS = 5000
-/** What a busy machine may add to a deadline. */
+/** A busy machine may add this to a deadline. */
 const SLACK_MS = 3000
 
 let server: RedisServer

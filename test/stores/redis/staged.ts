@@ -15,16 +15,16 @@ export interface Call {
   readonly clock: Clock
 }
 
-/** What a call did: its reply, the letters that it wrote, and what stands in the server afterwards. */
+/** The effect of a call: its reply, its notifications, and the states in the server afterwards. */
 export interface Outcome<State> {
   readonly reply: unknown
-  readonly letters: readonly { readonly inbox: string; readonly text: string }[]
+  readonly notifications: readonly { readonly inbox: string; readonly text: string }[]
   readonly states: readonly State[]
 }
 
 /**
- * A script of users with another clock and another post office: it takes the time as its last two arguments and puts its
- * letters into a list. Everything else is what users run.
+ * A script with another clock and another outbox: it takes the time as its last two arguments and puts its notifications into a list.
+ * Everything else is as users run it.
  */
 export function staged(name: string, { source }: { readonly source: string }, offerMs?: number): Script {
   let text = source
@@ -32,17 +32,25 @@ export function staged(name: string, { source }: { readonly source: string }, of
     assert.equal(text.split(real).length, 2, `${name}.lua must contain once: ${real}`)
     text = text.replace(real, () => test)
   }
-  replace("local time = call('TIME')\n", 'local time = { 0, ARGV[#ARGV - 1] * 1000 }\n')
-  replace("stampText = time[1] .. sub('00000' .. time[2], -6)", "stampText = format('%016.0f', ARGV[#ARGV])")
-  replace('nowText = sub(stampText, 1, 13)', "nowText = format('%013.0f', ARGV[#ARGV - 1])")
+  replace("local time = call('TIME')\n", '')
+  replace('local stamp = time[1] * 1000000 + time[2]\n', 'local stamp = tonumber(ARGV[#ARGV])\n')
+  replace('local now = math.floor(stamp / 1000)\n', 'local now = tonumber(ARGV[#ARGV - 1])\n')
+  if (text.includes('for at = 2, #ARGV do')) replace('for at = 2, #ARGV do', 'for at = 2, #ARGV - 2 do')
   if (offerMs !== undefined) replace('local OFFER = 1000\n', `local OFFER = ${offerMs}\n`)
-  const publish = "call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2])"
-  text = text.replaceAll(publish, () => "call('RPUSH', 'letters', letter[1] .. '\\0' .. letter[2])")
+  const publish = "call('PUBLISH', 'holdfast:inbox:' .. notification[1], notification[2])"
+  text = text.replaceAll(
+    publish,
+    () => "call('RPUSH', 'notifications', notification[1] .. '\\0' .. notification[2])",
+  )
   assert.ok(
     text.includes('RPUSH') && !text.includes('PUBLISH'),
     `${name}.lua must publish only by: ${publish}`,
   )
-  return { source: text, sha: createHash('sha1').update(text).digest('hex') }
+  return scriptOf(text)
+}
+
+export function scriptOf(source: string): Script {
+  return { source, sha: createHash('sha1').update(source).digest('hex') }
 }
 
 export async function load(redis: Redis, scripts: readonly Script[]): Promise<void> {
@@ -61,20 +69,20 @@ export async function perform<State>(
   for (const { script, names: touched, args, clock } of calls) {
     const time = [String(clock.nowMs), String(clock.stampUs)]
     pipeline.call('EVALSHA', [script.sha, String(touched.length), ...touched, ...args, ...time])
-    pipeline.call('LRANGE', ['letters', '0', '-1'])
-    pipeline.call('DEL', ['letters'])
+    pipeline.call('LRANGE', ['notifications', '0', '-1'])
+    pipeline.call('DEL', ['notifications'])
     pipeline.call('EVALSHA', [read.sha, String(names.length), ...names, ...readArgs])
   }
   const replies = (await pipeline.exec()) ?? []
   for (const [error] of replies) if (error !== null) throw error
   return calls.map((_, place) => {
-    const [reply, letters, , seen] = replies.slice(place * 4, place * 4 + 4).map(([, value]) => value)
+    const [reply, notifications, , seen] = replies.slice(place * 4, place * 4 + 4).map(([, value]) => value)
     const [, ...states] = seen as [number, ...State[]]
-    return { reply, letters: (letters as string[]).map(addressedOf), states }
+    return { reply, notifications: (notifications as string[]).map(addressedOf), states }
   })
 }
 
-function addressedOf(letter: string): { inbox: string; text: string } {
-  const end = letter.indexOf('\0')
-  return { inbox: letter.slice(0, end), text: letter.slice(end + 1) }
+function addressedOf(notification: string): { inbox: string; text: string } {
+  const end = notification.indexOf('\0')
+  return { inbox: notification.slice(0, end), text: notification.slice(end + 1) }
 }

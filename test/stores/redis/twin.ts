@@ -11,11 +11,11 @@ import {
   renewAnswers,
   renewText,
 } from '../../../src/stores/redis/codec.ts'
-import { noticeOf } from '../../../src/stores/redis/letters.ts'
+import { parseNotification } from '../../../src/stores/redis/inbox.ts'
 import { lockName } from '../../../src/stores/redis/names.ts'
 import { RULES as REAL_RULES } from '../../../src/stores/redis/rules.ts'
 import { SCRIPTS } from '../../../src/stores/redis/scripts.generated.ts'
-import { type RawState, stateOf } from '../../../src/stores/redis/state.ts'
+import { lockStateOf, type RawLock } from '../../../src/stores/redis/state.ts'
 import { type Call, load, perform, staged } from './staged.ts'
 
 /** Short offers, so that plans see them end. Redis itself forgets a sequence number, so here none is forgotten. */
@@ -28,10 +28,10 @@ export type Happening =
   | { readonly kind: 'evict' | 'revoke'; readonly key: string; readonly token: bigint | null }
   | { readonly kind: 'tick'; readonly key: string }
 
-/** What the server did with a happening. */
+/** The effect of a happening on the server. */
 export interface Effect {
   readonly answers: readonly unknown[]
-  readonly letters: readonly (StoreNotice & { readonly inbox: string })[]
+  readonly notifications: readonly (StoreNotice & { readonly inbox: string })[]
   readonly states: readonly KeyState[]
 }
 
@@ -59,19 +59,19 @@ export class Twin {
     keys: readonly string[],
   ): Promise<Effect[]> {
     const calls = moments.map(({ happening, clock }) => ({ ...commandOf(happening), clock }))
-    const outcomes = await perform<RawState>(this.redis, calls, SCRIPTS.read, keys.map(lockName), [
+    const outcomes = await perform<RawLock>(this.redis, calls, SCRIPTS.read, keys.map(lockName), [
       '1000',
       '0',
     ])
-    return outcomes.map(({ reply, letters, states }, place) => ({
+    return outcomes.map(({ reply, notifications, states }, place) => ({
       answers: answersOf((moments[place] as { happening: Happening }).happening, reply),
-      letters: letters.map(letterOf),
-      states: states.map((raw, index) => stateOf(keys[index] as string, raw)),
+      notifications: notifications.map(addressedNotification),
+      states: states.map((raw, index) => lockStateOf(keys[index] as string, raw)),
     }))
   }
 }
 
-/** What stands in the server of a state of the model: neither what is over nor when it will be forgotten. */
+/** The part of a model state that the server stores: nothing expired, and no expiry of the sequence number. */
 export function keptOf(state: KeyState = EMPTY, nowMs: number): KeyState {
   const closedUntilMs = state.closedUntilMs > nowMs ? state.closedUntilMs : 0
   return { ...state, closedUntilMs, seqKeptUntilMs: 0 }
@@ -143,8 +143,14 @@ function answersOf(happening: Happening, reply: unknown): readonly unknown[] {
   }
 }
 
-function letterOf({ inbox, text }: { inbox: string; text: string }): StoreNotice & { inbox: string } {
-  const notice = noticeOf(text)
-  assert.ok(notice !== null, `a letter that nobody can read: ${JSON.stringify(text)}`)
+function addressedNotification({
+  inbox,
+  text,
+}: {
+  inbox: string
+  text: string
+}): StoreNotice & { inbox: string } {
+  const notice = parseNotification(text)
+  assert.ok(notice !== null, `a notification that nobody can read: ${JSON.stringify(text)}`)
   return { ...notice, inbox }
 }

@@ -13,16 +13,16 @@ import {
 import { EVERY_BALLOT, FIRST_PROPOSAL, type Question, type Vote, type VoteGranted } from '../protocol.ts'
 import { NodeDraft } from './draft.ts'
 import {
+  type AddressedNotification,
   AHEAD_US,
   capacityOf,
+  capacityTaken,
   isBefore,
   type NodeHold,
-  type NodeLetter,
   type NodeState,
   type NodeWaiter,
   type Voter,
   voterOf,
-  weightOf,
 } from './state.ts'
 
 type ClaimQuestion = Question & { kind: 'claim' }
@@ -30,34 +30,34 @@ type JoinQuestion = Question & { kind: 'join' }
 type RenewQuestion = Question & { kind: 'renew' }
 
 /**
- * What a node does: a question changes the state of its key, is answered, and others may be told. Pure. `calledBefore`: how many
- * waiters the questions before it in the same request have called.
+ * The answer of a node to a question, as a pure function: the new state of the key, the vote, and notifications to others.
+ * `calledBefore` counts the waiters that earlier questions of the same request have called.
  */
 export function answer(
   state: NodeState,
   question: Question,
   clock: Clock,
   calledBefore = 0,
-): { state: NodeState; vote: Vote; letters: readonly NodeLetter[] } {
+): { state: NodeState; vote: Vote; notifications: readonly AddressedNotification[] } {
   const draft = new NodeDraft(question.claim.key, state, clock, calledBefore)
   dropExpired(draft, question.claim.id)
   const vote = apply(draft, question, clock)
-  return { state: draft.finish(), vote, letters: draft.letters }
+  return { state: draft.finish(), vote, notifications: draft.notifications }
 }
 
-/** The state when the time up to now has been counted. */
+/** The state after everything that has expired by now was dropped. */
 export function counted(key: string, state: NodeState, clock: Clock): NodeState {
   return new NodeDraft(key, state, clock, 0).finish()
 }
 
-/** Ends the holds of these claims by an operator's hand, or asks their holders to let go. */
-export function evict(
+/** An operator ends the holds of these claims, or asks their holders to let go. */
+export function evictHolders(
   key: string,
   state: NodeState,
   ids: readonly string[],
   ask: boolean,
   clock: Clock,
-): { state: NodeState; letters: readonly NodeLetter[] } {
+): { state: NodeState; notifications: readonly AddressedNotification[] } {
   const draft = new NodeDraft(key, state, clock, 0)
   for (const id of ids) {
     dropExpired(draft, id)
@@ -67,10 +67,10 @@ export function evict(
     if (!ask) draft.change(found.hold, found.voter, null)
   }
   if (!ask) draft.call()
-  return { state: draft.finish(), letters: draft.letters }
+  return { state: draft.finish(), notifications: draft.notifications }
 }
 
-/** One step drops only so many of those that have expired: the claim that is asked about must not be left over. */
+/** One step drops a limited number of expired claims; the claim of the question must not be among the rest. */
 function dropExpired(draft: NodeDraft, id: string): void {
   const voter = draft.find(id)?.voter
   if (voter !== undefined && voter.expiresAtMs <= draft.nowMs) draft.expire(voter)
@@ -119,7 +119,7 @@ function claim(draft: NodeDraft, question: ClaimQuestion, clock: Clock): Vote {
   return granted(draft, seq)
 }
 
-/** A claim is refused for good, so it must not keep a position that others wait behind. */
+/** A refusal is final, so a refused claim must not keep a position that others wait behind. */
 function refusalOf(draft: NodeDraft, wanted: Claim): Refused | null {
   const own = ownHold(draft.holds, wanted)
   const refusal =
@@ -135,13 +135,13 @@ function refusalOf(draft: NodeDraft, wanted: Claim): Refused | null {
 }
 
 /**
- * A claim that was called may come, and so may the first of the queue: beside those called, or instead of them if its ticket is
- * older than theirs. That an older ticket wins at every node is what ends a split vote.
+ * Admits a called claim, and the head of the queue: beside the called waiters, or before them if its ticket is older. An older
+ * ticket wins at every node, and that ends a split vote.
  */
 function admits(draft: NodeDraft, { claim: wanted, ticket }: ClaimQuestion): boolean {
   if (draft.closed) return false
   const own = draft.waiterOf(wanted.id)
-  const fits = draft.used + weightOf(wanted.mode) <= capacityOf(wanted.mode)
+  const fits = draft.used + capacityTaken(wanted.mode) <= capacityOf(wanted.mode)
   if (own?.called) return fits
   const ahead = draft.queue.filter(
     (waiter) =>
@@ -149,10 +149,10 @@ function admits(draft: NodeDraft, { claim: wanted, ticket }: ClaimQuestion): boo
   )
   if (ahead.some(({ called }) => !called)) return false
   if (ahead.length === 0) return fits
-  return draft.used + draft.reserved + weightOf(wanted.mode) <= capacityOf(wanted.mode)
+  return draft.used + draft.reserved + capacityTaken(wanted.mode) <= capacityOf(wanted.mode)
 }
 
-/** A claim that has the vote already is the same claim: it has it again, for its full ttl. */
+/** A claim that already has the vote keeps it, for its full ttl. */
 function reclaim(
   draft: NodeDraft,
   { claim: wanted, ballot }: ClaimQuestion,
@@ -165,14 +165,14 @@ function reclaim(
   return granted(draft, hold.seq)
 }
 
-/** Keeps a position, or takes one by its ticket: never a vote. */
+/** Keeps a position in the queue, or takes one by its ticket; never gives a vote. */
 function join(draft: NodeDraft, question: JoinQuestion): Vote {
   const found = draft.find(question.claim.id)
   if (found !== undefined) return renewed(draft, found.hold.seq)
   const refusal = refusalOf(draft, question.claim)
   if (refusal !== null) return refusal
   if (draft.waiterOf(question.claim.id) === undefined) {
-    enqueue(draft, question)
+    joinQueue(draft, question)
     draft.call()
   }
   return keep(draft, question.claim)
@@ -188,16 +188,16 @@ function renew(draft: NodeDraft, { claim: wanted, seq }: RenewQuestion): Vote {
   return renewed(draft, kept)
 }
 
-/** A call is not prolonged: it is there to be followed. */
+/** A heartbeat does not prolong a call: a called waiter must come. */
 function keep(draft: NodeDraft, { id, ttlMs }: Claim): Vote {
   const waiter = draft.waiterOf(id)
   if (waiter === undefined) return { kind: 'lost' }
   if (!waiter.called)
-    draft.addWaiter({ ...waiter, expiresAtMs: Math.max(waiter.expiresAtMs, draft.nowMs + ttlMs) })
+    draft.enqueue({ ...waiter, expiresAtMs: Math.max(waiter.expiresAtMs, draft.nowMs + ttlMs) })
   return waiting(draft, id)
 }
 
-/** A number that the node never gave to another claim: two claims that reach a majority with it would share a node. */
+/** Never a number that the node gave to another claim: two majorities share a node, so two leases would share a token. */
 function raise(draft: NodeDraft, id: string, wanted: number): Vote {
   const found = draft.find(id)
   if (found === undefined) return { kind: 'lost' }
@@ -208,7 +208,7 @@ function raise(draft: NodeDraft, id: string, wanted: number): Vote {
   return renewed(draft, seq)
 }
 
-/** Never shortened. A writer that asks as a reader becomes one. */
+/** Never shortens. A writer that asks as a reader becomes a reader. */
 function prolong(
   draft: NodeDraft,
   hold: NodeHold,
@@ -224,7 +224,7 @@ function prolong(
   if (downgrade) draft.call()
 }
 
-/** A final release ends everything; a vote that is taken back leaves its claim waiting, if it waits. */
+/** A final release ends everything; a vote that is taken back returns its claim to the queue if it waits. */
 function release(draft: NodeDraft, id: string, ballot: number): Vote {
   const isFinal = ballot === EVERY_BALLOT
   const found = draft.find(id)
@@ -232,7 +232,8 @@ function release(draft: NodeDraft, id: string, ballot: number): Vote {
     const { hold, voter } = found
     draft.change(hold, voter, null)
     const { claim: wanted, inbox, ticket } = voter
-    if (!isFinal && wanted.queue) enqueue(draft, { kind: 'join', claim: wanted, inbox: inbox ?? '', ticket })
+    if (!isFinal && wanted.queue)
+      joinQueue(draft, { kind: 'join', claim: wanted, inbox: inbox ?? '', ticket })
   } else if (!isFinal || !draft.leave(id)) return { kind: 'absent' }
   draft.call()
   return { kind: 'released' }
@@ -240,7 +241,7 @@ function release(draft: NodeDraft, id: string, ballot: number): Vote {
 
 function block(draft: NodeDraft, question: ClaimQuestion): Blocked {
   const { claim: wanted } = question
-  if (wanted.queue) enqueue(draft, question)
+  if (wanted.queue) joinQueue(draft, question)
   const { nowMs } = draft
   const [holder] = draft.voters()
   return {
@@ -252,24 +253,24 @@ function block(draft: NodeDraft, question: ClaimQuestion): Blocked {
   }
 }
 
-/** Whoever was called and could not come waits again. */
-function enqueue(draft: NodeDraft, { claim: wanted, inbox, ticket }: ClaimQuestion | JoinQuestion): void {
+/** A waiter that was called and was blocked waits again. */
+function joinQueue(draft: NodeDraft, { claim: wanted, inbox, ticket }: ClaimQuestion | JoinQuestion): void {
   if (draft.queue.length === 0) tellHolders(draft)
   const { nowMs } = draft
   const before = draft.waiterOf(wanted.id)
   const expiresAtMs = Math.max(before?.expiresAtMs ?? 0, nowMs + wanted.ttlMs)
   const joinedAtMs = before?.joinedAtMs ?? nowMs
   const waiter: NodeWaiter = { claim: wanted, inbox, ticket, joinedAtMs, expiresAtMs, called: false }
-  draft.addWaiter(waiter)
+  draft.enqueue(waiter)
 }
 
-/** Holders hand their claims over inside their processes, so they need to know that others wait. */
+/** Holders hand over inside their processes, so they must know that others wait. */
 function tellHolders(draft: NodeDraft): void {
   for (const { inbox, id } of draft.voters().slice(0, MOST_TOLD_OF_CONTENTION))
     draft.tell(inbox, 'contended', id)
 }
 
-/** When time alone changes what stands in the way: a hold, a lock delay, a position, or a call that is not followed. */
+/** When time alone may unblock the claim: the end of a hold, a lock delay, a position or a call. */
 function retryAfterMs(draft: NodeDraft, id: string): number | null {
   const ends = [
     ...draft.voters().map(({ expiresAtMs }) => expiresAtMs),

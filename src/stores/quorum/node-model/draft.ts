@@ -1,27 +1,27 @@
 import { type Clock, covers, ownHold } from '../../../model/index.ts'
-import type { Call } from '../protocol.ts'
+import type { NodeNotification } from '../protocol.ts'
 import {
+  type AddressedNotification,
   CALL_MS,
   capacityOf,
+  capacityTaken,
   isBefore,
   KEEP_SEQ_MS,
   MOST_PER_STEP,
   type NodeHold,
-  type NodeLetter,
   type NodeState,
   type NodeWaiter,
   type Voter,
-  weightOf,
 } from './state.ts'
 
-/** The state of one key at a node while a question changes it. Its arrays are replaced, never mutated. */
+/** The state of one key at a node while a question changes it. Arrays are replaced, never mutated. */
 export class NodeDraft {
   holds: readonly NodeHold[]
   queue: readonly NodeWaiter[]
   seq: number
   seqKeptUntilMs: number
   closedUntilMs: number
-  readonly letters: NodeLetter[] = []
+  readonly notifications: AddressedNotification[] = []
   readonly nowMs: number
   private readonly key: string
   private readonly calledBefore: number
@@ -40,8 +40,8 @@ export class NodeDraft {
   }
 
   finish(): NodeState {
-    const { holds, queue: line, seq, seqKeptUntilMs, closedUntilMs } = this
-    return { holds, queue: line, seq, seqKeptUntilMs, closedUntilMs }
+    const { holds, queue, seq, seqKeptUntilMs, closedUntilMs } = this
+    return { holds, queue, seq, seqKeptUntilMs, closedUntilMs }
   }
 
   get closed(): boolean {
@@ -49,12 +49,12 @@ export class NodeDraft {
   }
 
   get used(): number {
-    return this.holds.reduce((sum, { mode }) => sum + weightOf(mode), 0)
+    return this.holds.reduce((sum, { mode }) => sum + capacityTaken(mode), 0)
   }
 
-  /** Room that is kept for those that were called. */
+  /** Room that is kept for called waiters. */
   get reserved(): number {
-    return this.queue.reduce((sum, { called, claim }) => sum + (called ? weightOf(claim.mode) : 0), 0)
+    return this.queue.reduce((sum, { called, claim }) => sum + (called ? capacityTaken(claim.mode) : 0), 0)
   }
 
   find(id: string): { hold: NodeHold; voter: Voter } | undefined {
@@ -68,24 +68,24 @@ export class NodeDraft {
     return this.queue.find(({ claim }) => claim.id === id)
   }
 
-  /** Those called come first in the count: they are about to leave the queue. */
+  /** Called waiters count first: they are about to leave the queue. */
   positionOf(id: string): number {
     const called = this.queue.filter((waiter) => waiter.called)
     const among = called.findIndex(({ claim }) => claim.id === id)
     if (among >= 0) return among + 1
     const rest = this.queue.filter((waiter) => !waiter.called)
-    const place = rest.findIndex(({ claim }) => claim.id === id)
-    return place < 0 ? 0 : called.length + place + 1
+    const index = rest.findIndex(({ claim }) => claim.id === id)
+    return index < 0 ? 0 : called.length + index + 1
   }
 
-  /** All holders, the one whose vote ends first in front. */
+  /** All holders, by the end of their votes. */
   voters(): readonly Voter[] {
     return this.holds
       .flatMap(({ members }) => members)
       .sort((a, b) => a.expiresAtMs - b.expiresAtMs || (a.id < b.id ? -1 : 1))
   }
 
-  /** Replaces a voter of a hold, or takes it out; a hold without voters is over. */
+  /** Replaces or removes a voter of a hold; a hold without voters is over. */
   change(hold: NodeHold, old: Voter, voter: Voter | null, mode = hold.mode, seq = hold.seq): void {
     const members = hold.members.flatMap((each) => (each !== old ? [each] : voter === null ? [] : [voter]))
     this.holds =
@@ -104,30 +104,30 @@ export class NodeDraft {
     )
   }
 
-  /** Remembers a sequence number; a lower one changes nothing. */
+  /** Remembers the highest sequence number. */
   remember(seq: number): void {
     this.seq = Math.max(this.seq, seq)
     this.seqKeptUntilMs = this.nowMs + KEEP_SEQ_MS
   }
 
   leave(id: string): boolean {
-    const line = this.queue.filter((waiter) => waiter.claim.id !== id)
-    if (line.length === this.queue.length) return false
-    this.queue = line
+    const queue = this.queue.filter((waiter) => waiter.claim.id !== id)
+    if (queue.length === this.queue.length) return false
+    this.queue = queue
     return true
   }
 
-  /** Takes a position by ticket, or keeps it with what is new. */
-  addWaiter(waiter: NodeWaiter): void {
+  /** Inserts or replaces a waiter, by its ticket. */
+  enqueue(waiter: NodeWaiter): void {
     const others = this.queue.filter((each) => each.claim.id !== waiter.claim.id)
     const behind = others.findIndex((each) => isBefore(rankOf(waiter), rankOf(each)))
-    const place = behind < 0 ? others.length : behind
-    this.queue = [...others.slice(0, place), waiter, ...others.slice(place)]
+    const index = behind < 0 ? others.length : behind
+    this.queue = [...others.slice(0, index), waiter, ...others.slice(index)]
   }
 
   /**
-   * Calls those at the head of the queue that fit beside the holders and beside those called before. When the request has
-   * called enough, a key calls one still: the next are called when that one comes, or when its call is over.
+   * Calls waiters from the head of the queue while they fit beside the holders and the waiters called before. Beyond the limit of
+   * the request a key still calls one; the next are called when that one comes or its call ends.
    */
   call(): void {
     while (!this.closed && (this.calls === 0 || this.calledBefore + this.calls < MOST_PER_STEP)) {
@@ -137,14 +137,14 @@ export class NodeDraft {
       const own = ownHold(this.holds, head.claim)
       const comes =
         own === undefined
-          ? this.used + this.reserved + weightOf(mode) <= capacityOf(mode)
+          ? this.used + this.reserved + capacityTaken(mode) <= capacityOf(mode)
           : covers(own.mode, mode)
       if (!comes) return
       this.callOne(head)
     }
   }
 
-  /** Calls those that would join a new hold of their own owner, wherever they stand. */
+  /** Calls waiters that would join a new hold of their own owner, at any position. */
   callJoiners(hold: NodeHold): void {
     if (hold.owner === null || this.closed) return
     const joiners = this.queue
@@ -153,18 +153,18 @@ export class NodeDraft {
     for (const waiter of joiners.slice(0, MOST_PER_STEP)) this.callOne(waiter)
   }
 
-  tell(inbox: string | null, kind: Call['kind'], id: string): void {
-    this.letters.push({ inbox, call: { kind, id, key: this.key } })
+  tell(inbox: string | null, kind: NodeNotification['kind'], id: string): void {
+    this.notifications.push({ inbox, notification: { kind, id, key: this.key } })
   }
 
   private callOne(waiter: NodeWaiter): void {
     const expiresAtMs = Math.min(waiter.expiresAtMs, this.nowMs + CALL_MS)
-    this.addWaiter({ ...waiter, called: true, expiresAtMs })
+    this.enqueue({ ...waiter, called: true, expiresAtMs })
     this.calls++
     this.tell(waiter.inbox, 'free', waiter.claim.id)
   }
 
-  /** Drops what has expired and those that were called and did not come, then calls the next. */
+  /** Drops expired claims and called waiters that did not come, then calls the next. */
   private sweep(): void {
     const { nowMs } = this
     const gone = this.queue
@@ -176,7 +176,7 @@ export class NodeDraft {
     this.call()
   }
 
-  /** A vote that has run out; with a lock delay the key stays closed for a while. */
+  /** Ends a vote that ran out; a lock delay keeps the key closed. */
   expire(voter: Voter): void {
     const found = this.find(voter.id)
     if (found === undefined) return

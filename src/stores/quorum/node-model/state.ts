@@ -1,15 +1,23 @@
-import type { Claim, Hold, KeyState, Member, Mode, QueuedClaim } from '../../../model/index.ts'
-import type { Call } from '../protocol.ts'
+import {
+  type Claim,
+  type Hold,
+  type KeyState,
+  type Member,
+  type Mode,
+  type QueuedClaim,
+  viewOf,
+} from '../../../model/index.ts'
+import type { NodeNotification, NodeView } from '../protocol.ts'
 
-/** Life of a call to a waiter: one that was called and does not come gives up its position. */
+/** How long a waiter that was called may take to come before it loses its position. */
 export const CALL_MS = 1000
 /** A proposed sequence number may be this far ahead of a node's clock. */
 export const AHEAD_US = 86_400_000_000
 /** How long a node remembers the last sequence number after it was last changed. */
 export const KEEP_SEQ_MS = 86_400_000
-/** How many of what has expired one step deals with, and how many all steps of one request call; the next one goes on. */
+/** How many expired claims one step drops, and how many waiters all steps of one request call; the next step goes on. */
 export const MOST_PER_STEP = 100
-/** A lock is a semaphore with room for so many readers; a writer takes all of it. */
+/** A lock is a semaphore for this many readers; a writer takes all of it. */
 export const LOCK_CAPACITY = 1_000_000_000
 
 /** A claim that has this node's vote. */
@@ -17,7 +25,7 @@ export interface Voter extends Member {
   /** The highest ballot that the vote was given to. */
   readonly ballot: number
   readonly ticket: number
-  /** The claim as it came: a waiter that gives its vote back goes on waiting. */
+  /** The claim as it came: a waiter that gives its vote back returns to the queue. */
   readonly claim: Claim
 }
 
@@ -25,10 +33,10 @@ export interface NodeHold extends Hold {
   readonly members: readonly Voter[]
 }
 
-/** A claim in the queue. `expiresAtMs` is also the end of a call that it does not follow. */
+/** A claim in the queue. For a called waiter `expiresAtMs` is the end of the call. */
 export interface NodeWaiter extends QueuedClaim {
   readonly ticket: number
-  /** The node has told it that the key is free, and keeps room for it. */
+  /** The node has told the waiter that the key is free, and keeps room for it. */
   readonly called: boolean
 }
 
@@ -40,14 +48,14 @@ export interface NodeState extends KeyState {
 
 export const UNKNOWN_KEY: NodeState = { holds: [], queue: [], seq: 0, seqKeptUntilMs: 0, closedUntilMs: 0 }
 
-/** What a node tells, and the inbox it is for. */
-export interface NodeLetter {
+/** A notification and the inbox that it goes to. */
+export interface AddressedNotification {
   readonly inbox: string | null
-  readonly call: Call
+  readonly notification: NodeNotification
 }
 
 /** How much of a key's capacity a hold takes. */
-export function weightOf(mode: Mode): number {
+export function capacityTaken(mode: Mode): number {
   if (mode.kind === 'permits') return mode.weight
   return mode.kind === 'shared' ? 1 : LOCK_CAPACITY
 }
@@ -68,4 +76,12 @@ export function voterOf(claim: Claim, inbox: string, ballot: number, ticket: num
   const { id, label, actor, meta, lockDelayMs, ttlMs } = claim
   const member = { id, label, actor, meta, lockDelayMs, inbox }
   return { ...member, expiresAtMs: nowMs + ttlMs, sinceMs: nowMs, ballot, ticket, claim }
+}
+
+export function nodeView(key: string, state: NodeState, nowMs: number): NodeView {
+  return {
+    view: viewOf(key, state, nowMs),
+    holderIds: state.holds.flatMap(({ members }) => members.map(({ id }) => id)),
+    waiterIds: state.queue.map(({ claim }) => claim.id),
+  }
 }

@@ -1,12 +1,13 @@
 import { UnsupportedError } from '../../../errors.ts'
 import type { Refused } from '../../../model/index.ts'
-import type { Ballots, Call, Question, Vote } from '../protocol.ts'
+import { blockedAnswer } from '../../redis/codec.ts'
+import type { Ballots, NodeNotification, Question, Vote } from '../protocol.ts'
 import { keyOf } from './names.ts'
 
 const RELEASED: Vote = { kind: 'released' }
 const ABSENT: Vote = { kind: 'absent' }
 
-/** The arguments of a question, as ask.lua reads them. */
+/** The arguments of a question for ask.lua. */
 export function argumentsOf(question: Question): readonly string[] {
   const { kind, claim } = question
   switch (kind) {
@@ -28,7 +29,7 @@ function claimArguments(question: Question & { kind: 'claim' | 'join' }): readon
   const ballot = String(question.kind === 'claim' ? question.ballot : 0)
   const { limit, weight } = mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
   const delay = lockDelayMs === 0 ? undefined : lockDelayMs
-  // Named so that an operator can read them; what is undefined is left out.
+  // Named so that an operator can read them; undefined fields are left out.
   const kept = JSON.stringify({
     label,
     actor: claim.actor ?? undefined,
@@ -51,7 +52,7 @@ function flag(value: boolean): string {
   return value ? '1' : '0'
 }
 
-/** What ask.lua answers. */
+/** Parses the answer of ask.lua. */
 export function ballotsOf(questions: readonly Question[], raw: unknown): Ballots {
   const [stampUs, ...votes] = raw as readonly unknown[]
   return {
@@ -60,7 +61,7 @@ export function ballotsOf(questions: readonly Question[], raw: unknown): Ballots
   }
 }
 
-/** The same from the answer to TIME. */
+/** Parses the answer to TIME. */
 export function timeUs([seconds, microseconds]: readonly unknown[]): number {
   return Number(seconds) * 1_000_000 + Number(microseconds)
 }
@@ -76,16 +77,8 @@ function voteOf(question: Question, raw: unknown): Vote | UnsupportedError {
 
 function wordyVote({ kind }: Question, raw: readonly unknown[]): Vote | UnsupportedError {
   switch (raw[0]) {
-    case 'blocked': {
-      const [, position, retryAfterMs, storeTimeMs, label, heldMs] = raw
-      return {
-        kind: 'blocked',
-        position: Number(position),
-        retryAfterMs: Number(retryAfterMs) < 0 ? null : Number(retryAfterMs),
-        storeTimeMs: Number(storeTimeMs),
-        holder: typeof label === 'string' ? { label, heldMs: Number(heldMs) } : null,
-      }
-    }
+    case 'blocked':
+      return blockedAnswer(raw)
     case 'waiting':
       return { kind: 'waiting', position: Number(raw[1]), storeTimeMs: Number(raw[2]) }
     case 'refused':
@@ -95,12 +88,12 @@ function wordyVote({ kind }: Question, raw: readonly unknown[]): Vote | Unsuppor
     default:
       return kind === 'claim'
         ? { kind: 'refused', reason: 'format', message: UNKNOWN_FORMAT }
-        : unknownFormat()
+        : unknownNodeFormat()
   }
 }
 
-/** What a script published to an inbox. Null for anything else: a strange message is as good as lost. */
-export function callOf(message: string): Call | null {
+/** Parses a message of a script. Null for anything else: an unknown message is as good as lost. */
+export function parseNodeNotification(message: string): NodeNotification | null {
   const [kind, id = '', name = ''] = message.split('\0')
   if (kind !== 'free' && kind !== 'contended' && kind !== 'evicted' && kind !== 'revoked') return null
   return { kind, id, key: keyOf(name) }
@@ -109,6 +102,6 @@ export function callOf(message: string): Call | null {
 const UNKNOWN_FORMAT =
   'the key is kept in a format that this version of holdfast does not know: upgrade it in this process, or in the one that took it'
 
-export function unknownFormat(): UnsupportedError {
+export function unknownNodeFormat(): UnsupportedError {
   return new UnsupportedError(UNKNOWN_FORMAT)
 }

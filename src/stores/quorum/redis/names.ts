@@ -1,21 +1,18 @@
-/** Apart from the locks of the Redis store: a server that votes may serve as a store of its own, too. */
+import { glob } from '../../redis/names.ts'
+
+/** Apart from the locks of the Redis store, because a node may also serve as a store of its own. */
 const QUORUM = 'holdfast:quorum:'
-const INBOX = 'holdfast:inbox:'
 
 export function quorumName(key: string): string {
   return QUORUM + key
 }
 
-export function inboxChannel(inbox: string): string {
-  return INBOX + inbox
-}
-
-/** The key that a name was made from; a client may have put a prefix of its own before the name. */
+/** The key of a name, which may begin with a prefix of the client. */
 export function keyOf(name: string): string {
   return name.slice(name.indexOf(QUORUM) + QUORUM.length)
 }
 
-/** What SCAN is asked for, to find the keys that begin with `prefix`. */
+/** The SCAN pattern for keys that begin with `prefix`. */
 export function quorumPattern(prefix: string, clientPrefix: string): string {
-  return `${(clientPrefix + QUORUM + prefix).replace(/[*?[\]\\^]/g, '\\$&')}*`
+  return `${glob(clientPrefix + QUORUM + prefix)}*`
 }

@@ -1,39 +1,24 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { RedisClient, Subscription } from '../../redis/clients/client.ts'
-import { Listening } from '../../redis/clients/listening.ts'
 import { ReplacingClient } from '../../redis/clients/replacing.ts'
-import { isFull, runCommand, runScript, type Script } from '../../redis/scripting.ts'
-import type { QuorumSettings } from '../assemble.ts'
+import { ResilientSubscription } from '../../redis/clients/resilient-subscription.ts'
+import { inboxChannel } from '../../redis/names.ts'
+import { parts, scan } from '../../redis/scan.ts'
+import { isFull, runScript, type Script } from '../../redis/scripting.ts'
 import { counted } from '../node-model/answer.ts'
-import { nodeView } from '../node-model/view.ts'
-import type { Ballots, Call, NodeView, Question, QuorumNode } from '../protocol.ts'
+import { nodeView } from '../node-model/state.ts'
+import type { QuorumSettings } from '../options.ts'
+import type { Ballots, NodeNotification, NodeView, Question, QuorumNode } from '../protocol.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
-import { argumentsOf, ballotsOf, callOf, timeUs, unknownFormat } from './codec.ts'
-import { inboxChannel, keyOf, quorumName, quorumPattern } from './names.ts'
-import { lookAt } from './reading.ts'
-import { stateOf } from './state.ts'
+import { argumentsOf, ballotsOf, parseNodeNotification, timeUs, unknownNodeFormat } from './codec.ts'
+import { keyOf, quorumName, quorumPattern } from './names.ts'
+import { readKeys } from './reading.ts'
+import { nodeStateOf } from './state.ts'
 
-const KEYS_PER_SCAN = '500'
 const KEYS_PER_PAGE = 50
 const EVICTED_PER_CALL = 50
 
-/** The same questions go to every node: the last ones are written down once. */
-let written: { readonly questions: readonly Question[]; readonly command: readonly string[] } | null = null
-
-function commandOf(questions: readonly Question[]): readonly string[] {
-  if (
-    written?.questions.length === questions.length &&
-    questions.every((each, at) => written?.questions[at] === each)
-  )
-    return written.command
-  const names = questions.map(({ claim }) => quorumName(claim.key))
-  const { sha } = scriptFor(questions)
-  const command = [sha, String(questions.length), ...names, ...questions.flatMap(argumentsOf)]
-  written = { questions, command }
-  return command
-}
-
-/** A server whose memory is full takes everything but new claims. */
+/** A server whose memory is full refuses only new claims. */
 function scriptFor(questions: readonly Question[]): Script {
   return questions.some(isClaim) ? SCRIPTS.ask : SCRIPTS.askAlways
 }
@@ -42,7 +27,7 @@ function isClaim({ kind }: Question): boolean {
   return kind === 'claim' || kind === 'join'
 }
 
-/** A Redis or Valkey server that votes. The scripts are the port of `meaning`. */
+/** A Redis or Valkey server that votes. The scripts are a port of `node-model`. */
 export class RedisNode implements QuorumNode {
   readonly name: string
   private readonly client: RedisClient
@@ -62,7 +47,8 @@ export class RedisNode implements QuorumNode {
     answered: (ballots: Ballots) => void,
     failed: (error: Error) => void,
   ): void {
-    const command = commandOf(questions)
+    const names = questions.map(({ claim }) => quorumName(claim.key))
+    const args = questions.flatMap(argumentsOf)
     const heard = (raw: unknown): void => {
       let ballots: Ballots
       try {
@@ -77,10 +63,10 @@ export class RedisNode implements QuorumNode {
       if (isFull(error) && questions.length > 1) this.sendOthers(questions, error, answered, failed)
       else failed(error)
     }
-    void runCommand(this.client, scriptFor(questions), command, heard, refused)
+    void runScript(this.client, scriptFor(questions), names, args, heard, refused)
   }
 
-  /** The memory of the server is full, and nothing was done: what makes no new claim goes again without those that do. */
+  /** The memory of the server is full, and nothing was done: the questions go again without new claims. */
   private sendOthers(
     questions: readonly Question[],
     error: Error,
@@ -88,7 +74,7 @@ export class RedisNode implements QuorumNode {
     failed: (error: Error) => void,
   ): void {
     const others = questions.filter((question) => !isClaim(question))
-    const merged = ({ stampUs, votes }: Ballots): void => {
+    const mergedView = ({ stampUs, votes }: Ballots): void => {
       const rest = [...votes]
       answered({
         stampUs,
@@ -96,7 +82,7 @@ export class RedisNode implements QuorumNode {
       })
     }
     if (others.length === 0) failed(error)
-    else this.send(others, merged, failed)
+    else this.send(others, mergedView, failed)
   }
 
   async timeUs(): Promise<number> {
@@ -115,15 +101,15 @@ export class RedisNode implements QuorumNode {
 
   listen(
     inbox: string,
-    listener: (call: Call) => void,
+    listener: (notification: NodeNotification) => void,
     up: () => void,
     needed: () => boolean,
   ): Promise<void> {
     const receive = (message: string): void => {
-      const call = callOf(message)
-      if (call !== null) listener(call)
+      const notification = parseNodeNotification(message)
+      if (notification !== null) listener(notification)
     }
-    this.subscription ??= new Listening(this.client, this.runtime, this.callTimeoutMs, {
+    this.subscription ??= new ResilientSubscription(this.client, this.runtime, this.callTimeoutMs, {
       channel: inboxChannel(inbox),
       receive,
       up,
@@ -133,36 +119,30 @@ export class RedisNode implements QuorumNode {
   }
 
   async read(keys: readonly string[]): Promise<readonly (NodeView | Error)[]> {
-    const { stampUs, states } = await lookAt(this.client, keys.map(quorumName))
+    const { stampUs, states } = await readKeys(this.client, keys.map(quorumName))
     const clock = { nowMs: Math.floor(stampUs / 1000), stampUs }
     return states.map((raw, index) => {
-      if (raw === null) return unknownFormat()
+      if (raw === null) return unknownNodeFormat()
       const key = keys[index] as string
-      return nodeView(key, counted(key, stateOf(key, raw), clock), clock.nowMs)
+      return nodeView(key, counted(key, nodeStateOf(key, raw), clock), clock.nowMs)
     })
   }
 
-  /** By cursor, so that the server is never held up. */
+  /** By cursor, so that each call is short. */
   async *scan(prefix: string): AsyncIterable<readonly string[]> {
-    const pattern = quorumPattern(prefix, this.client.keyPrefix)
-    let cursor = '0'
-    do {
-      const page = await this.client.send('SCAN', [cursor, 'MATCH', pattern, 'COUNT', KEYS_PER_SCAN])
-      const [next, names] = page as [unknown, string[]]
-      cursor = String(next)
-      // A part of the scan that found nothing is a page, too: each has a deadline for itself.
-      const pages = Math.max(1, Math.ceil(names.length / KEYS_PER_PAGE))
-      for (let page = 0; page < pages; page++)
-        yield names.slice(page * KEYS_PER_PAGE, (page + 1) * KEYS_PER_PAGE).map(keyOf)
-    } while (cursor !== '0')
+    for await (const names of scan(this.client, quorumPattern(prefix, this.client.keyPrefix))) {
+      // An empty part of the scan is a page, too: each page has its own deadline.
+      if (names.length === 0) yield []
+      for (const page of parts(names, KEYS_PER_PAGE)) yield page.map(keyOf)
+    }
   }
 
-  /** A crowd in parts, so that the server is never held up. */
+  /** A crowd in parts, so that each call is short. */
   async evict(key: string, ids: readonly string[], ask: boolean): Promise<void> {
-    for (let first = 0; first < ids.length; first += EVICTED_PER_CALL) {
-      const args = [ask ? 'ask' : 'evict', ...ids.slice(first, first + EVICTED_PER_CALL)]
+    for (const some of parts(ids, EVICTED_PER_CALL)) {
+      const args = [ask ? 'ask' : 'evict', ...some]
       const found = await runScript(this.client, SCRIPTS.evict, [quorumName(key)], args, Number)
-      if (found < 0) throw unknownFormat()
+      if (found < 0) throw unknownNodeFormat()
     }
   }
 

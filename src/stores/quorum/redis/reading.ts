@@ -1,40 +1,40 @@
 import type { RedisClient } from '../../redis/clients/client.ts'
 import { runScript } from '../../redis/scripting.ts'
 import { SCRIPTS } from '../scripts.generated.ts'
-import { joined, type RawState } from './state.ts'
+import { joinedParts, type RawNode } from './state.ts'
 
-/** About how many fields one call shows, so that the server is never held up; of one key among many, so many at least. */
+/** Fields of one call, about, so that it is short; at least so many of each key. */
 const FIELDS_PER_CALL = 200
 const FIELDS_PER_KEY = 10
 
-/** What a look at some keys shows; null for a format that is not known. */
-export interface Look {
+/** Keys as the server has them; null for an unknown format. */
+interface KeySnapshot {
   readonly stampUs: number
-  readonly states: readonly (RawState | null)[]
+  readonly states: readonly (RawNode | null)[]
 }
 
-/** Looks at keys without counting the time that passed. A crowd is read in parts. */
-export async function lookAt(client: RedisClient, names: readonly string[]): Promise<Look> {
+/** Reads keys as they were written; a crowd is read in parts. */
+export async function readKeys(client: RedisClient, names: readonly string[]): Promise<KeySnapshot> {
   const { stampUs, states } = await readPart(client, names, '0')
-  const whole = states.map((state, place) => readOn(client, names[place] as string, state))
+  const whole = states.map((state, index) => readOn(client, names[index] as string, state))
   return { stampUs, states: await Promise.all(whole) }
 }
 
-async function readOn(client: RedisClient, name: string, first: RawState | null): Promise<RawState | null> {
+async function readOn(client: RedisClient, name: string, first: RawNode | null): Promise<RawNode | null> {
   let whole = first
   while (whole !== null && whole[0] !== '0') {
     const [next] = (await readPart(client, [name], whole[0])).states
-    whole = next == null ? null : joined(whole, next)
+    whole = next == null ? null : joinedParts(whole, next)
   }
   return whole
 }
 
-async function readPart(client: RedisClient, names: readonly string[], cursor: string): Promise<Look> {
+async function readPart(client: RedisClient, names: readonly string[], cursor: string): Promise<KeySnapshot> {
   const fields = Math.max(FIELDS_PER_KEY, Math.floor(FIELDS_PER_CALL / names.length))
   const answer = await runScript(client, SCRIPTS.read, names, [String(fields), cursor], (raw) => raw)
   const [stamp, ...states] = answer as [unknown, ...unknown[]]
   return {
     stampUs: Number(stamp),
-    states: states.map((raw) => (Array.isArray(raw) ? (raw as unknown as RawState) : null)),
+    states: states.map((raw) => (Array.isArray(raw) ? (raw as unknown as RawNode) : null)),
   }
 }

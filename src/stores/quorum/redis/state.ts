@@ -1,8 +1,10 @@
-import type { Claim, Mode } from '../../../model/index.ts'
+import type { Mode } from '../../../model/index.ts'
+import type { ClaimText } from '../../redis/codec.ts'
+import { storedClaim } from '../../redis/state.ts'
 import type { NodeHold, NodeState, NodeWaiter, Voter } from '../node-model/state.ts'
 
-/** A key as read.lua shows it: where the next part begins, fields and values of the hash, members and scores of the sorted sets. */
-export type RawState = readonly [
+/** The answer of read.lua for a key: the cursor of the next part, fields and values of the hash, members and scores of the sorted sets. */
+export type RawNode = readonly [
   cursor: string,
   hash: readonly string[],
   holders: readonly string[],
@@ -11,22 +13,8 @@ export type RawState = readonly [
   deadlines: readonly string[],
 ]
 
-/** What is kept of a claim, as the codec wrote it and the scripts completed it. */
-interface Kept {
-  readonly label: string
-  readonly actor?: string
-  readonly meta?: string
-  readonly owner?: string
-  readonly mode: Mode['kind']
-  readonly weight: number
-  readonly limit: number
-  readonly ttl: number
-  readonly delay?: number
-  readonly queue: boolean
-  readonly inbox: string
-  readonly ticket: string
-}
-
+/** A stored claim: the text of the codec without the id, and the ticket that the scripts add. */
+type Kept = Omit<ClaimText, 'id'> & { readonly weight: number; readonly ticket: string }
 type KeptHolder = Kept & { readonly seq: string; readonly ballot: string; readonly since: number }
 type KeptWaiter = Kept & { readonly joined: number }
 interface KeptOwner {
@@ -34,21 +22,14 @@ interface KeptOwner {
   readonly weight: number
 }
 
-/** The answers of several calls, one after the other. A claim that is shown twice is as it was shown last. */
-export function joined(first: RawState, [cursor, ...next]: RawState): RawState {
-  const [, hash, holders, queue, called, deadlines] = first
-  return [
-    cursor,
-    [...hash, ...next[0]],
-    [...holders, ...next[1]],
-    [...queue, ...next[2]],
-    [...called, ...next[3]],
-    [...deadlines, ...next[4]],
-  ]
+/** Joins the answers of two calls. Of a claim that both show, the later one counts. */
+export function joinedParts(first: RawNode, [cursor, ...next]: RawNode): RawNode {
+  const [, ...before] = first
+  return [cursor, ...before.map((part, index) => [...part, ...(next[index] ?? [])])] as unknown as RawNode
 }
 
-/** The state of a key. The server itself forgets the sequence number, so the end of that is not known. */
-export function stateOf(key: string, [, hash, holders, queue, called, deadlines]: RawState): NodeState {
+/** The state of a key. The server itself expires the sequence number, so its end is unknown. */
+export function nodeStateOf(key: string, [, hash, holders, queue, called, deadlines]: RawNode): NodeState {
   const fields = mapOf(hash)
   const ends = mapOf(deadlines)
   const waiters = new Map(
@@ -86,7 +67,7 @@ function holdsOf(key: string, fields: ReadonlyMap<string, string>, ends: Readonl
 }
 
 function voterOf(key: string, id: string, kept: KeptHolder, expiresAtMs: number): Voter {
-  const claim = claimOf(key, id, kept)
+  const claim = storedClaim(key, id, kept)
   const { label, actor, meta, lockDelayMs } = claim
   const { inbox, since, ballot, ticket } = kept
   const member = { id, expiresAtMs, sinceMs: since, label, actor, meta, lockDelayMs, inbox }
@@ -102,26 +83,8 @@ function waiterOf(
 ): NodeWaiter {
   const kept = JSON.parse(fields.get(`waiter:${id}`) ?? '{}') as KeptWaiter
   const { inbox, joined, ticket } = kept
-  const claim = claimOf(key, id, kept)
+  const claim = storedClaim(key, id, kept)
   return { claim, inbox, joinedAtMs: joined, expiresAtMs, ticket: Number(ticket), called }
-}
-
-function claimOf(key: string, id: string, kept: Kept): Claim {
-  const { label, actor, meta, owner, mode, weight, limit, ttl, delay, queue } = kept
-  return {
-    key,
-    id,
-    mode: modeOf(mode, limit, weight),
-    ttlMs: ttl,
-    queue,
-    owner: owner ?? null,
-    actor: actor ?? null,
-    label,
-    meta: meta ?? null,
-    lockDelayMs: delay ?? 0,
-    group: null,
-    replaces: null,
-  }
 }
 
 function modeOf(kind: Mode['kind'], limit: number, weight: number): Mode {

@@ -1,17 +1,4 @@
 -- The same as ask.lua for questions that make no new claims: a server whose memory is full answers them, too.
--- KEYS[i]: the key of question i; what else lies in the server for it has a name that is made from this one (lib/state.lua)
--- ARGV: the questions one after the other, each with its kind and the id of its claim, then
---   claim:   ballot, ticket, ttl, mode, weight, limit, owner or '', lock delay, 1 if it waits when it is blocked, 1 if it is a
---            downgrade, and what is kept of it as JSON
---   join:    the same; it takes a position in the queue, or keeps it, and gets no vote
---   renew:   ttl, sequence number (0 leaves it as it is), mode
---   raise:   sequence number
---   release: the highest ballot that it ends; 9007199254740991 is final and ends a position, too
--- Answers: the time in microseconds, then for each question
---   claim:   the sequence number of the vote, negative when others wait; or { 'blocked', position, retryAfterMs or -1, timeMs, label,
---            heldMs }, without the last two if nobody holds; or { 'refused', reason, message }; or { 'ahead' } for a ballot too far ahead
---   renew, raise, join: a sequence number in the same way; or { 'waiting', position, timeMs }; or 0 if there is neither; join may be refused
---   release: 1 released, 0 absent
---   any:     { 'format' } for a key in another format
+-- KEYS, ARGV, Answers: as in ask.lua
 -- @flags allow-oom
 -- @include lib/ask.lua

@@ -1,5 +1,5 @@
--- Answers questions about claims, each in its turn.
--- KEYS[i]: the key of question i; what else lies in the server for it has a name that is made from this one (lib/state.lua)
+-- Answers questions about claims, in order.
+-- KEYS[i]: the key of question i; lib/state.lua derives the names of its other keys
 -- ARGV: the questions one after the other, each with its kind and the id of its claim, then
 --   claim:   ballot, ticket, ttl, mode, weight, limit, owner or '', lock delay, 1 if it waits when it is blocked, 1 if it is a
 --            downgrade, and what is kept of it as JSON

@@ -1,11 +1,10 @@
--- An operator ends the holds of claims, or only asks their holders to let go.
+-- An operator ends the holds of claims, or asks their holders to let go.
 -- KEYS[1]: the key
 -- ARGV[1]: 'evict' or 'ask'
 -- ARGV[2…]: the ids of the claims
 -- Answers: how many of them held the key, or -1 for an unknown format
 -- @flags allow-oom
 -- @include lib/base.lua
--- @include lib/clock.lua
 -- @include lib/step.lua
 local ask, found = ARGV[1] == 'ask', 0
 local state = load(KEYS[1], ARGV[2] or '')

@@ -1,12 +1,11 @@
--- Shows keys as they are written, without counting the time that passed since, each in parts.
+-- Shows keys as they were written, expired claims included, each in parts.
 -- KEYS[i]: a key
--- ARGV[1]: of how many fields a part is, about
--- ARGV[2]: the cursor where it begins, 0 for the first part
+-- ARGV[1]: fields of a part, about
+-- ARGV[2]: the cursor of the part, 0 for the first
 -- Answers: the time in microseconds, then for each key { cursor of the next part or 0, fields, holders, queue, called, deadlines }: fields
 --          of the hash with their values, and members of the sorted sets with their scores for the claims among them; or -1 for an
---          unknown format. A claim that is there all the time is shown once at least
+--          unknown format. A claim that exists all the time is shown at least once
 -- @include lib/base.lua
--- @include lib/clock.lua
 -- @include lib/state.lua
 local function show(name)
   local state = load(name, '')

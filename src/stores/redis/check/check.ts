@@ -1,16 +1,16 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { Store, StoreNotice, StoreWarning } from '../../../core/store.ts'
 import type { RedisClient } from '../clients/client.ts'
-import { presentServers } from '../cluster/present.ts'
+import { reachableServers } from '../cluster/reachable.ts'
 import { factsOf } from './facts.ts'
 import { findingsOf } from './findings.ts'
 
-/** The first locks go first, and a process that lives shorter than this is not told. */
+/** Lets the first locks go first; a process that ends earlier gets no warnings. */
 const DELAY_MS = 1000
 
 type Listener = (notice: StoreNotice) => void
 
-/** Looks once at the server, apart from the locking path, and tells what its operator should change. */
+/** Checks the server once, off the locking path, and warns of settings that its operator should change. */
 export class ServerCheck {
   private readonly client: RedisClient
   private readonly runtime: Runtime
@@ -26,7 +26,7 @@ export class ServerCheck {
     this.wait = replicasToWaitFor
   }
 
-  /** The same store, which now tells warnings, too. */
+  /** Adds warnings to the notifications of the store. */
   attachTo(store: Store): Store {
     const notices = store.notices.bind(store)
     const close = store.close.bind(store)
@@ -55,9 +55,9 @@ export class ServerCheck {
     this.timer ??= this.runtime.setTimer(() => void this.look().catch(() => {}), DELAY_MS, true)
   }
 
-  /** What cannot be found out is not told: the locking path will say so if the server is gone. */
+  /** Errors are ignored: the locking path reports a server that is gone. */
   private async look(): Promise<void> {
-    const { servers } = await presentServers(this.client, this.runtime)
+    const { servers } = await reachableServers(this.client, this.runtime)
     const facts = await Promise.all(servers.map((server) => factsOf(server, this.runtime)))
     if (this.closed) return
     this.found = facts.flatMap((each) => findingsOf(each, this.wait))

@@ -1,19 +1,18 @@
 import type { Runtime } from '../../../core/runtime.ts'
-import type { RedisClient } from '../clients/client.ts'
-import { pairsOf } from '../pairs.ts'
+import { pairsOf, type RedisClient } from '../clients/client.ts'
 
-/** What a server says of itself; null where it does not say, or may not be asked. */
+/** Facts that a server reports; null where it does not, or where the user lacks permission. */
 export interface Facts {
   readonly port: string
   readonly version: string | null
   /** Valkey counts its versions on its own, and all of them are new enough. */
   readonly isValkey: boolean
   readonly evictionPolicy: string | null
-  /** What of its memory is in use, from 0 to 1 and more; null where there is no limit. */
+  /** The part of its memory in use, 1 for all of it; null without a limit. */
   readonly memoryUsed: number | null
   readonly persistent: boolean | null
   readonly replicas: number | null
-  /** How far its clock is ahead of ours. */
+  /** Its clock minus ours. */
   readonly clockAheadMs: number | null
 }
 
@@ -44,7 +43,7 @@ export async function factsOf(client: RedisClient, runtime: Runtime): Promise<Fa
   }
 }
 
-/** Null when the server refuses to answer: many a service forbids CONFIG. */
+/** Null if the server refuses: many hosted services forbid CONFIG. */
 function ask(client: RedisClient, command: string, args: readonly string[]): Promise<unknown> {
   return client.send(command, args).catch(() => null)
 }

@@ -7,7 +7,7 @@ const OLDEST_MAJOR = 7
 /** Of maxmemory; the server itself counts a little less than it shows. */
 const FULL = 0.98
 
-/** What of a server's facts endangers locks, each with what to do about it. */
+/** Facts of a server that endanger locks, each with a fix. */
 export function findingsOf(facts: Facts, replicasToWaitFor: number): StoreWarning[] {
   const found = [
     memory(facts),

@@ -1,74 +1,67 @@
 import { StoreError, whyOf } from '../../../errors.ts'
 
-/** What stands behind a client: what a failover does to the promise depends on it. */
+/** The servers behind a client; they decide what a failover does to locks. */
 export type Topology = 'single' | 'sentinel' | 'cluster'
 
-/** Where the keys of a cluster are. */
+/** The slots of a cluster and its servers. */
 export interface ClusterRoutes {
   slotOf(name: string): number
   /** Each server that has slots. */
   masters(): Promise<readonly Master[]>
 }
 
-/** A server of a cluster: host and port, as errors name it, and a client for it alone. */
+/** A server of a cluster: its host and port for errors, and a client for it alone. */
 export interface Master {
   readonly name: string
   readonly client: RedisClient
 }
 
-/** What the store needs of a client library. */
+/** The part of a client library that the store needs. */
 export interface RedisClient {
   readonly topology: Topology
   /** Null where one server has all keys. */
   readonly cluster: ClusterRoutes | null
-  /** What the client puts before every key that it knows to be one. */
+  /** The prefix that the client adds to keys. */
   readonly keyPrefix: string
   /**
-   * Sends a command now, or rejects. Nothing is kept for later: a claim that is sent late makes a ghost. Integers come back
-   * as numbers and strings as texts, in whatever form the owner of the client wants its own replies.
+   * Sends a command now, or rejects. Nothing is queued: a claim that is sent late makes a hold that nobody has. Integers come back as
+   * numbers and strings as texts, whatever form the user's client is set to.
    */
   send(command: string, args: readonly string[]): Promise<unknown>
-  /** The same for what is sent again and again; left out where nothing is gained by keeping its form. */
-  sendKept?(command: string, kept: Kept): Promise<unknown>
-  /**
-   * Listens on a connection of its own. `up` is called whenever messages flow from now on, at first and after a gap;
-   * `down` when they do not.
-   */
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down?: () => void,
-  ): Subscription
-  /** Another connection like this one, closed with the store; left out where connections are replaced by other means. */
+  /** Subscribes on a separate connection. */
+  subscribe(listener: ChannelListener): Subscription
+  /** Another connection like this one, closed with the store; absent where connections are replaced by other means. */
   fresh?(): RedisClient
-  /** Closes what the store opened; a client that was brought stays open. */
+  /** Closes connections that the store opened; the user's client stays open. */
   close(): Promise<void>
 }
 
-/** The arguments of a command that is sent again and again, with room for the form in which a client sends it. */
-export interface Kept {
-  readonly args: readonly string[]
-  form: unknown
+export interface ChannelListener {
+  readonly channel: string
+  receive(message: string): void
+  /** Messages flow, at first or after a gap. */
+  up(): void
+  /** Messages stopped. */
+  down?(): void
 }
 
 export interface Subscription {
-  /** Settles when messages flow for the first time, or when the first try has failed. Never rejects. */
+  /** Settles when messages flow for the first time, or the first try has failed. Never rejects. */
   readonly begun: Promise<void>
   close(): Promise<void>
 }
 
-/** Nothing was sent, so nothing was done: it may be sent to another server. */
+/** Nothing was sent, so the command may go to another server. */
 export class NotSentError extends StoreError {}
 
-/** The client itself has given up on an answer: whether anything was done is not known. */
+/** The client itself timed out: the outcome is unknown. */
 export class SilentError extends StoreError {
   constructor(cause: Error) {
     super(`the Redis client had no answer in time: ${whyOf(cause)}`, { cause })
   }
 }
 
-/** `cause`: what is in the way of a connection, if that is known. */
+/** `cause`: why there is no connection, if that is known. */
 export function disconnected(state: string, cause: unknown = null): NotSentError {
   const why = cause === null ? state : `${state}: ${whyOf(cause)}`
   const message = `the Redis client is not connected (${why}); nothing was sent`
@@ -82,17 +75,30 @@ export function withoutCommand(error: unknown): unknown {
   return Object.assign(new Error(message), { name })
 }
 
+/** The pairs of a reply: a list, or a map of the newer protocol, which the clients return in three forms. */
+export function pairsOf(reply: unknown): Map<string, unknown> {
+  if (reply instanceof Map) return new Map([...reply].map(([name, value]) => [String(name), value]))
+  if (!Array.isArray(reply)) return new Map(Object.entries(reply ?? {}))
+  const [first] = reply as unknown[]
+  if (typeof first === 'object' && first !== null)
+    return new Map(
+      (reply as { key: unknown; value: unknown }[]).map(({ key, value }) => [String(key), value]),
+    )
+  const pairs = reply.flatMap((name, at) => (at % 2 === 0 ? [[String(name), reply[at + 1]] as const] : []))
+  return new Map(pairs)
+}
+
 export function ignore(): void {}
 
 type Listener = (...args: never[]) => unknown
 
-/** The events of a client, as much as is needed to see its first connection. */
+/** The events that show the first connection of a client. */
 export interface Emitter {
   on(event: string, listener: Listener): unknown
   off(event: string, listener: Listener): unknown
 }
 
-/** Settles with the connection attempt that is under way. Only the first one is waited for: later ones are outages. */
+/** Settles with the connection attempt under way. Only the first one is waited for; later ones are outages. */
 export function firstConnection(
   client: Emitter,
   failures: readonly string[],
@@ -116,7 +122,7 @@ export function firstConnection(
       stop()
       reject(disconnected('the first connection failed', failure))
     }
-    // Before the others: what ends the attempt may be the error itself, or come after it and say nothing.
+    // Before the others: the event that ends the attempt may be the error itself, or follow it without a reason.
     client.on('error', note)
     client.on(success, ready)
     for (const event of failures) client.on(event, failed)

@@ -25,7 +25,7 @@ export type AnyRedisClient =
   | { readonly customCommand: Method; readonly close: Method }
 
 /** The adapter for a client, which stays the caller's. */
-export function adapterOf(client: AnyRedisClient, settings: ConnectionSettings): RedisClient {
+export function redisAdapterOf(client: AnyRedisClient, settings: ConnectionSettings): RedisClient {
   const shape = client as unknown as Shape | null
   if (typeof shape !== 'object' || shape === null) throw strange(client)
   if (shape.isCluster === true && has(shape, 'nodes', 'connect'))
@@ -54,7 +54,7 @@ function has(shape: Shape, ...methods: readonly string[]): boolean {
   return methods.every((method) => typeof shape[method] === 'function')
 }
 
-/** The second connection is made with the settings and the class of the first, so both must be there. */
+/** The second connection needs the settings and the class of the first. */
 function isGlide(shape: Shape): boolean {
   const { createClient } = (shape.constructor ?? {}) as { createClient?: unknown }
   return (
@@ -69,7 +69,7 @@ function ioredisClientOf(client: Ioredis): RedisClient {
   return client.options.sentinels ? sentinelClientOf(client) : new IoredisClient(client, false)
 }
 
-/** A text is not repeated: it may be a URL with a password. */
+/** Does not repeat a text: it may be a URL with a password. */
 function strange(client: unknown): InvalidArgumentError {
   const given =
     typeof client === 'string'

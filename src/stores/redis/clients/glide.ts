@@ -1,4 +1,11 @@
-import { disconnected, ignore, type RedisClient, SilentError, type Subscription } from './client.ts'
+import {
+  type ChannelListener,
+  disconnected,
+  ignore,
+  type RedisClient,
+  SilentError,
+  type Subscription,
+} from './client.ts'
 
 interface Message {
   readonly message: unknown
@@ -13,25 +20,25 @@ export interface Glide {
   close(): void
 }
 
-/** What glide keeps for itself; a second connection to the same server cannot be made without it. */
+/** Private parts of glide; a second connection to the same server needs them. */
 interface GlideInside {
   readonly config: object
   readonly constructor: { createClient(config: object): Promise<Glide> }
 }
 
-/** Exact channels, in the numbering of glide's configuration. */
+/** Exact channels in glide's configuration. */
 const EXACT = 0
 const CONFIRMATION_MS = 2000
-/** Strings as texts, in the numbering of glide's decoders: the client may be set up to return bytes. */
+/** Glide's decoder for strings: the user's client may return bytes. */
 const AS_TEXT = { decoder: 1 }
 
-/** Glide waits for a connection by itself, but no longer than its own request time-out. */
+/** Glide itself waits for a connection, but no longer than its own request timeout. */
 export class GlideClient implements RedisClient {
   readonly topology = 'single'
   readonly cluster = null
   readonly keyPrefix = ''
   private readonly model: Glide
-  /** The connection of our own that replaces the one of the model. */
+  /** Our own connection, which replaces the one of the model. */
   private readonly own: Promise<Glide> | null
 
   constructor(model: Glide, own: Promise<Glide> | null = null) {
@@ -54,15 +61,15 @@ export class GlideClient implements RedisClient {
     return new GlideClient(this.model, inside.constructor.createClient(inside.config))
   }
 
-  subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
+  subscribe({ channel, receive, up }: ChannelListener): Subscription {
     const inside = this.model as unknown as GlideInside
-    // Newer versions subscribe behind one's back when they are told at the beginning, and pushes are missed meanwhile.
+    // Newer versions subscribe in the background if the channel is in the configuration, and miss messages meanwhile.
     const confirms = this.model.subscribe !== undefined
     const subscriber = inside.constructor.createClient({
       ...inside.config,
       pubsubSubscriptions: {
         channelsAndPatterns: confirms ? {} : { [EXACT]: new Set([channel]) },
-        callback: ({ message }: Message) => listener(String(message)),
+        callback: ({ message }: Message) => receive(String(message)),
       },
     })
     const begun = subscriber.then((client) => client.subscribe?.([channel], CONFIRMATION_MS)).then(up, ignore)
@@ -81,7 +88,7 @@ function notConnected(cause: unknown): never {
   throw disconnected('the first connection failed', cause)
 }
 
-/** It complains aloud about subscriptions that it still has when it is closed. */
+/** Glide logs an error for subscriptions that are left when it closes. */
 async function leave(client: Glide, channel: string): Promise<void> {
   try {
     await client.unsubscribeLazy?.([channel])

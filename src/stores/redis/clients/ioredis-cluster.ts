@@ -17,7 +17,7 @@ export interface IoredisNode extends Ioredis {
   readonly options: Ioredis['options'] & Partial<Address>
 }
 
-/** Connections like those of a cluster client that was brought: its credentials, its TLS, its map of addresses. */
+/** Opens connections like those of the user's cluster client: its credentials, TLS and map of addresses. */
 export class IoredisDialer implements Dialer {
   readonly keyPrefix: string
   private readonly cluster: IoredisCluster
@@ -40,7 +40,7 @@ export class IoredisDialer implements Dialer {
 
   open(address: Address): RedisClient {
     if (this.model === null) throw disconnected(this.cluster.status)
-    return openNode(this.model, address, this.keyPrefix)
+    return openIoredisNode(this.model, address, this.keyPrefix)
   }
 
   reach(address: Address): Address {
@@ -50,14 +50,14 @@ export class IoredisDialer implements Dialer {
   }
 }
 
-/** A connection to one server, like the one that is the model for it. */
-export function openNode(model: Ioredis, address: Address, keyPrefix: string): RedisClient {
+/** A connection to one server with the settings of `model`. */
+export function openIoredisNode(model: Ioredis, address: Address, keyPrefix: string): RedisClient {
   const client = model.duplicate({
     ...IOREDIS_OPTIONS,
     ...address,
     keyPrefix,
     readOnly: false,
-    // What is written in one turn must stay in its order: ASKING goes right before its command.
+    // Commands of one turn must keep their order: ASKING goes right before its command.
     enableAutoPipelining: false,
   })
   client.on('error', ignore)

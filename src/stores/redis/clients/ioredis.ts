@@ -1,10 +1,9 @@
-import { wireText } from '../wire.ts'
 import {
+  type ChannelListener,
   disconnected,
   type Emitter,
   firstConnection,
   ignore,
-  type Kept,
   type NotSentError,
   type RedisClient,
   type Subscription,
@@ -22,7 +21,7 @@ export interface Ioredis extends Emitter {
     readonly stringNumbers?: boolean
   }
   readonly stream?: { readonly writable: boolean; readonly errored?: Error | null; destroy(): unknown }
-  /** Which database was selected last. */
+  /** The database that was selected last. */
   readonly condition?: { readonly select?: number } | null
   call(command: string, args: readonly string[]): Promise<unknown>
   sendCommand(command: object): Promise<unknown>
@@ -33,30 +32,17 @@ export interface Ioredis extends Emitter {
 }
 
 interface Command {
-  readonly name: string
-  args: readonly string[]
   pipelineIndex?: number
-  /** What is written to the connection. */
-  toWritable(): string | Buffer
   transformReply(reply: unknown): unknown
 }
 
-type CommandClass<C extends Command = Command> = new (
+type CommandClass = new (
   name: string,
   args: readonly string[],
   options: { readonly replyEncoding: 'utf8'; readonly keyPrefix: string },
-) => C
+) => Command
 
-interface LongCommand extends Command {
-  /** What it is written as, if it was written before. */
-  wire: Buffer | null
-}
-
-const NONE: readonly string[] = []
-/** A command of a few arguments is written as well by its own class. */
-const SHORT = 8
-
-/** For connections of our own: what cannot be sent fails, and what was under way when a connection broke is not sent again. */
+/** For our own connections: a command that cannot be sent fails, and nothing is resent when a connection breaks. */
 export const IOREDIS_OPTIONS = {
   lazyConnect: true,
   enableOfflineQueue: false,
@@ -65,10 +51,10 @@ export const IOREDIS_OPTIONS = {
   retryStrategy: reconnectAfterMs,
 } as const
 
-/** Tells of a failover while the old master is silent, or still believes that it is one. */
+/** Detects a failover while the old master is silent, or still believes that it is one. */
 export const SENTINEL_OPTIONS = {
   failoverDetector: true,
-  /** A sentinel that is silent for so long is passed over. */
+  /** A sentinel that is silent for longer is skipped. */
   sentinelCommandTimeout: 1000,
   reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
 } as const
@@ -83,7 +69,6 @@ export class IoredisClient implements RedisClient {
   readonly keyPrefix: string
   private readonly client: Ioredis
   private readonly Command: CommandClass
-  private readonly LongCommand: CommandClass<LongCommand>
   private readonly end: () => void
   private first: Promise<unknown> | null = null
   private wasReady = false
@@ -92,7 +77,6 @@ export class IoredisClient implements RedisClient {
     this.client = client
     const Base = commandClassOf(client)
     this.Command = client.options.stringNumbers === true ? numberedClass(Base) : Base
-    this.LongCommand = longCommandClass(this.Command)
     this.end = owned ? lasting(client) : ignore
     this.topology = client.options.sentinels ? 'sentinel' : 'single'
     this.keyPrefix = client.options.keyPrefix ?? ''
@@ -101,48 +85,31 @@ export class IoredisClient implements RedisClient {
   send(command: string, args: readonly string[]): Promise<unknown> {
     if (this.client.status === 'ready') {
       this.wasReady = true
-      return this.sendOnce(command, args, null)
+      return this.sendOnce(command, args)
     }
     const first = this.wasReady ? null : this.connecting()
     if (first === null) return Promise.reject(this.notConnected(this.client.status))
     return first.then(() => {
       this.wasReady = true
-      return this.sendOnce(command, args, null)
+      return this.sendOnce(command, args)
     })
   }
 
-  sendKept(command: string, kept: Kept): Promise<unknown> {
-    const short = kept.args.length <= SHORT
-    if (short || this.client.status !== 'ready' || this.keyPrefix !== '') return this.send(command, kept.args)
-    kept.form ??= Buffer.from(wireText(command, kept.args))
-    return this.sendOnce(command, kept.args, kept.form as Buffer)
-  }
-
   /**
-   * A client as most people make it sends again what was under way when its connection broke, however late that is, and
-   * what takes from a stock would take twice. It gives up what belongs to a pipeline that is not whole: every command of
-   * ours looks like one.
+   * By default ioredis resends commands that were under way when its connection broke, however late that is, and a take from a stock
+   * would run twice. It gives up commands of a pipeline that is not whole: every command of ours looks like one.
    */
-  private sendOnce(name: string, args: readonly string[], wire: Buffer | null): Promise<unknown> {
+  private sendOnce(name: string, args: readonly string[]): Promise<unknown> {
     const { client, keyPrefix } = this
-    // Between the end of a connection and its closing, a command would be kept for the next one.
+    // Between the end of a connection and its closing, ioredis would keep a command for the next one.
     if (client.stream?.writable !== true)
       return Promise.reject(this.notConnected('its connection is at an end'))
-    const Kind = args.length > SHORT ? this.LongCommand : this.Command
-    const command = new Kind(name, keyPrefix === '' ? NONE : args, { replyEncoding: 'utf8', keyPrefix })
-    // The class would look through a thousand arguments for lists among them.
-    if (keyPrefix === '') command.args = args
-    if (wire !== null) (command as LongCommand).wire = wire
+    const command = new this.Command(name, args, { replyEncoding: 'utf8', keyPrefix })
     command.pipelineIndex = -1
     return client.sendCommand(command)
   }
 
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down: () => void = ignore,
-  ): Subscription {
+  subscribe({ channel, receive, up, down = ignore }: ChannelListener): Subscription {
     const subscriber = this.client.duplicate({
       lazyConnect: true,
       failoverDetector: true,
@@ -152,9 +119,9 @@ export class IoredisClient implements RedisClient {
       maxRetriesPerRequest: null,
       retryStrategy: reconnectAfterMs,
     })
-    silence(subscriber)
+    ignoreErrors(subscriber)
     subscriber.on('close', down)
-    subscriber.on('message', (_channel: string, message: string) => listener(message))
+    subscriber.on('message', (_channel: string, message: string) => receive(message))
     const begun = new Promise<void>((resolve) => {
       subscriber.on('ready', () => {
         void subscriber.subscribe(channel).then(up, ignore).then(resolve)
@@ -170,7 +137,7 @@ export class IoredisClient implements RedisClient {
     const { client, topology } = this
     const db = client.condition?.select ?? client.options.db ?? 0
     const own = client.duplicate({ ...IOREDIS_OPTIONS, ...(topology === 'sentinel' && SENTINEL_OPTIONS), db })
-    silence(own)
+    ignoreErrors(own)
     return new IoredisClient(own, true)
   }
 
@@ -178,7 +145,7 @@ export class IoredisClient implements RedisClient {
     this.end()
   }
 
-  /** With what the last connection ended of, which the client tells those who listen and nobody else. */
+  /** With the error that ended the last connection, which ioredis only emits. */
   private notConnected(state: string): NotSentError {
     return disconnected(state, this.client.stream?.errored ?? null)
   }
@@ -197,7 +164,7 @@ function notConnected(cause: unknown): never {
   throw disconnected('the first connection failed', cause)
 }
 
-/** Connects, or rejects with what is in the way: the library itself only says that the connection is closed. */
+/** Connects, or rejects with the reason: the library itself only says that the connection is closed. */
 export async function connectFirst(client: Ioredis): Promise<void> {
   let failure: unknown = null
   const note = (error: unknown) => {
@@ -213,15 +180,15 @@ export async function connectFirst(client: Ioredis): Promise<void> {
   }
 }
 
-/** A server that is silent does not answer the end of the connection, either. */
-export function end(client: Ioredis): void {
+/** A silent server does not answer the end of the connection, either. */
+export function disconnect(client: Ioredis): void {
   client.disconnect()
   client.stream?.destroy()
 }
 
 /**
- * Keeps a connection of our own from ending by itself, and returns the way to end it. A failover that is told while the
- * client asks its sentinels stops that search, and the client takes it for the end of all.
+ * Reconnects when ioredis gives up, and returns a function that ends the connection. A failover during the search for a master
+ * stops that search, and ioredis takes this for the end.
  */
 function lasting(client: Ioredis): () => void {
   let ended = false
@@ -230,25 +197,25 @@ function lasting(client: Ioredis): () => void {
   })
   return () => {
     ended = true
-    end(client)
+    disconnect(client)
   }
 }
 
 /**
- * Of a client that asks sentinels, the store takes the settings and opens a connection of its own: one that does not listen
- * to the sentinels goes on writing to a master that was replaced, for as long as that runs.
+ * Opens our own connection with the settings of a sentinel client: a client that does not listen to the sentinels keeps writing to
+ * a master that was replaced, as long as that runs.
  */
 export function sentinelClientOf(client: Ioredis): RedisClient {
   const own = client.duplicate({ ...IOREDIS_OPTIONS, ...SENTINEL_OPTIONS })
-  silence(own)
+  ignoreErrors(own)
   return new IoredisClient(own, true)
 }
 
 /**
- * Nothing that a connection of ours meets is printed: what matters comes back with the call that it befell. Those that a
- * client has with the sentinels, to hear of failovers, are made out of our sight and have nobody who hears their errors.
+ * ioredis prints errors without a listener; ours come back with the calls that failed. The connections to the sentinels, which
+ * report failovers, are made inside of ioredis and have no listener, either.
  */
-export function silence(client: Ioredis, sentinelFailed: (error: unknown) => void = ignore): void {
+export function ignoreErrors(client: Ioredis, sentinelFailed: (error: unknown) => void = ignore): void {
   client.on('error', ignore)
   const { connector } = client as Ioredis & { readonly connector?: SentinelConnector }
   const connect = connector?.connectToSentinel
@@ -264,7 +231,7 @@ interface SentinelConnector {
   connectToSentinel?(...args: unknown[]): Emitter
 }
 
-/** The class of the commands that a client makes: it is asked for one, which is not sent. */
+/** The command class of a client, from a command that is made and not sent. */
 function commandClassOf(client: Ioredis): CommandClass {
   let made: object | null = null
   const sendCommand = async (command: object) => {
@@ -277,8 +244,8 @@ function commandClassOf(client: Ioredis): CommandClass {
 }
 
 /**
- * Theirs for a client that shows integers as texts. Strings are still bytes when a reply arrives here, so a text can only
- * be an integer.
+ * For a client that returns integers as texts. Strings are still bytes when a reply arrives here, so a text can only be an
+ * integer.
  */
 function numberedClass(Base: CommandClass): CommandClass {
   return class extends Base {
@@ -291,15 +258,4 @@ function numberedClass(Base: CommandClass): CommandClass {
 function withNumbers(reply: unknown): unknown {
   if (typeof reply === 'string') return Number(reply)
   return Array.isArray(reply) ? reply.map(withNumbers) : reply
-}
-
-/** Theirs with a way of writing that costs less: most of what a call of many claims costs in this process is its text. */
-function longCommandClass(Base: CommandClass): CommandClass<LongCommand> {
-  return class extends Base {
-    wire: Buffer | null = null
-
-    override toWritable(): string | Buffer {
-      return this.wire ?? wireText(this.name, this.args)
-    }
-  }
 }

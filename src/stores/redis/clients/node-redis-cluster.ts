@@ -12,12 +12,12 @@ export interface NodeRedisCluster extends Emitter {
   nodeClient(node: Address): NodeRedis | Promise<NodeRedis>
 }
 
-/** What the cluster class keeps for itself. */
+/** Private parts of the cluster class. */
 interface Inside {
   readonly _options?: { readonly nodeAddressMap?: AddressMap }
 }
 
-/** Connections like those of a cluster client that was brought: its credentials, its TLS, its map of addresses. */
+/** Opens connections like those of the user's cluster client: its credentials, TLS and map of addresses. */
 export class NodeRedisDialer implements Dialer {
   readonly keyPrefix = ''
   private readonly cluster: NodeRedisCluster
@@ -38,7 +38,7 @@ export class NodeRedisDialer implements Dialer {
 
   open(address: Address): RedisClient {
     if (this.model === null) throw disconnected('it knows of no server yet')
-    return openNode(this.model, address)
+    return openNodeRedisNode(this.model, address)
   }
 
   reach(address: Address): Address {
@@ -48,7 +48,7 @@ export class NodeRedisDialer implements Dialer {
   }
 }
 
-/** A connection to one server, like the one that is the model for it. */
-export function openNode(model: NodeRedis, { host, port }: Address): RedisClient {
+/** A connection to one server with the settings of `model`. */
+export function openNodeRedisNode(model: NodeRedis, { host, port }: Address): RedisClient {
   return new NodeRedisClient(ownLike(model, { host, port }), true)
 }

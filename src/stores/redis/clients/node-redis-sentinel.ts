@@ -1,6 +1,7 @@
 import type { Address } from '../cluster/node.ts'
 import { type ConnectionSettings, silentMsOf } from '../options.ts'
 import {
+  type ChannelListener,
   disconnected,
   type Emitter,
   ignore,
@@ -9,7 +10,7 @@ import {
   type Subscription,
 } from './client.ts'
 import type { NodeRedis } from './node-redis.ts'
-import { openNode } from './node-redis-cluster.ts'
+import { openNodeRedisNode } from './node-redis-cluster.ts'
 import { ReplacingClient } from './replacing.ts'
 
 /** The sentinel class of node-redis 5 and 6, as far as it is used. */
@@ -19,7 +20,7 @@ export interface NodeRedisSentinel extends Emitter {
   destroy(): Promise<void> | void
 }
 
-/** What the class keeps for itself; a second connection to the same master cannot be made without it. */
+/** A private part of the class; a second connection to the same master needs it. */
 interface Inside {
   _execute<T>(isReadonly: boolean, task: (client: NodeRedis) => Promise<T> | T): Promise<T>
 }
@@ -34,17 +35,15 @@ interface Master {
   readonly client: RedisClient
 }
 
-interface Inbox {
-  readonly channel: string
-  readonly listener: (message: string) => void
-  readonly up: () => void
-  readonly down: (() => void) | undefined
+/** A listener and its subscription at the present master. */
+interface Attachment {
+  readonly listener: ChannelListener
   subscription: Subscription | null
 }
 
 /**
- * Connections of our own to the master that a sentinel client names. The client itself would send again what may have
- * been done, and keep commands while it looks for a master.
+ * Our own connections to the master that a sentinel client names. The client itself would resend commands that may have run, and
+ * queue commands while it looks for a master.
  */
 export class NodeRedisSentinelClient implements RedisClient {
   readonly topology = 'sentinel'
@@ -53,7 +52,7 @@ export class NodeRedisSentinelClient implements RedisClient {
   private readonly sentinel: NodeRedisSentinel
   private readonly owned: boolean
   private readonly settings: ConnectionSettings
-  private readonly inboxes = new Set<Inbox>()
+  private readonly attachments = new Set<Attachment>()
   private model: NodeRedis | null = null
   private master: Master | null = null
   private finding: Promise<Master> | null = null
@@ -75,19 +74,14 @@ export class NodeRedisSentinelClient implements RedisClient {
     })
   }
 
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down?: () => void,
-  ): Subscription {
-    const inbox: Inbox = { channel, listener, up, down, subscription: null }
-    this.inboxes.add(inbox)
-    if (this.master !== null) attach(inbox, this.master.client)
-    const begun = this.find().then(() => inbox.subscription?.begun, ignore)
+  subscribe(listener: ChannelListener): Subscription {
+    const attachment: Attachment = { listener, subscription: null }
+    this.attachments.add(attachment)
+    if (this.master !== null) attach(attachment, this.master.client)
+    const begun = this.find().then(() => attachment.subscription?.begun, ignore)
     const close = async () => {
-      this.inboxes.delete(inbox)
-      await inbox.subscription?.close()
+      this.attachments.delete(attachment)
+      await attachment.subscription?.close()
     }
     return { begun, close }
   }
@@ -122,22 +116,22 @@ export class NodeRedisSentinelClient implements RedisClient {
     if (type === 'MASTER_CHANGE' && node !== undefined && this.model !== null) this.follow(node)
   }
 
-  /** From now on everything goes to that server. What was asked of the one before, and not answered, is unknown. */
+  /** Sends everything to that server from now on. Unanswered commands of the previous one have an unknown outcome. */
   private follow(address: Address): Master {
     const before = this.master
     if (before !== null && before.address.host === address.host && before.address.port === address.port)
       return before
     if (this.model === null || this.closed) throw disconnected('it was closed')
-    const opened = openNode(this.model, address)
+    const opened = openNodeRedisNode(this.model, address)
     const client = new ReplacingClient(opened, this.settings.runtime, silentMsOf(this.settings))
     this.master = { address, client }
-    for (const inbox of this.inboxes) attach(inbox, client)
+    for (const attachment of this.attachments) attach(attachment, client)
     void before?.client.close()
     return this.master
   }
 }
 
-function attach(inbox: Inbox, client: RedisClient): void {
-  void inbox.subscription?.close()
-  inbox.subscription = client.subscribe(inbox.channel, inbox.listener, inbox.up, inbox.down)
+function attach(attachment: Attachment, client: RedisClient): void {
+  void attachment.subscription?.close()
+  attachment.subscription = client.subscribe(attachment.listener)
 }

@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import {
+  type ChannelListener,
   disconnected,
   type Emitter,
   firstConnection,
@@ -21,11 +22,11 @@ export interface NodeRedis extends Emitter {
 }
 
 interface CommandOptions {
-  /** Version 6 arms a signal for every command, which more than doubles its cost, and ours are bounded by the core. */
+  /** Version 6 arms a timer for every command, which more than doubles its cost; the core bounds our calls. */
   readonly timeout: undefined
-  /** What was not written when a connection broke would be kept for the next one, however late that is. */
+  /** Without it, commands that were not written when a connection broke would wait for the next one. */
   readonly abortSignal: AbortSignal
-  /** No mapping: it takes the place of one that the client was set up with. */
+  /** No mapping: it overrides the one of the user's client. */
   readonly typeMapping: object
 }
 
@@ -37,7 +38,7 @@ export class NodeRedisClient implements RedisClient {
   private readonly owned: boolean
   private first: Promise<void> | null = null
   private wasReady = false
-  /** What the last connection ended of, or what is in the way of the next one. */
+  /** Why the last connection ended, or the next one fails. */
   private failure: unknown = null
   private connection = new AbortController()
   private options = optionsOf(this.connection)
@@ -69,21 +70,16 @@ export class NodeRedisClient implements RedisClient {
     )
   }
 
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down: () => void = ignore,
-  ): Subscription {
+  subscribe({ channel, receive, up, down = ignore }: ChannelListener): Subscription {
     const subscriber = this.client.duplicate()
     let subscribed = false
-    // The client subscribes again by itself, before it says that it is ready.
+    // The client resubscribes by itself before it emits `ready`.
     subscriber.on('ready', () => {
       if (subscribed) up()
     })
     const begin = async (): Promise<void> => {
       await subscriber.connect()
-      await subscriber.subscribe(channel, listener)
+      await subscriber.subscribe(channel, receive)
       subscribed = true
       up()
     }
@@ -120,7 +116,7 @@ export class NodeRedisClient implements RedisClient {
   }
 }
 
-/** A connection of our own, like the one that is the model for it. */
+/** Our own connection with the settings of `model`. */
 export function ownLike(model: NodeRedis, address: object): NodeRedis {
   const client = model.duplicate({
     socket: { ...model.options?.socket, ...address, reconnectStrategy },
@@ -141,7 +137,7 @@ export function destroy(client: NodeRedis): void {
   if (client.isOpen) client.destroy()
 }
 
-/** One signal for all commands of a connection, which are many. */
+/** One signal for all commands of a connection. */
 function optionsOf({ signal }: AbortController): CommandOptions {
   setMaxListeners(0, signal)
   return { timeout: undefined, abortSignal: signal, typeMapping: {} }

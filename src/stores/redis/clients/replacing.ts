@@ -1,7 +1,7 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import {
-  type Kept,
+  type ChannelListener,
   NotSentError,
   type RedisClient,
   SilentError,
@@ -10,15 +10,13 @@ import {
 } from './client.ts'
 
 /**
- * A client whose connection is replaced once it has answered nothing for `silentMs` although it was asked: TCP itself
- * gives up on a silent peer only after many minutes. A client that was brought stays open, for its owner may wait for
- * something on it.
+ * Replaces its connection when commands got no answer for `silentMs`: TCP itself gives up on a silent peer only after many minutes.
+ * The user's client stays open, for its owner may wait for something on it.
  */
 export class ReplacingClient implements RedisClient {
   readonly topology: Topology
   readonly cluster = null
   readonly keyPrefix: string
-  readonly sendKept?: (command: string, kept: Kept) => Promise<unknown>
   private readonly runtime: Runtime
   private readonly silentMs: number
   private current: Watched
@@ -31,32 +29,22 @@ export class ReplacingClient implements RedisClient {
     this.runtime = runtime
     this.silentMs = silentMs
     this.current = new Watched(client, runtime)
-    if (client.sendKept !== undefined)
-      this.sendKept = (command, kept) => this.watch(this.current.client.sendKept!(command, kept))
   }
 
   send(command: string, args: readonly string[]): Promise<unknown> {
-    return this.watch(this.current.client.send(command, args))
+    const answer = this.current.client.send(command, args)
+    this.timer ??= this.runtime.setTimer(this.look, this.silentMs, true)
+    return this.current.asked(answer)
   }
 
-  subscribe(
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-    down?: () => void,
-  ): Subscription {
-    return this.current.client.subscribe(channel, listener, up, down)
+  subscribe(listener: ChannelListener): Subscription {
+    return this.current.client.subscribe(listener)
   }
 
   async close(): Promise<void> {
     this.closed = true
     this.timer?.clear()
     await this.current.client.close()
-  }
-
-  private watch(answer: Promise<unknown>): Promise<unknown> {
-    this.timer ??= this.runtime.setTimer(this.look, this.silentMs, true)
-    return this.current.asked(answer)
   }
 
   private readonly look = (): void => {
@@ -73,7 +61,7 @@ export class ReplacingClient implements RedisClient {
   }
 }
 
-/** A connection, and since when it is silent. */
+/** A connection and the time since it is silent. */
 class Watched {
   readonly client: RedisClient
   private readonly runtime: Runtime
@@ -86,7 +74,7 @@ class Watched {
     this.runtime = runtime
   }
 
-  /** For how long something was asked and nothing was answered. */
+  /** How long commands have been without any answer. */
   get quietMs(): number {
     return this.askedAtMs === null ? 0 : this.runtime.nowMs() - this.askedAtMs
   }
@@ -102,12 +90,12 @@ class Watched {
     return reply
   }
 
-  /** A connection that hangs before its first answer refuses what it is given, and some clients have time-outs: that is no answer. */
+  /** A refusal of the client, or its own timeout, is no answer of the server. */
   private readonly failed = (error: unknown): never => {
     if (error instanceof NotSentError || error instanceof SilentError) this.unanswered--
     else this.heard()
     if (this.replacedAfterMs === null || error instanceof NotSentError) throw error
-    // The library only knows that its connection was closed, and not why.
+    // The library knows only that its connection was closed, not why.
     const message = `no answer within ${this.replacedAfterMs} ms; the connection to Redis is replaced`
     throw new StoreError(message, { cause: error })
   }

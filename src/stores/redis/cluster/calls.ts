@@ -1,11 +1,10 @@
 import type { Unknown } from '../../../core/store.ts'
 import { someKnown, unknownAnswer } from '../../../core/store.ts'
 import type { Claim } from '../../../model/index.ts'
-import { batchesOf } from '../batches.ts'
 import type { ClusterRoutes } from '../clients/client.ts'
 import { lockName } from '../names.ts'
-import { CLAIMS_PER_CALL } from '../rules.ts'
-import { isTorn } from './replies.ts'
+import { batchesOf, CLAIMS_PER_CALL } from '../rules.ts'
+import { isTorn } from './node.ts'
 
 /** Sends claims whose keys are in one slot; answers each. */
 type Send<A> = (claims: readonly Claim[]) => Promise<readonly A[]>
@@ -21,10 +20,10 @@ export async function callBySlot<A extends { readonly kind: string }>(
   refuse: (claim: Claim) => A,
 ): Promise<readonly (A | Unknown)[]> {
   const answers: (A | Unknown)[] = []
-  const calls = partsOf(routes, claims).map(async ({ slot, places }) => {
-    const part = places.map((place) => claims[place] as Claim)
+  const calls = partsOf(routes, claims).map(async ({ slot, indexes }) => {
+    const part = indexes.map((index) => claims[index] as Claim)
     const known = slot === null ? part.map(refuse) : await callSlot(part, send, refuse)
-    for (const [index, place] of places.entries()) answers[place] = known[index] as A | Unknown
+    for (const [at, index] of indexes.entries()) answers[index] = known[at] as A | Unknown
   })
   await Promise.all(calls)
   return someKnown(answers)
@@ -33,21 +32,21 @@ export async function callBySlot<A extends { readonly kind: string }>(
 interface Part {
   /** Null for a group that is in more than one. */
   readonly slot: number | null
-  readonly places: number[]
+  readonly indexes: number[]
 }
 
 function partsOf(routes: ClusterRoutes, claims: readonly Claim[]): readonly Part[] {
   const slots = claims.map(({ key }) => routes.slotOf(lockName(key)))
   const torn = new Set<string>()
-  for (const [place, { group }] of claims.entries())
-    if (group !== null && claims[place + 1]?.group === group && slots[place + 1] !== slots[place])
+  for (const [index, { group }] of claims.entries())
+    if (group !== null && claims[index + 1]?.group === group && slots[index + 1] !== slots[index])
       torn.add(group)
   const parts = new Map<number | null, Part>()
-  for (const [place, { group }] of claims.entries()) {
-    const slot = group !== null && torn.has(group) ? null : (slots[place] as number)
+  for (const [index, { group }] of claims.entries()) {
+    const slot = group !== null && torn.has(group) ? null : (slots[index] as number)
     const part = parts.get(slot)
-    if (part === undefined) parts.set(slot, { slot, places: [place] })
-    else part.places.push(place)
+    if (part === undefined) parts.set(slot, { slot, indexes: [index] })
+    else part.indexes.push(index)
   }
   return [...parts.values()]
 }
@@ -68,7 +67,7 @@ async function callSlot<A>(
   return (await Promise.all(calls)).flat()
 }
 
-/** While a slot is on the move, each key is somewhere, but several keys may not be in one place. */
+/** While a slot is on the move, each key is somewhere, but several keys may not be on one server. */
 function callEach<A>(
   claims: readonly Claim[],
   send: Send<A>,

@@ -1,6 +1,7 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import {
+  type ChannelListener,
   type ClusterRoutes,
   type Master,
   NotSentError,
@@ -9,11 +10,10 @@ import {
 } from '../clients/client.ts'
 import { ReplacingClient } from '../clients/replacing.ts'
 import { type ConnectionSettings, silentMsOf } from '../options.ts'
-import { ConfirmingClient } from '../replicas/confirming.ts'
+import { ConfirmingClient } from '../replicas.ts'
 import { ClusterMap, type Dialer } from './map.ts'
-import { type Address, type Node, nameOf } from './node.ts'
-import { isAboutScript, redirectionOf } from './replies.ts'
-import { RoamingInbox } from './roaming.ts'
+import { type Address, addressText, isAboutScript, type Node, redirectionOf } from './node.ts'
+import { RoamingSubscription } from './roaming-subscription.ts'
 import { slotOf } from './slots.ts'
 
 /** Of EVALSHA and EVAL. */
@@ -21,8 +21,8 @@ const KEY_AT = 2
 const MOST_REDIRECTIONS = 5
 
 /**
- * Sends each script to the server that has its slot. A command goes out again only when it is known that nothing was
- * done; the cluster classes of the client libraries also resend what may have been done.
+ * Sends each script to the server that has its slot. A command is resent only if nothing was done for certain; the cluster classes of
+ * the client libraries also resend commands that may have run.
  */
 export class ClusterClient implements RedisClient {
   readonly topology = 'cluster'
@@ -30,7 +30,7 @@ export class ClusterClient implements RedisClient {
   readonly keyPrefix: string
   private readonly runtime: Runtime
   private readonly map: ClusterMap
-  private readonly inboxes = new Set<RoamingInbox>()
+  private readonly subscriptions = new Set<RoamingSubscription>()
   private closed = false
 
   constructor(dialer: Dialer, settings: ConnectionSettings) {
@@ -38,7 +38,7 @@ export class ClusterClient implements RedisClient {
     this.runtime = runtime
     this.keyPrefix = dialer.keyPrefix
     this.map = new ClusterMap(lasting(dialer, settings), runtime, () => {
-      for (const inbox of this.inboxes) inbox.review(this.map.masters())
+      for (const subscription of this.subscriptions) subscription.review(this.map.masters())
     })
   }
 
@@ -48,7 +48,7 @@ export class ClusterClient implements RedisClient {
 
   async masters(): Promise<readonly Master[]> {
     await this.map.look()
-    return this.map.masters().map(({ address, client }) => ({ name: nameOf(address), client }))
+    return this.map.masters().map(({ address, client }) => ({ name: addressText(address), client }))
   }
 
   /** Finds the cluster; rejects when no server of it answers. */
@@ -56,30 +56,42 @@ export class ClusterClient implements RedisClient {
     return this.map.look()
   }
 
-  /** Scripts only: their first key says where they go. */
-  send(command: string, args: readonly string[]): Promise<unknown> {
+  /** Scripts only: their first key decides the server. */
+  async send(command: string, args: readonly string[]): Promise<unknown> {
     const slot = this.slotOf(args[KEY_AT] as string)
-    const node = this.map.ownerOf(slot)
-    if (node === undefined) return this.sendFirst(slot, command, args)
-    if (node.silent) this.map.lookSoon(node)
-    return node
-      .send(command, args)
-      .catch((error) => this.elsewhere(error, node, slot, command, args, MOST_REDIRECTIONS))
+    let node = this.map.ownerOf(slot)
+    if (node === undefined) {
+      await this.map.look()
+      node = this.map.ownerOf(slot)
+    } else if (node.silent) this.map.lookSoon(node)
+    if (node === undefined)
+      throw new StoreError(`no server of the Redis cluster has slot ${slot}; nothing was sent`)
+    let asking = false
+    for (let left = MOST_REDIRECTIONS; ; left--) {
+      try {
+        return await (asking ? node.sendAsking(command, args) : node.send(command, args))
+      } catch (error) {
+        const next: Node | null = left > 0 && !this.closed ? await this.nextFor(error, node, slot) : null
+        if (next === null) throw error
+        asking = redirectionOf(error)?.once === true
+        node = next
+      }
+    }
   }
 
-  subscribe(channel: string, listener: (message: string) => void, up: () => void): Subscription {
-    const inbox = new RoamingInbox(this.runtime, () => this.masterNodes(), channel, listener, up)
-    this.inboxes.add(inbox)
+  subscribe(listener: ChannelListener): Subscription {
+    const subscription = new RoamingSubscription(this.runtime, () => this.masterNodes(), listener)
+    this.subscriptions.add(subscription)
     const close = () => {
-      this.inboxes.delete(inbox)
-      return inbox.close()
+      this.subscriptions.delete(subscription)
+      return subscription.close()
     }
-    return { begun: inbox.begun, close }
+    return { begun: subscription.begun, close }
   }
 
   async close(): Promise<void> {
     this.closed = true
-    await Promise.all([...this.inboxes].map((inbox) => inbox.close()))
+    await Promise.all([...this.subscriptions].map((subscription) => subscription.close()))
     await this.map.close()
   }
 
@@ -88,35 +100,7 @@ export class ClusterClient implements RedisClient {
     return this.map.masters()
   }
 
-  private async sendFirst(slot: number, command: string, args: readonly string[]): Promise<unknown> {
-    await this.map.look()
-    const node = this.map.ownerOf(slot)
-    if (node === undefined)
-      throw new StoreError(`no server of the Redis cluster has slot ${slot}; nothing was sent`)
-    return node
-      .send(command, args)
-      .catch((error) => this.elsewhere(error, node, slot, command, args, MOST_REDIRECTIONS))
-  }
-
-  private async elsewhere(
-    error: unknown,
-    node: Node,
-    slot: number,
-    command: string,
-    args: readonly string[],
-    left: number,
-  ): Promise<unknown> {
-    const next = left > 0 && !this.closed ? await this.nextFor(error, node, slot) : null
-    if (next === null) throw error
-    const asking = redirectionOf(error)?.once === true
-    try {
-      return await (asking ? next.sendAsking(command, args) : next.send(command, args))
-    } catch (again) {
-      return this.elsewhere(again, next, slot, command, args, left - 1)
-    }
-  }
-
-  /** The server to try next after an error that says that nothing was done; null when that is not known. */
+  /** The next server after an error that proves that nothing was done, else null. */
   private async nextFor(error: unknown, node: Node, slot: number): Promise<Node | null> {
     const redirection = redirectionOf(error)
     if (redirection !== null) {
@@ -135,7 +119,7 @@ export class ClusterClient implements RedisClient {
   }
 }
 
-/** The same with connections that are replaced when they are silent. WAIT goes to each server for itself, on the connection of the scripts. */
+/** Adds the replacement of silent connections. WAIT goes to each server separately, on the connection of the scripts. */
 function lasting(dialer: Dialer, settings: ConnectionSettings): Dialer {
   const { runtime, replicas } = settings
   const open = (address: Address): RedisClient => {

@@ -2,26 +2,26 @@ import type { Runtime } from '../../../core/runtime.ts'
 import { answeredWithin } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import type { RedisClient } from '../clients/client.ts'
-import { type Address, Node, nameOf } from './node.ts'
+import { type Address, addressText, Node } from './node.ts'
 import { SLOTS } from './slots.ts'
 
-/** How the servers of a cluster are reached. */
+/** Opens connections to the servers of a cluster. */
 export interface Dialer {
   readonly keyPrefix: string
   /** Servers to ask for the others. */
   seeds(): Promise<readonly Address[]>
   /** A connection to one server, closed with the store, that sends nothing twice. */
   open(address: Address): RedisClient
-  /** Where a server is from here, if it has another address inside its own network. */
+  /** The address of a server from here, if it has another one inside its own network. */
   reach(address: Address): Address
 }
 
-/** A server that is alive answers sooner; the next one is asked then. */
+/** A live server answers sooner; after this the next one is asked. */
 const ANSWER_MS = 500
-/** A client that was brought may have to connect first. */
+/** The user's client may have to connect first. */
 const SEEDS_MS = 5000
 
-/** Who has which slot, as far as is known, and the connections to them. */
+/** The known owners of the slots, and the connections to them. */
 export class ClusterMap {
   private readonly dialer: Dialer
   private readonly runtime: Runtime
@@ -45,12 +45,12 @@ export class ClusterMap {
     return [...new Set(this.owners)].filter((node) => node !== undefined)
   }
 
-  /** The server with that address, as it is called inside the cluster. */
+  /** The server with that address inside the cluster. */
   at(address: Address): Node {
     return this.nodeAt(this.dialer.reach(address))
   }
 
-  /** What a server told on the way; the rest of the map is probably old, too. */
+  /** A server redirected a command; the rest of the map is probably stale, too. */
   moved(slot: number, from: Node, to: Node): void {
     this.owners[slot] = to
     this.lookSoon(from)
@@ -74,7 +74,7 @@ export class ClusterMap {
   }
 
   private nodeAt(address: Address): Node {
-    const name = nameOf(address)
+    const name = addressText(address)
     const known = this.nodes.get(name)
     if (known !== undefined) return known
     if (this.closed) throw new StoreError('the Redis store is closed; nothing was sent')
@@ -99,7 +99,7 @@ export class ClusterMap {
     throw new StoreError(`no server of the Redis cluster can be reached: ${why}`, { cause: failure })
   }
 
-  /** Those that are known, from a place of chance on, so that one with an old map is not asked for ever; then the first ones. */
+  /** Known nodes in rotated order from a random start, so that a stale one is not always first; then the seeds. */
   private async candidates(doubted: Node | undefined): Promise<readonly Node[]> {
     const known = [...this.nodes.values()].filter((node) => node !== doubted)
     const first = Math.floor(this.runtime.random() * known.length)
@@ -128,7 +128,7 @@ interface SlotRange {
   readonly master: Address
 }
 
-/** The answer to CLUSTER SLOTS. A server that does not know its own address leaves it empty: it is the one that was asked. */
+/** Parses CLUSTER SLOTS. A server that does not know its own address leaves it empty: it is the one that was asked. */
 function rangesOf(answer: unknown, asked: Address): SlotRange[] {
   if (!Array.isArray(answer)) return []
   return answer.map(([from, to, [host, port]]: [unknown, unknown, [unknown, unknown]]) => {

@@ -6,7 +6,7 @@ import { parts, scan } from '../scan.ts'
 import type { Scripting } from '../scripting.ts'
 import { STRANGER } from './codec.ts'
 import { keyOfState, stateName, statePattern } from './names.ts'
-import { readLocks } from './reading.ts'
+import { readPlainLocks } from './reading.ts'
 
 const KEYS_PER_READ = 50
 
@@ -18,7 +18,7 @@ export class PlainAdmin implements Admin {
   }
 
   async read(key: string): Promise<KeyView> {
-    const [view] = await readLocks(this.scripting, [key])
+    const [view] = await readPlainLocks(this.scripting, [key])
     if (view === undefined || view === null) throw unknownFormat()
     return view
   }
@@ -33,10 +33,10 @@ export class PlainAdmin implements Admin {
         .filter((key) => key !== null)
         .filter((key) => key.startsWith(prefix) && !shown.has(key))
       for (const some of parts([...new Set(keys)], KEYS_PER_READ)) {
-        const views = await readLocks(this.scripting, some)
+        const views = await readPlainLocks(this.scripting, some)
         onPage?.()
-        for (const [place, seen] of views.entries()) {
-          const view = seen ?? strangeView(some[place] as string)
+        for (const [index, seen] of views.entries()) {
+          const view = seen ?? strangeView(some[index] as string)
           if (!isInUse(view)) continue
           // A cursor may bring the same key twice.
           shown.add(view.key)

@@ -1,14 +1,14 @@
 import type { ClaimReply } from '../../../core/store.ts'
 import type { Claim, HolderView, KeyView, Refused, WaiterView } from '../../../model/index.ts'
 import { tokenOf } from '../../../model/index.ts'
-import { type ClaimText, claimAnswers as ownClaimAnswers } from '../codec.ts'
-import { isOurs } from './names.ts'
+import { type ClaimText, claimAnswers } from '../codec.ts'
+import { isOurs } from '../names.ts'
 
 /** The label of a holder that came with another library. */
 export const STRANGER = 'not a Holdfast process'
 
 /** The reason why a claim cannot be made on a plain lock; null when it can. */
-export function refusalOf({ key, mode, owner, lockDelayMs }: Claim): Refused | null {
+export function plainRefusalOf({ key, mode, owner, lockDelayMs }: Claim): Refused | null {
   if (isOurs(key)) return refused('a plain lock cannot stand among the keys of Holdfast itself')
   if (mode.kind !== 'exclusive') return refused(`a plain lock has no ${mode.kind} mode`)
   if (owner !== null) return refused('a plain lock has no named owners')
@@ -16,15 +16,15 @@ export function refusalOf({ key, mode, owner, lockDelayMs }: Claim): Refused | n
 }
 
 /** The meaning of the answers of plain-attempt.lua. */
-export function claimAnswers(answer: unknown): readonly ClaimReply[] {
-  return ownClaimAnswers(answer).map((reply) => {
+export function plainClaimAnswers(answer: unknown): readonly ClaimReply[] {
+  return claimAnswers(answer).map((reply) => {
     const isStranger = reply.kind === 'blocked' && reply.holder?.label === ''
     return isStranger ? { ...reply, holder: { label: STRANGER, heldMs: null } } : reply
   })
 }
 
 /** A key as plain-read.lua shows it. */
-export type RawLock = readonly [
+export type RawPlainLock = readonly [
   seq: number,
   waiters: readonly string[],
   ends: readonly string[],
@@ -35,7 +35,7 @@ export type RawLock = readonly [
   meta?: string,
 ]
 
-export function viewOf(key: string, raw: RawLock, nowMs: number): KeyView {
+export function plainViewOf(key: string, raw: RawPlainLock, nowMs: number): KeyView {
   const seq = Number(raw[0])
   const token = seq === 0 ? null : tokenOf(seq)
   return {
@@ -48,7 +48,7 @@ export function viewOf(key: string, raw: RawLock, nowMs: number): KeyView {
   }
 }
 
-function holdersOf(raw: RawLock, token: bigint | null): readonly HolderView[] {
+function holdersOf(raw: RawPlainLock, token: bigint | null): readonly HolderView[] {
   const [, , , expiresInMs, heldMs, label, actor, meta] = raw
   if (expiresInMs === undefined) return []
   const ours = label !== undefined
@@ -68,11 +68,11 @@ function holdersOf(raw: RawLock, token: bigint | null): readonly HolderView[] {
 }
 
 /** Waiters whose position is not over. */
-function waitersOf([, texts, ends]: RawLock, nowMs: number): readonly WaiterView[] {
+function waitersOf([, texts, ends]: RawPlainLock, nowMs: number): readonly WaiterView[] {
   const waiters: WaiterView[] = []
-  for (const [place, each] of texts.entries()) {
+  for (const [index, each] of texts.entries()) {
     const text = JSON.parse(each) as ClaimText & { readonly joined: number }
-    const expiresInMs = Number(ends[place]) - nowMs
+    const expiresInMs = Number(ends[index]) - nowMs
     if (text.id === undefined || expiresInMs <= 0) continue
     waiters.push({
       label: text.label,

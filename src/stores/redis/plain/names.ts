@@ -1,11 +1,6 @@
-const OURS = 'holdfast:'
-const PLAIN = `${OURS}plain:`
-const STATE = `${PLAIN}state:{`
+import { glob } from '../names.ts'
 
-/** A lock under its own key would stand among what Holdfast keeps for itself. */
-export function isOurs(key: string): boolean {
-  return key.startsWith(OURS)
-}
+const STATE = 'holdfast:plain:state:{'
 
 /**
  * The hash of what Holdfast knows of a plain lock; lib/plain.lua makes the names of its other keys from this one. In the slot of the lock, as
@@ -33,8 +28,4 @@ function tagOf(key: string): string {
   const open = key.indexOf('{')
   const close = open < 0 ? -1 : key.indexOf('}', open + 1)
   return close > open + 1 ? key.slice(open + 1, close) : key.replaceAll('}', '')
-}
-
-function glob(text: string): string {
-  return text.replace(/[*?[\]\\^]/g, '\\$&')
 }

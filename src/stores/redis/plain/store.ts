@@ -17,7 +17,7 @@ import { CLAIMS_PER_TURN } from '../rules.ts'
 import { parts } from '../scan.ts'
 import { Scripting, type ScriptName } from '../scripting.ts'
 import { PlainAdmin } from './admin.ts'
-import { claimAnswers, refusalOf } from './codec.ts'
+import { plainClaimAnswers, plainRefusalOf } from './codec.ts'
 import { stateName } from './names.ts'
 import { PLAIN_TRAITS } from './traits.ts'
 
@@ -46,12 +46,12 @@ export class PlainStore implements Store {
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimReply[]> {
-    const refusals = claims.map(refusalOf)
+    const refusals = claims.map(plainRefusalOf)
     const sound = claims.filter((_, index) => refusals[index] === null)
     for (const { id } of sound) this.asking.set(id, false)
     try {
       const textOf = (claim: Claim): string => claimText(claim, this.inbox.address)
-      const answers = await this.call('plainAttempt', sound, textOf, claimAnswers)
+      const answers = await this.call('plainAttempt', sound, textOf, plainClaimAnswers)
       for (const [index, answer] of answers.entries()) this.inbox.note(sound[index] as Claim, answer)
       await this.inbox.beginning
       const known = answers.map((answer, index) => this.current(sound[index] as Claim, answer)).values()
@@ -96,7 +96,7 @@ export class PlainStore implements Store {
   ): Promise<readonly A[]> {
     const calls = parts(claims, CLAIMS_PER_TURN).map((part) => {
       const names = part.flatMap(({ key }) => [key, stateName(key)])
-      return this.scripting.call(script, names, part.map(textOf), (answer) => meaning(answer, part.length))
+      return this.scripting.run(script, names, part.map(textOf), (answer) => meaning(answer, part.length))
     })
     return (await Promise.all(calls)).flat()
   }

@@ -1,7 +1,6 @@
--- Claims keys, each in its turn; the claims of one group, which stand together, all or none.
+-- Claims keys in order; the adjacent claims of a group all or none.
 -- KEYS[i]: the state of the lock of claim i; its other keys are named in lib/lock.lua
--- ARGV[i]: claim i as JSON: id, inbox, label, mode, ttl; and if there is more to say: limit, weight, queue, owner, actor,
---          meta, delay, group, replaces
+-- ARGV[i]: claim i as JSON: id, inbox, label, mode, ttl; optional: limit, weight, queue, owner, actor, meta, delay, group, replaces
 -- Answers: one for each claim: a sequence number, negative when others wait; or { 'granted', seq, contended };
 --          or { 'blocked', position, retryAfterMs or -1, storeTimeMs, label, heldMs }, without the last two if nobody holds;
 --          or { 'refused', reason, message }; or { 'format' } for a key in a format that this script does not know;
@@ -28,8 +27,8 @@ local function makeSteps()
       local lock = lockOf(KEYS[index])
       local answer = lock and applyClaim(lock, claims[index]) or { 'format' }
       if type(answer) == 'table' and answer[1] ~= 'granted' then
-        -- Nothing was written yet, so forgetting the locks is the roll-back.
-        letters = {}
+        -- Nothing was written yet, so the roll-back is to drop the locks.
+        notifications = {}
         for other = first, last do
           locks[KEYS[other]] = nil
           answers[other] = { 'blocked', 0, -1, now }
@@ -47,7 +46,7 @@ local function makeSteps()
   return { one = claimOne, group = claimGroup, attempted = attempted }
 end
 
--- The usual claim is exclusive, and its lock is free: it is granted without the steps, which say the same in half the speed.
+-- The fast path: an exclusive claim of a free lock. The general path has the same effect at half the speed.
 local function claimFree(key, claim)
   if claim.mode ~= 'exclusive' or claim.owner or claim.replaces then return nil end
   local lock = lockAt(key)

@@ -1,10 +1,10 @@
--- An operator ends holds, or only asks their holders to let go; at most 50 of them in one call.
+-- An operator ends holds, or asks their holders to let go; at most 50 in one call.
 -- KEYS[1]: the state of the lock; its other keys are named in lib/lock.lua
 -- ARGV[1]: 'evict' or 'ask'
--- ARGV[2]: the sequence number of the hold that is meant, empty for every hold
--- ARGV[3]: how many holders were looked at before, and still hold
--- Answers: how many were looked at and still hold, or -1 when there are no more; then the labels of those that are meant.
---          Only -1 for an unknown format
+-- ARGV[2]: the sequence number of one hold, empty for every hold
+-- ARGV[3]: how many holders earlier calls left in place
+-- Answers: { how many holders are left in place so far, or -1 at the end; then the labels of the holders }; only -1 for an unknown
+--          format
 -- @flags allow-oom
 -- @include lib/lock.lua
 -- @include lib/step.lua

@@ -1,7 +1,7 @@
--- Removes a key of another program that has no end, if nobody has used it for long enough and it is what was seen.
+-- Removes a key of another program that never expires, if it was idle long enough and still has the value that was seen.
 -- KEYS[1]: the key
--- ARGV[1]: for how many seconds nobody may have used it; 0 whatever its age
--- ARGV[2]: the proof of the value that was seen, or empty
+-- ARGV[1]: the least idle time in seconds; 0 for any
+-- ARGV[2]: the proof of the seen value, or empty
 -- Answers: 1 if it was removed, else 0
 -- @include lib/clock.lua
 -- @include lib/idle.lua

@@ -1,9 +1,9 @@
--- Shows locks as they are written, without counting the time that passed since, and a part of those who hold and wait.
+-- Shows locks as they were written, expired claims included, with a part of their holders and waiters.
 -- KEYS[i]: the state of a lock; its other keys are named in lib/lock.lua
--- ARGV[1]: how many holders and how many waiters are shown at most
--- ARGV[2]: how many of each were shown before
--- Answers: the time in microseconds, then for each lock { its fields, holders, ends, waiters, ends, owners }, or -1 for an
---          unknown format. Holders and waiters are JSON texts, owners the names and texts of those whose holders are shown
+-- ARGV[1]: how many holders and how many waiters to show at most
+-- ARGV[2]: how many of each earlier calls have shown
+-- Answers: the time in microseconds, then for each lock { its fields, holders, ends, waiters, ends, owners }, or -1 for an unknown
+--          format. Holders and waiters are JSON texts, owners the names and texts of the owners of these holders
 -- @include lib/lock.lua
 local most, from = tonumber(ARGV[1]), tonumber(ARGV[2])
 

@@ -1,4 +1,4 @@
--- Takes from a record, all or nothing: from a whole number, or from the front of a JSON list of texts.
+-- Takes from a record, all or nothing: from a whole number, or from the front of a JSON list of strings.
 -- KEYS[1]: the record
 -- KEYS[2]: its version
 -- ARGV[1]: how many
@@ -11,7 +11,7 @@ if not record then return false end
 if record.err then return record end
 local count, text = tonumber(ARGV[1]), record.text
 
--- Where the text that begins with the quote at `from` ends; lists are cut, not decoded, because they may be long.
+-- The end of the string that begins with the quote at `from`. Lists are cut, not decoded, because they may be long.
 local function endOf(from)
   local at = from + 1
   while true do
@@ -22,7 +22,7 @@ local function endOf(from)
   end
 end
 
--- Where the unit after position `at` begins and ends, and whether the list ends behind it.
+-- The begin and end of the unit after position `at`, the sign behind it, and the position after that.
 local function unitAfter(at)
   local from = string.match(text, '^%s*()"', at)
   local stop = from and endOf(from)

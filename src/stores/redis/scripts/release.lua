@@ -1,4 +1,4 @@
--- Ends holds or gives up positions in the queue, and grants what that frees to the next in the queue.
+-- Ends holds or positions in the queue, and grants the freed locks to the next waiters.
 -- KEYS[i]: the state of the lock of claim i; its other keys are named in lib/lock.lua
 -- ARGV[i]: the id of claim i
 -- Answers: 1 if all were released; else one answer for each claim:
@@ -25,7 +25,7 @@ local function makeSteps()
   return { release = release, attempted = attempted }
 end
 
--- Nobody waits for the lock of the usual holder: the steps say the same in half the speed.
+-- The fast path: a sole holder without waiters. The general path has the same effect at half the speed.
 local function releaseSole(key, id)
   local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires')
   if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] or tonumber(fields[4]) <= now then return nil end

@@ -1,4 +1,4 @@
--- Prolongs holds and positions in the queue; never creates either, never shortens one.
+-- Renews holds and positions in the queue; never creates or shortens one.
 -- KEYS[i]: the state of the lock of claim i; its other keys are named in lib/lock.lua
 -- ARGV[i]: the ttl in milliseconds and the id of claim i, with a space between
 -- Answers: 1 if all hold and nobody waits; else one answer for each claim:
@@ -16,7 +16,7 @@ local function makeSteps()
       if lock.fields.id then set(lock, 'expires', now + ttl) else write(lock, 'ZADD', 'holders', now + ttl, id) end
     end
     if not lock.fields.named then return end
-    -- Not all waiters of its owner may have come in at once.
+    -- One call may not have admitted all waiters of its owner.
     local owner = holderOf(lock, id).owner
     if owner then promote(lock, owner) end
   end
@@ -42,14 +42,14 @@ local function makeSteps()
   return { renew = renew, attempted = attempted }
 end
 
--- Nobody waits for the lock of the usual holder: the steps say the same in half the speed.
+-- The fast path: a sole holder without waiters. The general path has the same effect at half the speed.
 local function renewSole(key, ttl, id)
   local fields = redis.pcall('HMGET', key, 'format', 'id', 'waiting', 'expires', 'kept', 'delay')
   if fields[1] ~= FORMAT or fields[2] ~= id or fields[3] then return nil end
   local expires, prolonged = tonumber(fields[4]), now + ttl
   if expires <= now or prolonged + (fields[6] or 0) + DAY > tonumber(fields[5]) then return nil end
   if prolonged > expires then
-    call('HSET', key, 'expires', timeText(prolonged))
+    call('HSET', key, 'expires', text(prolonged))
     locks[key] = nil
   end
   return 1

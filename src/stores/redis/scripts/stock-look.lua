@@ -1,4 +1,4 @@
--- What is left, held, sold and on its way to another stock.
+-- Shows the goods that are left, held, sold and on their way to another stock.
 -- KEYS[1]: the stock
 -- KEYS[2]: its named units
 -- KEYS[3]: when its holds end

@@ -1,4 +1,4 @@
--- Keeps an order for a take in another stock, or only asks whether it could.
+-- Reserves an order for a take from another stock, or only checks that it could.
 -- KEYS[1]: the stock
 -- KEYS[2]: its named units
 -- KEYS[3]: when its holds end

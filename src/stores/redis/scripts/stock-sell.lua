@@ -1,11 +1,11 @@
--- The usual take, at the least cost: one order, sold at once, from a stock that has the goods.
+-- The fast path of a take: one order, sold at once, from a stock that has the goods.
 -- KEYS[1]: the stock, known to exist
 -- KEYS[2]: its named units, where it has them
 -- ARGV[1]: the order
 -- ARGV[2]: its buyer
 -- ARGV[3]: how many; 1 of named units
 -- ARGV[4]: the most that one buyer may have, left out for no limit
--- Answers: the goods as a number or as JSON of the names; nothing, and nothing is changed, when it is not the usual take
+-- Answers: the goods as a number or as JSON of the names; nothing, without any change, when it is not the usual take
 local call, STOCK, UNITS = redis.call, KEYS[1], KEYS[2]
 local order, buyer, count, goods = 'o:' .. ARGV[1], ARGV[2], ARGV[3], nil
 if UNITS then

@@ -1,4 +1,4 @@
--- Takes goods from a stock, all or nothing, once per order; several orders in their turn.
+-- Takes goods from a stock, all or nothing, once per order; several orders in sequence.
 -- KEYS[1]: the stock
 -- KEYS[2]: its named units
 -- KEYS[3]: when its holds end
@@ -11,7 +11,7 @@
 local stock, instead = load()
 if not stock then return instead end
 
--- Nothing when the order is new, or kept for this very take.
+-- Nothing if the order is new, or kept for this very take.
 local function answerAgain(order, buyer, count)
   local other = otherUse(order, 'take', buyer, count)
   if other then return other end
@@ -39,7 +39,7 @@ local function take(order, buyer, count, perBuyer, hold)
     local has = tonumber(buyer ~= '' and call('HGET', STOCK, 'b:' .. buyer) or 0)
     return answerAgain(order, buyer, count) or perBuyer and has + count > perBuyer and 'limit ' .. has or 'short ' .. stock.left
   end
-  -- What is not to be is undone: that is rare, and to look first would cost every take.
+  -- A take that must fail is undone: that is rare, and a check first would slow every take.
   local goods, state = pick(count), buyer == '' and 'm' or hold and 'h' or 's'
   local text, kept = orderText(state, buyer, goods), nil
   if call('HSETNX', STOCK, 'o:' .. order, text) == 0 then

@@ -1,4 +1,4 @@
--- Counts the time of a lock, as any claim would: dead claims go, the next waiters are told, and it has an end again.
+-- Sweeps a lock as any claim would: drops dead claims, grants the next waiters, and sets a missing expiry.
 -- KEYS[1]: the state of the lock; its other keys are named in lib/lock.lua
 -- ARGV: none
 -- Answers: 1 if there was something to do, else 0, or -1 for an unknown format

@@ -1,40 +1,13 @@
--- What each kind of question does to a key, and how it is answered: src/stores/quorum/node-model/answer.ts.
+-- Port of src/stores/quorum/node-model/answer.ts: the effect of each question and its answer.
 -- The usual answer to a claim or a renewal is one number: the sequence number, negative when others wait.
 local function granted(state, seq)
   return state.waiting > 0 and -seq or seq
 end
 
-local function refused(reason, message)
-  return { 'refused', reason, message }
-end
-
-local function nameOf(limit)
-  return limit and 'a semaphore' or 'a lock'
-end
-
-local function mismatch(state, claim)
-  local limit = claim.mode == 'permits' and claim.limit or nil
-  if limit and claim.weight > limit then
-    return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, limit))
-  end
-  if state.used == 0 and state.waiting == 0 then return nil end
-  local used = state.limit > 0 and state.limit or nil
-  if not limit ~= not used then
-    return refused('mode',
-      'the key is in use as ' .. nameOf(used) .. ' and cannot be claimed as ' .. nameOf(limit))
-  end
-  if limit ~= used then
-    return refused('limit',
-      format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', used, limit))
-  end
-end
-
--- A claim is refused for good, so it must not keep a position that others wait behind.
+-- A refusal is final, so a refused claim must not keep a position that others wait behind.
 local function refusalOf(state, claim, own)
-  local refusal = mismatch(state, claim)
-  if not refusal and own and not covers(state, own.weight, claim) then
-    refusal = refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
-  end
+  local mode = (state.used > 0 or state.waiting > 0) and state.mode or nil
+  local refusal = mismatch(mode, state.limit, claim) or upgrade(state.mode, own, claim)
   if refusal and leave(state, claim.id) then callQueue(state) end
   return refusal
 end
@@ -54,7 +27,7 @@ local function setSeq(state, id, voter, seq)
   end
 end
 
--- Never shortened. A writer that asks as a reader becomes one.
+-- Never shortens. A writer that asks as a reader becomes a reader.
 local function prolong(state, id, voter, ttl, mode)
   call('ZADD', part(state, 'holders'), 'XX', 'GT', countText(now + ttl), id)
   liveFor(state, 'holders', ttl + (voter.delay or 0))
@@ -69,8 +42,8 @@ local function isBefore(ticket, id, claim)
   return ticket < claim.ticket or (ticket == claim.ticket and id < claim.id)
 end
 
--- A claim that was called may come, and so may the first of the queue: beside those called, or instead of them if its ticket is
--- older than theirs. That an older ticket wins at every node is what ends a split vote.
+-- Admits a called claim, and the head of the queue: beside the called waiters, or before them if its ticket is older. An older ticket
+-- wins at every node, and that ends a split vote.
 local function admits(state, claim)
   if state.closed > now or state.used + claim.amount > claim.capacity then return false end
   if state.waiting == 0 then return true end
@@ -93,7 +66,7 @@ local function positionOf(state, id)
   return (state.reserved > 0 and call('ZCARD', called) or 0) + rank + 1
 end
 
--- When time alone changes what stands in the way.
+-- The time until a hold, a lock delay, a position or a call ends.
 local function retryAfter(state, own)
   local at = state.closed > now and state.closed or math.huge
   if state.used > 0 then
@@ -149,7 +122,7 @@ local function answerClaim(state, claim)
   local voter = record(state, 'holder', claim.id)
   if voter then
     local weight = voter.owner and record(state, 'owner', voter.owner).weight or voter.weight
-    if not covers(state, weight, claim) then
+    if not covers(state.mode, weight, claim) then
       return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
     end
     if tonumber(voter.ballot) < claim.ballot then
@@ -167,7 +140,7 @@ local function answerClaim(state, claim)
   return grant(state, claim, own)
 end
 
--- A call is not prolonged: it is there to be followed.
+-- A heartbeat does not prolong a call: a called waiter must come.
 local function keep(state, id, ttl)
   if not record(state, 'waiter', id) then return 0 end
   local position = positionOf(state, id)
@@ -202,7 +175,7 @@ local function answerRenew(state, id, ttl, seq, mode)
   return granted(state, seqOf(state, voter))
 end
 
--- A number that the node never gave to another claim: two claims that reach a majority with it would share a node.
+-- Never a number that the node gave to another claim: two majorities share a node, so two leases would share a token.
 local function answerRaise(state, id, seq)
   local voter = record(state, 'holder', id)
   if not voter then return 0 end
@@ -213,7 +186,7 @@ local function answerRaise(state, id, seq)
   return granted(state, seqOf(state, voter))
 end
 
--- A final release ends everything; a vote that is taken back leaves its claim waiting, if it waits.
+-- A final release ends everything; a vote that is taken back returns its claim to the queue if it waits.
 local function answerRelease(state, id, ballot)
   local final = ballot == '9007199254740991'
   local voter = record(state, 'holder', id)
@@ -231,4 +204,36 @@ local function answerRelease(state, id, ballot)
   end
   callQueue(state)
   return 1
+end
+
+-- The claim of a question whose arguments begin at `first`.
+local function claimAt(first)
+  local mode, weight, limit = ARGV[first + 5], tonumber(ARGV[first + 6]), tonumber(ARGV[first + 7])
+  local claim = { id = ARGV[first + 1], ballotText = ARGV[first + 2], ticketText = ARGV[first + 3], ttl = tonumber(ARGV[first + 4]),
+    mode = mode, weight = weight, limit = limit, owner = ARGV[first + 8], delay = tonumber(ARGV[first + 9]),
+    queue = ARGV[first + 10] == '1', replaces = ARGV[first + 11] == '1', details = ARGV[first + 12] }
+  claim.ballot, claim.ticket = tonumber(claim.ballotText), tonumber(claim.ticketText)
+  claim.amount, claim.capacity = amountOf(mode, weight), capacityOf(claim)
+  return claim
+end
+
+local function answerQuestion(name, kind, id, first)
+  local state = load(name, id)
+  if not state then return { 'format' } end
+  sweep(state, id)
+  local answer
+  if kind == 'claim' then
+    answer = answerClaim(state, claimAt(first))
+  elseif kind == 'join' then
+    answer = answerJoin(state, claimAt(first))
+  elseif kind == 'renew' then
+    answer = answerRenew(state, id, tonumber(ARGV[first + 2]), tonumber(ARGV[first + 3]), ARGV[first + 4])
+  elseif kind == 'raise' then
+    answer = answerRaise(state, id, tonumber(ARGV[first + 2]))
+  else
+    answer = answerRelease(state, id, ARGV[first + 2])
+  end
+  save(state)
+  deliver()
+  return answer
 end

@@ -1,9 +1,13 @@
 -- @include base.lua
--- @include clock.lua
 local answers, at, others = { stamp }, 1, nil
 
--- The usual lock, an exclusive claim without an owner on a key that nobody else wants, and its release. Its functions alone make the
--- whole meaning cost four times as much as these few lines; the differential test holds both to the same model.
+local function holdersOf(name)
+  local _, stop = find(name, 'holdfast:quorum', 1, true)
+  return sub(name, 1, stop) .. '-holders' .. sub(name, stop + 1)
+end
+
+-- The fast path: an exclusive claim without an owner on a free key, and its release. To create the functions of the general path costs
+-- four times as much; the differential test holds both to the same model.
 local function claimFree(name, id)
   local holder = 'holder:' .. id
   local raw = redis.pcall('HMGET', name, 'format', 'used', 'waiting', 'closed', 'seq')
@@ -12,8 +16,7 @@ local function claimFree(name, id)
   local seqText, ballot = ARGV[at + 2], tonumber(ARGV[at + 2])
   if ballot < 1e12 or ballot > stamp + KEEP * 1000 then return nil end
   if raw[5] and raw[5] + 0 >= ballot then seqText = format('%.0f', raw[5] + 1) end
-  local _, stop = find(name, 'holdfast:quorum', 1, true)
-  local holders = sub(name, 1, stop) .. '-holders' .. sub(name, stop + 1)
+  local holders = holdersOf(name)
   local life = format('%.0f', ARGV[at + 4] + ARGV[at + 9] + KEEP)
   call('HSET', name, 'format', '2', 'seq', seqText, 'mode', 'exclusive', 'used', '1000000000', holder, '{"seq":"' .. seqText ..
     '","ballot":"' .. ARGV[at + 2] .. '","ticket":"' .. ARGV[at + 3] .. '","since":' .. format('%.0f', now) .. ',' .. sub(ARGV[at + 12], 2))
@@ -28,8 +31,7 @@ local function releaseLast(name, id)
   local raw = redis.pcall('HMGET', name, 'format', 'waiting', 'closed', holder)
   if raw.err or raw[1] ~= '2' or raw[2] or raw[3] or not raw[4] then return nil end
   if not find(raw[4], '"mode":"exclusive"', 1, true) or find(raw[4], '"owner":', 1, true) then return nil end
-  local _, stop = find(name, 'holdfast:quorum', 1, true)
-  local holders = sub(name, 1, stop) .. '-holders' .. sub(name, stop + 1)
+  local holders = holdersOf(name)
   local ends = call('ZSCORE', holders, id)
   if not ends or ends + 0 <= now then return nil end
   call('ZREM', holders, id)
@@ -48,7 +50,6 @@ for index = 1, #KEYS do
     others = others or (function()
       -- @include step.lua
       -- @include answer.lua
-      -- @include question.lua
       return answerQuestion
     end)()
     answer = others(name, kind, id, at)

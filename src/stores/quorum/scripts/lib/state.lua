@@ -1,14 +1,14 @@
--- What lies in the server for a key, here `order:42`:
---   holdfast:quorum:order:42            hash: format 2, seq (the last sequence number), mode and limit of those who are there, used
---                                       and reserved (how much of the limit is held, and kept for those that were called; a
+-- The keys in the server for one key, here `order:42`:
+--   holdfast:quorum:order:42            hash: format 2, seq (the last sequence number), mode and limit of the claims, used
+--                                       and reserved (how much of the limit is held, and kept for called waiters; a
 --                                       writer takes all 1000000000 of a lock, a reader 1), waiting (how many), closed (until
---                                       when, after an expiry), and what is known of each claim, as JSON: `holder:<id>`,
+--                                       when, after an expiry), and each claim as JSON: `holder:<id>`,
 --                                       `waiter:<id>`, and `owner:<name>` for a hold that several claims of an owner share
---   holdfast:quorum-holders:order:42    sorted set: who has this node's vote, by expiry
---   holdfast:quorum-queue:order:42      sorted set: who waits, by ticket
---   holdfast:quorum-called:order:42     sorted set: who waited and was told that the key is free, by ticket
---   holdfast:quorum-deadlines:order:42  sorted set: when each of those who wait or were called is given up
---   holdfast:quorum-owned:order:42      sorted set: those of them with a named owner, as owner, zero byte, id
+--   holdfast:quorum-holders:order:42    sorted set: claims with this node's vote, by expiry
+--   holdfast:quorum-queue:order:42      sorted set: waiters, by ticket
+--   holdfast:quorum-called:order:42     sorted set: waiters that were told that the key is free, by ticket
+--   holdfast:quorum-deadlines:order:42  sorted set: waiters, called or not, by the end of their positions
+--   holdfast:quorum-owned:order:42      sorted set: waiters with a named owner, as owner, zero byte, id
 -- Times are milliseconds. A number of more than 14 digits is text in JSON, because cjson rounds.
 local LOCK = 1000000000
 local COUNTS = { 'seq', 'limit', 'used', 'reserved', 'waiting', 'closed' }
@@ -21,7 +21,7 @@ local function part(state, what)
   return state[what]
 end
 
--- Nil for a key in another format. `id` is the claim that is asked about.
+-- Nil for a key in another format. `id` is the claim of the question.
 local function load(name, id)
   local holder, waiter = 'holder:' .. id, 'waiter:' .. id
   local raw = redis.pcall('HMGET', name, 'format', 'mode', holder, waiter, unpack(COUNTS))
@@ -40,7 +40,7 @@ local function load(name, id)
   return state
 end
 
--- What is known of a claim or an owner, as a table; nil when nothing is.
+-- A stored claim or owner as a table, or nil.
 local function record(state, kind, id)
   local field = kind .. ':' .. id
   if state.known[field] == nil then state.known[field] = call('HGET', state.name, field) end
@@ -48,7 +48,7 @@ local function record(state, kind, id)
   return text and cjson.decode(text) or nil
 end
 
--- `text` false takes the field away.
+-- `text` false removes the field.
 local function put(state, kind, id, text)
   local field = kind .. ':' .. id
   state.known[field] = text

@@ -1,8 +1,9 @@
--- How holds and the queue of a key change: src/stores/quorum/node-model/draft.ts.
+-- Port of src/stores/quorum/node-model/draft.ts: changes of holds and of the queue.
 -- @include ../../../redis/scripts/lib/notifications.lua
+-- @include ../../../redis/scripts/lib/admission.lua
 -- @include state.lua
 local CALL = 1000
--- How many waiters all steps of this request have called: its keys share MOST, so that the request stays short.
+-- Waiters that all steps of this request have called: its keys share MOST, so that the request stays short.
 local calls = 0
 
 local function tell(state, inbox, kind, id)
@@ -23,13 +24,7 @@ local function ownHold(state, owner)
   return record(state, 'owner', owner)
 end
 
--- Whether a hold of that weight gives what the claim asks for.
-local function covers(state, weight, claim)
-  if state.mode == 'permits' then return claim.mode == 'permits' and claim.weight <= weight end
-  return state.mode == 'exclusive' or claim.mode == 'shared'
-end
-
--- A key lives for a day after everything in it is over, so that its sequence numbers rise.
+-- A key is kept for a day after its last claim, so that its sequence numbers rise.
 local function liveFor(state, what, life, isNew)
   life = life + KEEP
   state.life = math.max(state.life, life)
@@ -94,8 +89,8 @@ local function callOne(state, id, waiter)
   tell(state, waiter.inbox, 'free', id)
 end
 
--- Calls those at the head of the queue that fit beside the holders and beside those called before. When the request has
--- called enough, a key calls one still: the next are called when that one comes, or when its call is over.
+-- Calls waiters from the head of the queue while they fit beside the holders and the waiters called before. Beyond the limit of the
+-- request a key still calls one; the next are called when that one comes or its call ends.
 local function callQueue(state)
   if state.waiting == 0 or state.closed > now then return end
   while calls < MOST or not state.hasCalled do
@@ -105,7 +100,7 @@ local function callQueue(state)
     local own = ownHold(state, waiter.owner)
     local comes
     if own then
-      comes = covers(state, own.weight, waiter)
+      comes = covers(state.mode, own.weight, waiter)
     else
       comes = state.used + state.reserved + amountOf(waiter.mode, waiter.weight) <= capacityOf(waiter)
     end
@@ -114,14 +109,14 @@ local function callQueue(state)
   end
 end
 
--- Calls those that would join a new hold of their own owner, wherever they stand.
+-- Calls waiters that would join a new hold of their own owner, at any position.
 local function callJoiners(state, owner, weight)
   if state.waiting == 0 or state.closed > now then return end
   local range = call('ZRANGEBYLEX', part(state, 'owned'), '[' .. owner .. '\0', '(' .. owner .. '\1', 'LIMIT', 0, MOST)
   for _, member in ipairs(range) do
     local id = sub(member, #owner + 2)
     local waiter = record(state, 'waiter', id)
-    if waiter and covers(state, weight, waiter) and call('ZSCORE', part(state, 'queue'), id) then callOne(state, id, waiter) end
+    if waiter and covers(state.mode, weight, waiter) and call('ZSCORE', part(state, 'queue'), id) then callOne(state, id, waiter) end
   end
 end
 
@@ -146,14 +141,14 @@ local function expireVoter(state, id, expires)
   if voter.delay then state.closed = math.max(state.closed, expires + voter.delay) end
 end
 
--- What ends first, or nil.
+-- The first member and its score, or nil.
 local function firstOf(name)
   local first = call('ZRANGE', name, 0, 0, 'WITHSCORES')
   return first[1], tonumber(first[2])
 end
 
--- Drops what has expired and those that were called and did not come, then calls the next. `own` is the claim that is
--- asked about: if it has expired it goes, too, however many have.
+-- Drops expired claims and called waiters that did not come, then calls the next. `own`, the claim of the question, is dropped if it
+-- has expired, however many others have.
 local function sweep(state, own)
   if state.waiting > 0 then
     local deadlines = part(state, 'deadlines')
@@ -171,7 +166,7 @@ local function sweep(state, own)
       state.used = 0
     elseif at <= now then
       local gone = call('ZRANGEBYSCORE', holders, '-inf', now, 'WITHSCORES', 'LIMIT', 0, MOST)
-      for place = 1, #gone, 2 do expireVoter(state, gone[place], tonumber(gone[place + 1])) end
+      for index = 1, #gone, 2 do expireVoter(state, gone[index], tonumber(gone[index + 1])) end
     end
   end
   callQueue(state)

@@ -1,4 +1,4 @@
--- What a claim does to a lock, and what it is answered.
+-- The effect of a claim on a lock, and its answer.
 local function granted(lock, seq, owner)
   local contended = lock.fields.waiting
   -- The usual answer is the sequence number, negative when others wait.
@@ -6,37 +6,7 @@ local function granted(lock, seq, owner)
   return { 'granted', seq, contended and 1 or 0 }
 end
 
-local function refused(reason, message)
-  return { 'refused', reason, message }
-end
-
-local function wordFor(mode)
-  return mode == 'permits' and 'a semaphore' or 'a lock'
-end
-
-local function mismatch(lock, claim)
-  local mode, limit = lock.fields.mode, tonumber(lock.fields.limit)
-  if claim.mode == 'permits' and claim.weight > claim.limit then
-    return refused('limit', format('a weight of %.0f never fits a limit of %.0f', claim.weight, claim.limit))
-  end
-  if not mode or (mode ~= 'permits' and claim.mode ~= 'permits') then return nil end
-  if mode ~= claim.mode then
-    return refused('mode', 'the key is in use as ' .. wordFor(mode) .. ' and cannot be claimed as ' .. wordFor(claim.mode))
-  end
-  if limit ~= claim.limit then
-    return refused('limit',
-      format('the key is in use with limit %.0f and cannot be claimed with limit %.0f', limit, claim.limit))
-  end
-end
-
-local function upgrade(lock, claim)
-  local own = ownHold(lock, claim)
-  if own and not covers(lock, own, claim) then
-    return refused('upgrade', 'the owner holds the key already, with less than it now asks for: release that first')
-  end
-end
-
--- The only claim of an exclusive hold asks for a shared one: readers may come in beside it.
+-- The only claim of an exclusive hold becomes shared: readers may join it.
 local function downgrade(lock, holder, own)
   if lock.fields.id then
     drop(lock, holder)
@@ -50,10 +20,10 @@ local function downgrade(lock, holder, own)
   promote(lock, own and holder.owner)
 end
 
--- A claim that holds the key already is the same claim: it is granted again, for its full ttl.
+-- A claim that already holds the key is granted again, for its full ttl.
 local function reclaim(lock, claim, holder)
   local own = ownHold(lock, holder)
-  if not covers(lock, own or holder, claim) then
+  if not covers(lock.fields.mode, (own or holder).weight, claim) then
     return refused('upgrade', 'a shared lease cannot become an exclusive one: release it first')
   end
   local expires, seq = math.max(holder.expires, now + claim.ttl), own and own.seq or holder.seq
@@ -75,7 +45,7 @@ local function adopt(lock, claim)
   local given = holderOf(lock, claim.replaces)
   if not given then return refused('absent', 'the lease to adopt is no longer held') end
   local own, expires = ownHold(lock, given), now + claim.ttl
-  if not covers(lock, own or given, claim) then
+  if not covers(lock.fields.mode, (own or given).weight, claim) then
     return refused('upgrade', 'the lease to adopt gives less than its adopter asks for')
   end
   local seq = own and own.seq or given.seq
@@ -137,7 +107,7 @@ local function enqueue(lock, claim)
   end
 end
 
--- The holder whose hold ends first, and when that is.
+-- The holder whose hold ends first, and its end.
 local function firstHolder(lock)
   if lock.fields.id then return soleOf(lock), tonumber(lock.fields.expires) end
   if not lock.fields.holders then return nil, math.huge end
@@ -156,14 +126,14 @@ local function firstHolder(lock)
   return first, expires
 end
 
--- When the first position of another waiter ends.
+-- The first end of a position of another waiter.
 local function endOfOther(lock, claim)
   local key = partOf(lock, 'alive')
   local soonest = call('ZRANGE', key, 0, 1, 'WITHSCORES')
   return tonumber(soonest[soonest[1] == claim.id and 4 or 2]) or math.huge
 end
 
--- When the answer may change although nobody tells: never later than that, and earlier if a position far behind may end.
+-- Tells when time alone may change the answer, at the latest; earlier if a position far behind may end.
 local function block(lock, claim, waiting)
   local at = isClosed(lock) and count(lock, 'closed') or math.huge
   if not claim.group then
@@ -194,9 +164,11 @@ local function applyClaim(lock, claim)
   local holder = holderOf(lock, claim.id)
   if holder then return reclaim(lock, claim, holder) end
   if claim.replaces then return adopt(lock, claim) end
-  local refusal, waiting = mismatch(lock, claim) or upgrade(lock, claim), waits(lock, claim.id)
+  local fields = lock.fields
+  local refusal = mismatch(fields.mode, tonumber(fields.limit), claim) or upgrade(fields.mode, ownHold(lock, claim), claim)
+  local waiting = waits(lock, claim.id)
   if refusal then
-    -- A claim that is refused goes away, so it must not keep a position that others wait behind.
+    -- A refused claim goes away, so it must not keep a position that others wait behind.
     if waiting then
       leave(lock, claim.id)
       promote(lock)

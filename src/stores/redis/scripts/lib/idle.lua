@@ -1,5 +1,5 @@
--- For how many seconds nobody used a key; nothing where the server does not tell. Keys with the same small whole number share
--- one value, whose age says nothing of any of them: it is known by the highest count of references.
+-- The idle time of a key in seconds, or nothing if the server does not tell. Keys with the same small whole number share one value,
+-- whose idle time proves nothing: it has the highest reference count.
 local function idleOf(key)
   local references = redis.pcall('OBJECT', 'REFCOUNT', key)
   local idle = redis.pcall('OBJECT', 'IDLETIME', key)

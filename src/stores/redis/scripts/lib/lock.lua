@@ -1,4 +1,4 @@
--- How a lock is kept. Every key of it expires at `kept`, and has the same name but for one word:
+-- The keys of a lock. All of them expire at `kept`, and their names differ in one word:
 --   holdfast:state:{key}    hash: format, seq (of the last token), kept, closed (end of a lock delay), mode, limit, and
 --                           of an exclusive holder without a named owner all that is known:
 --                           id, inbox, label, actor, meta, since, expires, delay;
@@ -26,7 +26,7 @@ local function count(lock, field)
   return tonumber(lock.fields[field]) or 0
 end
 
--- Nothing and zero are not written.
+-- Nil and zero are not stored.
 local function set(lock, field, value)
   if value == 0 then value = nil end
   lock.fields[field] = value
@@ -43,18 +43,18 @@ local function isHeld(lock)
   return lock.fields.id or lock.fields.holders
 end
 
--- To be kept for a day after that time at least. It is done for some hours more, so that it is done rarely.
+-- Keeps the lock for at least a day after that time; some hours longer, so that this happens rarely.
 local function keep(lock, time)
   if time + DAY <= count(lock, 'kept') then return end
   set(lock, 'kept', time + KEEP)
   lock.prolonged = true
 end
 
--- Nothing for a format that is not known.
+-- Nil for an unknown format.
 local function load(key)
   local flat = redis.pcall('HGETALL', key)
   if flat.err then return nil end
-  -- The fields of a sole holder, because a table that grows with each of them costs more than to read them.
+  -- The fields of a sole holder are preset, because growing the table costs more than reading them.
   local fields = { format = false, seq = false, kept = false, mode = false, id = false, inbox = false, label = false,
     since = false, expires = false }
   for at = 1, #flat, 2 do fields[flat[at]] = flat[at + 1] end
@@ -70,7 +70,7 @@ local function load(key)
   return lock
 end
 
--- Each lock is read once in a call. False for a format that is not known.
+-- Reads each lock once per call; false for an unknown format.
 local locks = {}
 local function lockAt(key)
   local lock = locks[key]
@@ -90,7 +90,7 @@ local function expireParts(lock, life)
     if fields.named then parts.named = true end
     local key, marker = lock.key, partOf(lock, 'lock')
     call('PEXPIRE', key, life)
-    -- Only a new lock writes it: that of an old one may be on another server while its slot moves.
+    -- Only a new lock writes the marker: an existing one may be on another server while its slot moves.
     if lock.isNew then call('SET', marker, FORMAT, 'PX', life) else call('PEXPIRE', marker, life) end
   end
   for part in pairs(parts) do
@@ -140,21 +140,19 @@ local function nextSeq(lock)
   return math.max(count(lock, 'seq') + 1, stamp)
 end
 
--- Redis writes a number in a microsecond. The claims of a call are mostly for the same time.
-local lastTime, lastText = now, nowText
-local function timeText(time)
-  if time ~= lastTime then lastTime, lastText = time, format('%.0f', time) end
-  return lastText
+-- Redis itself takes a microsecond to convert a number.
+local function text(number)
+  return format('%.0f', number)
 end
 
--- Makes the claim the holder of a lock that nobody holds.
+-- Makes the claim the sole holder of a free lock.
 local function grantSole(lock, claim, expires, seq)
   local fields = lock.fields
   fields.mode, fields.id, fields.inbox, fields.label, fields.seq = 'exclusive', claim.id, claim.inbox, claim.label, seq
   fields.since, fields.expires = now, expires
   fields.actor, fields.meta, fields.delay = claim.actor, claim.meta, claim.delay
   local change = { 'HSET', 'state', 'mode', 'exclusive', 'id', claim.id, 'inbox', claim.inbox, 'label', claim.label,
-    'since', nowText, 'expires', timeText(expires), 'seq', seq == stamp and stampText or format('%.0f', seq) }
+    'since', text(now), 'expires', text(expires), 'seq', text(seq) }
   for _, field in ipairs(SOLE_MORE) do
     if claim[field] then
       change[#change + 1] = field

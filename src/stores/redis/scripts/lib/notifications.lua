@@ -1,11 +1,11 @@
--- A step publishes its notifications when all of it is decided. The scripts of the quorum include this file, too.
-local letters = {}
+-- A step publishes its notifications when all of it is decided. The quorum shares this file.
+local notifications = {}
 
 local function post(inbox, text)
-  letters[#letters + 1] = { inbox, text }
+  notifications[#notifications + 1] = { inbox, text }
 end
 
 local function deliver()
-  for _, letter in ipairs(letters) do call('PUBLISH', 'holdfast:inbox:' .. letter[1], letter[2]) end
-  letters = {}
+  for _, notification in ipairs(notifications) do call('PUBLISH', 'holdfast:inbox:' .. notification[1], notification[2]) end
+  notifications = {}
 end

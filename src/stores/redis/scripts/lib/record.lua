@@ -1,6 +1,6 @@
--- A record is a hash: format = 2, value, version, expires (milliseconds, 0 for never), units where the value is a list that was
--- counted. It ends with its ttl. Its last version is kept apart for a day longer, so that an old version never comes back, not
--- even when the server's clock goes back; a record that stays has its version in itself alone.
+-- A record is a hash: format = 2, value, version, expires (milliseconds, 0 for never), units if the value is a list that was counted.
+-- It expires with its ttl. A separate key keeps its last version for a day longer, so that an old version never comes back, not even
+-- when the server's clock goes back; a record without a ttl has its version in itself alone.
 local UNKNOWN = 'HOLDFAST_FORMAT the record has an unknown format'
 
 -- The record, or nothing; and the highest version that its key ever had.

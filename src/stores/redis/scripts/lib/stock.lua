@@ -3,13 +3,13 @@
 -- o:<order> = the letter of its state, the length of the buyer's name, a colon, that name, and the goods as JSON. The states:
 -- h held, s sold, m on its way to another stock, a added; r returned and k kept for the same take have no goods, but how many
 -- they are for. An earlier build wrote 0 for that, and for what was added; its stocks have 2 in their head, and no k.
--- What is neither left nor held nor on its way is sold. Named units are a list. A sorted set has the orders that are held, by
--- the time they end; those that are kept after it, by the time they are forgotten; and those on their way, at infinity.
+-- Goods that are neither left nor held nor on their way are sold. Named units are a list. A sorted set has held orders by the end of
+-- the hold, kept orders by the end of their memory, and orders on their way at infinity.
 local call = redis.call
 local STOCK, UNITS, ENDS = KEYS[1], KEYS[2], KEYS[3]
--- An order whose hold ran out belongs to its buyer for so long: else a late confirmation would sell what another took by it.
+-- An order whose hold expired belongs to its buyer for so long: else a late confirmation would sell the goods of another order.
 local REMEMBER_MS = 86400000
--- So many holds that ran out return in one call, so that the server is never held up by a crowd of them.
+-- So many expired holds return in one call, so that it is short.
 local RETURNS = 50
 
 local function whole(number) return string.format('%.0f', number) end
@@ -19,7 +19,7 @@ local function nowMs()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 
--- The list and the sorted set come and go; they must end with the hash.
+-- The list and the sorted set come and go; they must expire with the hash.
 local function keepEnd(ends, key)
   if ends ~= '0' then call('PEXPIREAT', key, ends) end
 end
@@ -28,7 +28,7 @@ local function amount(goods) return type(goods) == 'table' and #goods or goods e
 
 local function orderText(state, buyer, goods) return state .. #buyer .. ':' .. buyer .. goods end
 
--- State, buyer and goods as JSON of an order; nothing when there is none.
+-- State, buyer and goods (JSON) of an order, or nothing.
 local function readOrder(order)
   local text = call('HGET', STOCK, 'o:' .. order)
   if not text then return nil end
@@ -58,7 +58,7 @@ local function putBack(stock, goods, buyer)
   end
 end
 
--- Whether all of them have returned.
+-- Returns a portion of the expired goods; true if that was the last one.
 local function returnExpired(stock)
   local now = nowMs()
   local expired = call('ZRANGEBYSCORE', ENDS, '-inf', whole(now), 'LIMIT', 0, RETURNS)
@@ -83,14 +83,13 @@ local function save(stock)
   if left ~= tonumber(stock.was[2]) or held ~= tonumber(stock.was[3]) then call('HSET', STOCK, 'left', left, 'held', held) end
 end
 
--- The stock as it is now: holds that ran out have returned. A step changes it here and writes it with `save`.
--- Where there is no stock to step on, what the script answers instead: 'again' when more holds may have run out than one call
--- gives back, because nobody is to be told that goods are sold out while some have only not returned yet.
+-- The stock after expired holds have returned; a step changes it and writes it with `save`. Without a stock the second value is the
+-- answer of the script: 'again' if more holds may have expired than one call returns, because goods must not look sold out meanwhile.
 local function load()
   local fields = call('HMGET', STOCK, 'head', 'left', 'held')
   local head = fields[1] or ''
   if string.byte(head) == 50 then
-    -- From here on, an earlier build refuses the stock: it would answer for a kept order as if goods had been taken.
+    -- From now on an earlier build refuses the stock: it would answer for a kept order as if goods had been taken.
     call('HSET', STOCK, 'head', '3' .. string.sub(head, 2))
   elseif string.byte(head) ~= 51 then
     if call('EXISTS', STOCK) == 0 then return nil end

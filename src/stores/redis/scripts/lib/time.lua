@@ -1,4 +1,5 @@
--- The scripts of the quorum include this file, too.
+-- One reading of the server's clock for the whole call: microseconds for tokens, milliseconds for expiry. The quorum shares this file.
 local call, byte, sub, format = redis.call, string.byte, string.sub, string.format
--- One reading of the server's clock for the whole call.
 local time = call('TIME')
+local stamp = time[1] * 1000000 + time[2]
+local now = math.floor(stamp / 1000)

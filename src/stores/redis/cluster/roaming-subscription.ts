@@ -1,37 +1,27 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
-import type { Subscription } from '../clients/client.ts'
+import type { ChannelListener, Subscription } from '../clients/client.ts'
 import type { Node } from './node.ts'
 
 const FIRST_PAUSE_MS = 20
 const LONGEST_PAUSE_MS = 500
 
-/** One subscription at any master, since a message goes to all of them; at another one when that is gone. */
-export class RoamingInbox implements Subscription {
+/** One subscription at any master, since every message goes to all of them; it moves when that master is gone. */
+export class RoamingSubscription implements Subscription {
   readonly begun: Promise<void>
   private readonly runtime: Runtime
   private readonly masters: () => Promise<readonly Node[]>
-  private readonly channel: string
-  private readonly listener: (message: string) => void
-  private readonly up: () => void
+  private readonly listener: ChannelListener
   private readonly begin: () => void
-  private place: { readonly node: Node; readonly subscription: Subscription } | null = null
+  private current: { readonly node: Node; readonly subscription: Subscription } | null = null
   private last: Node | null = null
   private pauseMs = FIRST_PAUSE_MS
   private timer: Timer | null = null
   private closed = false
 
-  constructor(
-    runtime: Runtime,
-    masters: () => Promise<readonly Node[]>,
-    channel: string,
-    listener: (message: string) => void,
-    up: () => void,
-  ) {
+  constructor(runtime: Runtime, masters: () => Promise<readonly Node[]>, listener: ChannelListener) {
     this.runtime = runtime
     this.masters = masters
-    this.channel = channel
     this.listener = listener
-    this.up = up
     let begin = () => {}
     this.begun = new Promise((resolve) => {
       begin = resolve
@@ -40,16 +30,16 @@ export class RoamingInbox implements Subscription {
     void this.settle()
   }
 
-  /** A server that is no master any more may have been cut off. */
+  /** Leaves a server that is no longer a master: it may have been cut off. */
   review(masters: readonly Node[]): void {
-    if (this.place !== null && !masters.includes(this.place.node)) this.leave()
+    if (this.current !== null && !masters.includes(this.current.node)) this.leave()
   }
 
   async close(): Promise<void> {
     this.closed = true
     this.timer?.clear()
     this.begin()
-    await this.place?.subscription.close()
+    await this.current?.subscription.close()
   }
 
   private async settle(): Promise<void> {
@@ -63,27 +53,27 @@ export class RoamingInbox implements Subscription {
       return
     }
     const down = () => {
-      if (this.place?.subscription === subscription) this.leave()
+      if (this.current?.subscription === subscription) this.leave()
     }
-    const subscription = node.client.subscribe(this.channel, this.listener, () => this.flowing(), down)
-    this.place = { node, subscription }
+    const subscription = node.client.subscribe({ ...this.listener, up: () => this.flowing(), down })
+    this.current = { node, subscription }
     this.last = node
   }
 
   private flowing(): void {
     this.pauseMs = FIRST_PAUSE_MS
     this.begin()
-    this.up()
+    this.listener.up()
   }
 
   private leave(): void {
-    void this.place?.subscription.close()
-    this.place = null
+    void this.current?.subscription.close()
+    this.current = null
     if (!this.closed) this.later()
   }
 
   private later(): void {
-    // Whoever waits for the first try has seen it fail.
+    // The first try has failed, and `begun` settles with it.
     this.begin()
     this.timer = this.runtime.setTimer(() => void this.settle(), this.pauseMs, true)
     this.pauseMs = Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS)

@@ -1,41 +1,36 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
-import type { RedisClient, Subscription } from './client.ts'
+import type { ChannelListener, RedisClient, Subscription } from './client.ts'
 
-/** What we send to ourselves; no notification begins so. */
+/** The message that we send to ourselves; no notification begins like this. */
 const PROBE = 'probe'
-/** The first claims wait so long until what is told to them is heard; without it they go on, and look by themselves. */
+/** The first claims wait so long for the subscription; without it they go on and poll. */
 const BEGIN_MS = 1000
 
-export interface Listener {
-  readonly channel: string
-  receive(message: string): void
-  /** Messages flow from now on, at first and after a gap. */
-  up(): void
-  /** Whether somebody relies on what is told: only then it is worth to find out if the connection is silent. */
+interface NeededListener extends ChannelListener {
+  /** True while somebody relies on messages: only then are probes sent. */
   needed(): boolean
 }
 
 /**
- * A subscription that hangs nobody. When it is not there within the deadline it is opened anew, in the background; and
- * so when a message that we send to ourselves does not come back.
+ * A subscription that never hangs. It is opened again in the background when it is not there within the deadline, or when a
+ * message that we send to ourselves does not come back.
  */
-export class Listening implements Subscription {
+export class ResilientSubscription implements Subscription {
   /** Settles when messages flow for the first time, and well before the deadline of the claims that wait for it. */
   readonly begun: Promise<void>
   private readonly client: RedisClient
   private readonly runtime: Runtime
   private readonly deadlineMs: number
-  private readonly listener: Listener
+  private readonly listener: NeededListener
   private subscription: Subscription
   private flows = false
-  /** How many messages came. */
   private heard = 0
   /** A probe did not come back. */
   private unheard = false
   private timer: Timer
   private settle: () => void = () => {}
 
-  constructor(client: RedisClient, runtime: Runtime, deadlineMs: number, listener: Listener) {
+  constructor(client: RedisClient, runtime: Runtime, deadlineMs: number, listener: NeededListener) {
     this.client = client
     this.runtime = runtime
     this.deadlineMs = deadlineMs
@@ -60,13 +55,13 @@ export class Listening implements Subscription {
   private open(): Subscription {
     this.flows = false
     this.unheard = false
-    const subscription = this.client.subscribe(
-      this.listener.channel,
-      (message) => this.receive(message),
-      () => {
+    const subscription = this.client.subscribe({
+      channel: this.listener.channel,
+      receive: (message) => this.receive(message),
+      up: () => {
         if (subscription === this.subscription) this.up()
       },
-    )
+    })
     void subscription.begun.then(this.settle)
     return subscription
   }
@@ -85,7 +80,7 @@ export class Listening implements Subscription {
     }
   }
 
-  /** Only a probe that the server has answered says something about the subscription. */
+  /** Only a probe that the server has answered proves anything about the subscription. */
   private async probe(subscription: Subscription): Promise<void> {
     const before = this.heard
     try {

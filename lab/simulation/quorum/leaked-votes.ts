@@ -9,10 +9,10 @@ interface Owed {
 }
 
 /**
- * What one session asked each node. A round that is taken back at one node is taken back at all that were asked and have
- * not said no: a vote that stays behind keeps the others out for a whole ttl.
+ * The questions of one session to each node. A round that is taken back at one node is taken back at all that were asked and have not
+ * said no: a leaked vote keeps others out for a whole ttl.
  */
-export class StrayVotes {
+export class LeakedVotes {
   private readonly fail: Fail
   private readonly nowMs: () => number
   /** By node and claim: what was asked for last, while the node may have said yes. */
@@ -44,7 +44,7 @@ export class StrayVotes {
     return this.nowMs()
   }
 
-  /** What is sent later is not answered before what a node is owed was sent. */
+  /** A later question must not be answered before a pending roll-back was sent. */
   answered(node: number, questions: readonly Question[], { votes }: Ballots, sentAtMs: number): void {
     for (const [index, { kind, claim }] of questions.entries()) {
       const vote = votes[index]
@@ -68,7 +68,7 @@ export class StrayVotes {
     const sinceMs = this.nowMs()
     for (const [node, asked] of this.asked.entries()) {
       const last = asked.get(id)
-      // What is asked in the same moment may come after the release that ends what was before it.
+      // A claim of the same moment may come after the release of an earlier round.
       if (last === undefined || last.ballot > ballot || last.atMs === sinceMs || this.owed[node]?.has(id))
         continue
       this.owed[node]?.set(id, { key, ttlMs, sinceMs })

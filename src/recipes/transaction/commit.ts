@@ -1,14 +1,14 @@
-import { type CommandOutcome, StoreError, TransactionError } from '../../../errors.ts'
-import type { Connection } from './connection.ts'
-import type { Command } from './draft.ts'
+import { type CommandOutcome, StoreError, TransactionError } from '../../errors.ts'
+import type { QueuedCommand } from './attempt.ts'
+import type { TransactionConnection } from './connection.ts'
 
 /**
  * Runs the commands as one, in one round trip; null when a watched key was changed. With no command at all this still
  * finds out whether what was read was true at one moment.
  */
 export async function commit(
-  connection: Connection,
-  commands: readonly Command[],
+  connection: TransactionConnection,
+  commands: readonly QueuedCommand[],
 ): Promise<readonly unknown[] | null> {
   const sent: Promise<unknown>[] = []
   let replies: Promise<unknown>
@@ -31,7 +31,7 @@ export async function commit(
 
 /** EXEC itself failed: because commands were refused, and then nothing was run, or for a reason that nobody here knows. */
 function aborted(
-  commands: readonly Command[],
+  commands: readonly QueuedCommand[],
   queued: readonly PromiseSettledResult<unknown>[],
   reason: unknown,
 ): unknown {
@@ -51,7 +51,7 @@ function aborted(
   )
 }
 
-function failed(commands: readonly Command[], answers: readonly unknown[]): TransactionError {
+function failed(commands: readonly QueuedCommand[], answers: readonly unknown[]): TransactionError {
   const outcomes = commands.map(({ name }, index): CommandOutcome => {
     const answer = answers[index]
     return answer instanceof Error

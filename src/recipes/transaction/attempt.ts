@@ -1,11 +1,11 @@
-import { InvalidArgumentError } from '../../../errors.ts'
-import type { Argument, Connection } from './connection.ts'
+import { InvalidArgumentError } from '../../errors.ts'
+import type { Argument, TransactionConnection } from './connection.ts'
 
-/** What the function of a transaction works with. */
+/** The argument of the function of a transaction. */
 export interface Transaction {
   /**
    * Sends a command at once, on the connection that watches the keys: for reading. Rejects with the server's own error.
-   * What is read this way counts only if the transaction goes through.
+   * The reply is valid only if the transaction goes through.
    */
   read(command: string, ...args: Argument[]): Promise<unknown>
   /** Adds a command to those that are run together, in this order, when the function has returned. */
@@ -14,7 +14,7 @@ export interface Transaction {
   readonly signal: AbortSignal
 }
 
-export interface Command {
+export interface QueuedCommand {
   readonly name: string
   readonly args: readonly (string | Buffer)[]
 }
@@ -26,15 +26,15 @@ const FORBIDDEN = new Set(
 )
 
 /** One try of a transaction, as long as its function runs. */
-export class Draft implements Transaction {
+export class TransactionAttempt implements Transaction {
   readonly signal: AbortSignal
-  readonly queued: Command[] = []
+  readonly queued: QueuedCommand[] = []
   /** How many reads the server has not answered yet. */
   reading = 0
-  private readonly connection: Connection
+  private readonly connection: TransactionConnection
   private over = false
 
-  constructor(connection: Connection, signal: AbortSignal) {
+  constructor(connection: TransactionConnection, signal: AbortSignal) {
     this.connection = connection
     this.signal = signal
   }
@@ -66,7 +66,7 @@ export class Draft implements Transaction {
   }
 }
 
-function commandOf(command: string, args: readonly Argument[]): Command {
+function commandOf(command: string, args: readonly Argument[]): QueuedCommand {
   if (typeof command !== 'string' || command === '')
     throw new InvalidArgumentError('command', 'must be the name of a command')
   if (FORBIDDEN.has(command.toUpperCase()))

@@ -3,24 +3,24 @@ import { answeredWithin } from '../../../core/runtime.ts'
 import { whyOf } from '../../../errors.ts'
 import type { Master, RedisClient } from '../clients/client.ts'
 
-/** A server that is alive answers a PING sooner. */
+/** A live server answers a PING sooner. */
 const ANSWER_MS = 1000
 
-/** The servers that an operator's look goes to, and those that do not answer, each with its name and the reason. */
-export interface Present {
+/** The servers that answer, and those that do not, each with its name and the reason. */
+export interface Reachable {
   readonly servers: readonly RedisClient[]
   readonly silent: readonly { readonly name: string; readonly why: string }[]
 }
 
-/** One server alone has the deadline of the call. A silent server of a cluster must not hide what the others have. */
-export async function presentServers(client: RedisClient, runtime: Runtime): Promise<Present> {
+/** A silent server of a cluster must not hide the others; a single server has the deadline of the call. */
+export async function reachableServers(client: RedisClient, runtime: Runtime): Promise<Reachable> {
   if (client.cluster === null) return { servers: [client], silent: [] }
   const masters = await client.cluster.masters()
   const outcomes = await Promise.all(masters.map((master) => whySilent(master, runtime)))
   return {
-    servers: masters.filter((_, place) => outcomes[place] === null).map(({ client }) => client),
-    silent: masters.flatMap(({ name }, place) => {
-      const why = outcomes[place] ?? null
+    servers: masters.filter((_, index) => outcomes[index] === null).map(({ client }) => client),
+    silent: masters.flatMap(({ name }, index) => {
+      const why = outcomes[index] ?? null
       return why === null ? [] : [{ name, why }]
     }),
   }

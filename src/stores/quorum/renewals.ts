@@ -1,50 +1,39 @@
 import type { RenewReply } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
-import type { Assembly } from './assembly.ts'
-import { positionOf } from './blocked.ts'
 import type { Elections } from './election.ts'
-import { outage } from './failures.ts'
+import type { Nodes } from './nodes.ts'
 import { EVERY_BALLOT, type Question, type Vote } from './protocol.ts'
-import type { Round } from './round.ts'
-import { majorityOf, votesNeeded } from './tally.ts'
-import type { Waiting } from './waiting.ts'
+import { medianPosition, type Round } from './round.ts'
+import { majorityOf } from './tally.ts'
+import type { WaitingClaims } from './waiting-claims.ts'
 
 interface Renewal {
   ended: boolean
 }
 
 /**
- * Renewals: of a hold that enough nodes still have, and of a position in the queue. Nodes that came back without the claim get it
- * again, but only when enough others have it.
+ * Renews holds that enough nodes still have, and positions in the queue. Nodes that came back without the claim get it again, but only
+ * when enough others have it.
  */
-export class Extensions {
-  private readonly assembly: Assembly
+export class Renewals {
+  private readonly nodes: Nodes
   private readonly elections: Elections
-  private readonly waiting: Waiting
+  private readonly waiting: WaitingClaims
   private readonly inbox: string
-  private readonly timeoutMs: (ttlMs: number) => number
-  /** Renewals that some node has not answered yet, by the claim's id. */
+  /** Renewals that some node has not answered yet, by claim id. */
   private readonly open = new Map<string, Renewal>()
 
-  constructor(
-    assembly: Assembly,
-    elections: Elections,
-    waiting: Waiting,
-    inbox: string,
-    timeoutMs: (ttlMs: number) => number,
-  ) {
-    this.assembly = assembly
+  constructor(nodes: Nodes, elections: Elections, waiting: WaitingClaims, inbox: string) {
+    this.nodes = nodes
     this.elections = elections
     this.waiting = waiting
     this.inbox = inbox
-    this.timeoutMs = timeoutMs
   }
 
   async renew(claim: Claim): Promise<RenewReply> {
-    const { assembly } = this
+    const { nodes } = this
     const waits = this.waiting.ticketOf(claim.id) !== null
-    const needed = votesNeeded(claim.mode, assembly.size)
-    const round = assembly.ask({ kind: 'renew', claim, seq: 0 }, needed, this.timeoutMs(claim.ttlMs))
+    const round = nodes.ask({ kind: 'renew', claim, seq: 0 })
     const renewal = this.follow(claim.id, round)
     if ((await round.decided) === 'met') {
       if (!waits) this.topUp(claim, round, renewal)
@@ -52,31 +41,31 @@ export class Extensions {
       return { kind: 'renewed', contended }
     }
     if (waits) return this.positionIn(claim, round)
-    if (!round.denied) return { kind: 'unknown', error: outage(round, assembly.lanes) }
-    // Nobody will come any more when one of these nodes calls it.
+    if (!round.denied) return { kind: 'unknown', error: nodes.outage(round) }
+    // The claim will not come when one of these nodes calls it.
     for (const [node, vote] of round.votes.entries())
-      if (vote?.kind === 'waiting') assembly.tell(node, { kind: 'release', claim, ballot: EVERY_BALLOT })
+      if (vote?.kind === 'waiting') nodes.tell(node, { kind: 'release', claim, ballot: EVERY_BALLOT })
     return { kind: 'lost' }
   }
 
-  /** The claim is released: a node that says late that it had lost it must not get it again. */
+  /** The claim is released: a node that reports it lost too late must not get it again. */
   end(id: string): void {
     const renewal = this.open.get(id)
     if (renewal !== undefined) renewal.ended = true
     this.open.delete(id)
   }
 
-  /** A waiter that a majority of the nodes knows, in the queue or by a vote, keeps its position at all of them. */
+  /** A waiter that a majority knows, in the queue or by a vote, keeps its position at all nodes. */
   private async positionIn(claim: Claim, round: Round): Promise<RenewReply> {
     const majority = majorityOf(round.nodes)
     const lost = () => round.votes.filter((vote) => vote?.kind === 'lost').length
     const known = () => round.yes + round.no - lost()
-    // The votes that have come are enough to say that it is no holder, and not always enough to say that it waits.
+    // The votes so far show that the claim is no holder; more may be needed to show that it waits.
     while (round.open > 0 && known() < majority && lost() < majority)
       await round.untilHeard(round.yes + round.no + 1)
     if (known() < majority) {
       if (lost() > round.nodes - majority) return { kind: 'lost' }
-      return { kind: 'unknown', error: outage(round, this.assembly.lanes) }
+      return { kind: 'unknown', error: this.nodes.outage(round) }
     }
     this.rejoin(claim, round)
     const positions: number[] = []
@@ -87,23 +76,23 @@ export class Extensions {
       positions.push(vote.position)
       storeTimeMs = Math.max(storeTimeMs, vote.storeTimeMs)
     }
-    return { kind: 'waiting', position: positionOf(positions), storeTimeMs }
+    return { kind: 'waiting', position: medianPosition(positions), storeTimeMs }
   }
 
-  /** Nodes that have lost the position get it again by its ticket; a vote that nobody counts is given back. */
+  /** Nodes that lost the position get it again by its ticket; a vote that nobody counts is given back. */
   private rejoin(claim: Claim, round: Round): void {
     const ballot = this.elections.lastBallot
     const correct = (node: number, vote: Vote | undefined): void => {
       const ticket = this.waiting.ticketOf(claim.id)
       if (ticket === null || this.elections.isOpen(claim.id)) return
       if (vote?.kind === 'lost')
-        this.assembly.tell(node, {
+        this.nodes.tell(node, {
           kind: 'join',
           claim: { ...claim, queue: true },
           inbox: this.inbox,
           ticket,
         })
-      else if (vote?.kind === 'renewed') this.assembly.tell(node, { kind: 'release', claim, ballot })
+      else if (vote?.kind === 'renewed') this.nodes.tell(node, { kind: 'release', claim, ballot })
     }
     for (let node = 0; node < round.nodes; node++) correct(node, round.votes[node])
     round.late = correct
@@ -121,7 +110,7 @@ export class Extensions {
     return renewal
   }
 
-  /** The claim is alive at enough nodes, so giving it to the others creates nothing; they learn its number, too. */
+  /** The claim is alive at enough nodes, so giving it to the others creates nothing; they also learn its number. */
   private topUp(claim: Claim, round: Round, renewal: Renewal): void {
     const seq = Math.max(...round.votes.map((vote) => (vote?.kind === 'renewed' ? vote.seq : 0)))
     const again: Question = {
@@ -132,8 +121,7 @@ export class Extensions {
       ticket: seq,
     }
     const missing = (node: number, vote: Vote | undefined): void => {
-      if ((vote?.kind === 'lost' || vote?.kind === 'waiting') && !renewal.ended)
-        this.assembly.tell(node, again)
+      if ((vote?.kind === 'lost' || vote?.kind === 'waiting') && !renewal.ended) this.nodes.tell(node, again)
     }
     for (const [node, vote] of round.votes.entries()) missing(node, vote)
     round.late = missing

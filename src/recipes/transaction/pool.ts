@@ -1,6 +1,11 @@
-import type { Runtime, Timer } from '../../../core/runtime.ts'
-import { type Emitter, ignore } from '../clients/client.ts'
-import { type Connection, type Connector, connectorOf, type TransactionClient } from './connection.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
+import { type Emitter, ignore } from '../../stores/redis/clients/client.ts'
+import {
+  type Connector,
+  connectorOf,
+  type TransactionClient,
+  type TransactionConnection,
+} from './connection.ts'
 
 /** So many transactions of one client run at the same time; the others wait for their turn. */
 const MOST_CONNECTIONS = 10
@@ -8,21 +13,21 @@ const LONGEST_IDLE_MS = 10_000
 /** Clients wait without an end for a server that accepts a connection and stays silent. */
 const LONGEST_OPENING_MS = 3000
 
-const pools = new WeakMap<object, Pool>()
+const pools = new WeakMap<object, ConnectionPool>()
 
 /** The connections beside a client. They are kept for a while, and closed when the client is. */
-export class Pool {
+export class ConnectionPool {
   private readonly runtime: Runtime
   private readonly client: Emitter
   private readonly connector: Connector
-  private readonly idle: { readonly connection: Connection; readonly sinceMs: number }[] = []
+  private readonly idle: { readonly connection: TransactionConnection; readonly sinceMs: number }[] = []
   private readonly queue: { readonly begin: () => void; readonly signal: AbortSignal }[] = []
   private busy = 0
   private timer: Timer | null = null
 
-  static of(client: TransactionClient, runtime: Runtime): Pool {
+  static of(client: TransactionClient, runtime: Runtime): ConnectionPool {
     const connector = connectorOf(client)
-    const pool = pools.get(client) ?? new Pool(client as unknown as Emitter, connector, runtime)
+    const pool = pools.get(client) ?? new ConnectionPool(client as unknown as Emitter, connector, runtime)
     pools.set(client, pool)
     return pool
   }
@@ -34,7 +39,7 @@ export class Pool {
   }
 
   /** After `signal` a place in the queue is given up, and nothing is opened any more. */
-  async take(signal: AbortSignal): Promise<Connection> {
+  async take(signal: AbortSignal): Promise<TransactionConnection> {
     if (this.busy < MOST_CONNECTIONS) this.busy++
     else await new Promise<void>((begin) => this.queue.push({ begin, signal }))
     try {
@@ -50,7 +55,7 @@ export class Pool {
   }
 
   /** Takes back a connection that watches nothing. */
-  give(connection: Connection): void {
+  give(connection: TransactionConnection): void {
     if (connection.usable && this.connector.alive) {
       connection.idle()
       if (this.idle.length === 0) this.client.on('end', this.closeIdle)
@@ -63,12 +68,12 @@ export class Pool {
   }
 
   /** Closes a connection whose state is not known. */
-  drop(connection: Connection): void {
+  drop(connection: TransactionConnection): void {
     connection.close()
     this.next()
   }
 
-  private reuse(): Connection | null {
+  private reuse(): TransactionConnection | null {
     for (;;) {
       const last = this.idle.pop()
       if (last === undefined) return null
@@ -82,7 +87,7 @@ export class Pool {
   }
 
   /** Null for a connection that was late, and is closed. */
-  private async open(): Promise<Connection | null> {
+  private async open(): Promise<TransactionConnection | null> {
     const { connection, ready } = this.connector.open()
     let timer: Timer | undefined
     const late = new Promise<boolean>((resolve) => {

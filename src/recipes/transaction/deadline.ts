@@ -1,10 +1,10 @@
-import type { Runtime, Timer } from '../../../core/runtime.ts'
+import type { Runtime, Timer } from '../../core/runtime.ts'
 
 /** The end of a transaction's time on the monotonic clock. */
 export class DeadlinePassed extends Error {}
 
 /** How long a transaction may go on: until its own deadline, or until its caller has had enough. */
-export class Limit {
+export class TransactionDeadline {
   readonly timeoutMs: number
   /** Fires with the end of the transaction's time, for what the caller's function does meanwhile. */
   readonly signal: AbortSignal
@@ -28,7 +28,7 @@ export class Limit {
     this.cancelled = new Promise((_, reject) => {
       this.endCancelled = reject
     })
-    // Whoever waits for one of them hears of it; when nobody does, nobody is missed.
+    // A rejection that nobody waits for must not count as unhandled.
     this.deadline.catch(() => {})
     this.cancelled.catch(() => {})
     this.timer = runtime.setTimer(this.pass, timeoutMs, false)

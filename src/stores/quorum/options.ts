@@ -7,7 +7,7 @@ import { QuorumStore } from './store.ts'
 import { majorityOf } from './tally.ts'
 
 export interface QuorumOptions {
-  /** How long one node is waited for, in milliseconds: a twentieth of the ttl by default, from 100 to 500. */
+  /** The timeout of one node in milliseconds: a twentieth of the ttl by default, from 100 to 500. */
   nodeTimeoutMs?: number
   runtime?: Runtime
 }
@@ -25,21 +25,21 @@ export interface QuorumSettings {
   readonly callTimeoutMs: number
 }
 
-export function settingsOf(options: QuorumOptions, callTimeoutMs = CALL_TIMEOUT_MS): QuorumSettings {
+export function quorumSettingsOf(options: QuorumOptions, callTimeoutMs = CALL_TIMEOUT_MS): QuorumSettings {
   const { nodeTimeoutMs, runtime } = checkOptions('options', options, OPTIONS)
   if (nodeTimeoutMs !== undefined && !(Number.isSafeInteger(nodeTimeoutMs) && nodeTimeoutMs >= 1))
     throw new InvalidArgumentError('nodeTimeoutMs', 'must be a whole number of milliseconds, at least 1')
   return { nodeTimeoutMs: nodeTimeoutMs ?? null, runtime: checkRuntime(runtime), callTimeoutMs }
 }
 
-/** A store over nodes, with a warning when their number makes little sense. */
+/** A store over nodes; warns if their number makes little sense. */
 export function assemble(nodes: readonly QuorumNode[], settings: QuorumSettings): QuorumStore {
   const { nodeTimeoutMs, runtime } = settings
   warn(nodes.length)
   return new QuorumStore(nodes, runtime, nodeTimeoutMs === null ? timeoutMs : () => nodeTimeoutMs)
 }
 
-/** Small against the ttl, because what it takes is lost to the lease; but a busy machine must not look like a dead one. */
+/** Small against the ttl, because the lease loses this time; but a busy machine must not look like a dead one. */
 export function timeoutMs(ttlMs: number): number {
   return Math.min(Math.max(ttlMs * PART_OF_TTL, SHORTEST_TIMEOUT_MS), LONGEST_TIMEOUT_MS)
 }

@@ -1,21 +1,15 @@
-import { checkFunction, checkOptions, checkRuntime, checkSignal, type NamesOf } from '../../../core/check.ts'
-import { type Duration, durationMs, show } from '../../../core/durations.ts'
-import type { Runtime } from '../../../core/runtime.ts'
-import {
-  ConflictError,
-  InvalidArgumentError,
-  LockError,
-  StoreError,
-  TransactionError,
-} from '../../../errors.ts'
+import { checkFunction, checkOptions, checkRuntime, checkSignal, type NamesOf } from '../../core/check.ts'
+import { type Duration, durationMs, show } from '../../core/durations.ts'
+import type { Runtime } from '../../core/runtime.ts'
+import { ConflictError, InvalidArgumentError, LockError, StoreError, TransactionError } from '../../errors.ts'
+import { type Transaction, TransactionAttempt } from './attempt.ts'
 import { commit } from './commit.ts'
-import type { Connection, TransactionClient } from './connection.ts'
-import { Draft, type Transaction } from './draft.ts'
-import { DeadlinePassed, Limit } from './limit.ts'
-import { Pool } from './pool.ts'
+import type { TransactionClient, TransactionConnection } from './connection.ts'
+import { DeadlinePassed, TransactionDeadline } from './deadline.ts'
+import { ConnectionPool } from './pool.ts'
 
+export type { Transaction } from './attempt.ts'
 export type { Argument, TransactionClient } from './connection.ts'
-export type { Transaction } from './draft.ts'
 
 export interface TransactionOptions {
   /** How often the whole is tried when others change the keys meanwhile: default 20. */
@@ -28,9 +22,9 @@ export interface TransactionOptions {
 }
 
 export interface TransactionResult<T> {
-  /** What the function returned. */
+  /** The result of the function. */
   readonly value: T
-  /** What the server answered to each of the queued commands. */
+  /** The reply to each queued command. */
   readonly replies: readonly unknown[]
   readonly tries: number
 }
@@ -59,56 +53,56 @@ export async function transaction<T>(
   options: TransactionOptions = {},
 ): Promise<TransactionResult<T>> {
   const { tries, timeoutMs, signal, runtime } = settingsOf(keys, fn, options)
-  const pool = Pool.of(client, runtime)
+  const pool = ConnectionPool.of(client, runtime)
   signal?.throwIfAborted()
-  const limit = new Limit(timeoutMs, signal, runtime)
+  const deadline = new TransactionDeadline(timeoutMs, signal, runtime)
   try {
     for (let number = 1; ; number++) {
-      const done = await attempt(pool, keys, fn, limit, runtime)
+      const done = await attempt(pool, keys, fn, deadline, runtime)
       if (done !== null) return { ...done, tries: number }
       if (number === tries) throw conflict(keys, number)
       const pauseMs = Math.min(FIRST_PAUSE_MS * 2 ** (number - 1), LONGEST_PAUSE_MS)
-      await limit.pause(pauseMs * runtime.random()).catch((error) => {
+      await deadline.pause(pauseMs * runtime.random()).catch((error) => {
         throw error instanceof DeadlinePassed ? conflict(keys, number) : error
       })
     }
   } finally {
-    limit.end()
+    deadline.end()
   }
 }
 
 /** One try; null when somebody else changed one of the keys. */
 async function attempt<T>(
-  pool: Pool,
+  pool: ConnectionPool,
   keys: readonly string[],
   fn: (transaction: Transaction) => Promise<T> | T,
-  limit: Limit,
+  deadline: TransactionDeadline,
   runtime: Runtime,
 ): Promise<{ value: T; replies: readonly unknown[] } | null> {
-  const connection = await connectionOf(pool, limit)
-  const draft = new Draft(connection, limit.signal)
+  const connection = await connectionOf(pool, deadline)
+  const current = new TransactionAttempt(connection, deadline.signal)
   let value: T
   try {
-    await limit.within(connection.send('WATCH', keys)).catch((error) => {
-      throw failure(error, limit, 'WATCH')
+    await deadline.within(connection.send('WATCH', keys)).catch((error) => {
+      throw failure(error, deadline, 'WATCH')
     })
-    value = await limit.within(Promise.resolve(fn(draft))).catch((error) => {
-      throw error instanceof DeadlinePassed ? tooSlow(draft, limit) : error
+    value = await deadline.within(Promise.resolve(fn(current))).catch((error) => {
+      throw error instanceof DeadlinePassed ? tooSlow(current, deadline) : error
     })
   } catch (error) {
-    draft.close()
+    current.close()
     letGo(pool, connection, runtime)
     throw error
   }
-  draft.close()
+  current.close()
   let known = false
   try {
-    const replies = await limit.withinDeadline(commit(connection, draft.queued))
+    const replies = await deadline.withinDeadline(commit(connection, current.queued))
     known = true
     return replies === null ? null : { value, replies }
   } catch (error) {
     known = error instanceof TransactionError
-    throw known ? error : failure(error, limit, 'EXEC')
+    throw known ? error : failure(error, deadline, 'EXEC')
   } finally {
     // EXEC has ended the watch, whatever it answered; without an answer nobody knows.
     if (known) pool.give(connection)
@@ -116,20 +110,23 @@ async function attempt<T>(
   }
 }
 
-async function connectionOf(pool: Pool, limit: Limit): Promise<Connection> {
-  const taken = pool.take(limit.signal)
+async function connectionOf(
+  pool: ConnectionPool,
+  deadline: TransactionDeadline,
+): Promise<TransactionConnection> {
+  const taken = pool.take(deadline.signal)
   try {
-    return await limit.within(taken)
+    return await deadline.within(taken)
   } catch (error) {
     taken.then((late) => pool.give(late)).catch(() => {})
-    throw failure(error, limit, 'a connection')
+    throw failure(error, deadline, 'a connection')
   }
 }
 
 /** Ends the watch apart from the caller: what comes next on the connection comes after it. */
-function letGo(pool: Pool, connection: Connection, runtime: Runtime): void {
+function letGo(pool: ConnectionPool, connection: TransactionConnection, runtime: Runtime): void {
   let open = true
-  const once = (settle: (connection: Connection) => void) => () => {
+  const once = (settle: (connection: TransactionConnection) => void) => () => {
     timer.clear()
     if (open) settle(connection)
     open = false
@@ -142,7 +139,7 @@ function letGo(pool: Pool, connection: Connection, runtime: Runtime): void {
   )
 }
 
-function failure(error: unknown, { timeoutMs }: Limit, step: string): unknown {
+function failure(error: unknown, { timeoutMs }: TransactionDeadline, step: string): unknown {
   if (error instanceof LockError) return error
   const effect = step === 'EXEC' ? 'whether it took effect is unknown' : 'nothing was written'
   if (error instanceof DeadlinePassed)
@@ -151,7 +148,7 @@ function failure(error: unknown, { timeoutMs }: Limit, step: string): unknown {
   return new StoreError(`the transaction failed (${step}); ${effect}: ${error.message}`, { cause: error })
 }
 
-function tooSlow({ reading }: Draft, { timeoutMs }: Limit): LockError {
+function tooSlow({ reading }: TransactionAttempt, { timeoutMs }: TransactionDeadline): LockError {
   return reading > 0
     ? new StoreError(`the transaction had no answer (reading) within ${timeoutMs} ms; nothing was written`)
     : new TransactionError(

@@ -1,11 +1,11 @@
-import { InvalidArgumentError, UnsupportedError } from '../../../errors.ts'
-import { disconnected, type Emitter, ignore } from '../clients/client.ts'
+import { InvalidArgumentError, UnsupportedError } from '../../errors.ts'
+import { disconnected, type Emitter, ignore } from '../../stores/redis/clients/client.ts'
 
-/** What a command may be given besides its name. */
+/** An argument of a command. */
 export type Argument = string | number | bigint | Uint8Array
 
 /** One connection for one transaction at a time. Once it broke it stays broken: a new one would watch nothing. */
-export interface Connection {
+export interface TransactionConnection {
   readonly usable: boolean
   send(command: string, args: readonly (string | Buffer)[]): Promise<unknown>
   /** An idle connection does not keep the process alive. */
@@ -53,7 +53,7 @@ export interface Connector {
 
 /** A connection that can be used as soon as `ready` resolves, and closed at any time. */
 export interface Opening {
-  readonly connection: Connection
+  readonly connection: TransactionConnection
   readonly ready: Promise<unknown>
 }
 
@@ -98,7 +98,7 @@ function openIoredis(client: Ioredis): Opening {
   if (client.status === 'end') throw disconnected(client.status)
   const own = client.duplicate(IOREDIS_OPTIONS)
   own.on('error', ignore)
-  const connection: Connection = {
+  const connection: TransactionConnection = {
     get usable() {
       return own.status === 'ready'
     },
@@ -127,7 +127,7 @@ function openNodeRedis(client: NodeRedis): Opening {
   const socket = { ...client.options?.socket, reconnectStrategy: false }
   const own = client.duplicate({ socket, disableOfflineQueue: true })
   own.on('error', ignore)
-  const connection: Connection = {
+  const connection: TransactionConnection = {
     get usable() {
       return own.isReady
     },

@@ -2,7 +2,7 @@ import { GlideClient } from '@valkey/valkey-glide'
 import { transaction } from 'holdfast/redis'
 import { Redis } from 'ioredis'
 import { afterAll, expect, it } from 'vitest'
-import { startRedis } from '../../../scripts/servers/redis.ts'
+import { startRedis } from '../../scripts/servers/redis.ts'
 
 const server = await startRedis()
 const operator = new Redis(server.port)

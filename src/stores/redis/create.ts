@@ -5,12 +5,11 @@ import type { RedisClient } from './clients/client.ts'
 import { ReplacingClient } from './clients/replacing.ts'
 import { type RedisSettings, silentMsOf } from './options.ts'
 import { PlainStore } from './plain/store.ts'
-import { ConfirmingClient } from './replicas/confirming.ts'
-import { ReplicatedStore } from './replicas/store.ts'
+import { ConfirmingClient, ReplicatedStore } from './replicas.ts'
 import { RedisStore } from './store.ts'
 
 /** The store that the settings ask for, over any client. */
-export function storeOf(client: RedisClient, settings: RedisSettings): Store {
+export function createRedisStore(client: RedisClient, settings: RedisSettings): Store {
   const { format, replicas, check, runtime } = settings
   if (client.cluster !== null && format === 'plain')
     throw new UnsupportedError("format 'plain' is not supported on a cluster")

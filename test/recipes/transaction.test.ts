@@ -2,10 +2,10 @@ import { ConflictError, StoreError, TransactionError } from 'holdfast'
 import { type TransactionClient, transaction } from 'holdfast/redis'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { type RedisServer, startRedis } from '../../../scripts/servers/redis.ts'
-import { CLIENTS } from './clients.ts'
-import { Overseer } from './overseer.ts'
-import { startStalling } from './stalling.ts'
+import { type RedisServer, startRedis } from '../../scripts/servers/redis.ts'
+import { CLIENTS } from '../stores/redis/clients.ts'
+import { Overseer } from '../stores/redis/overseer.ts'
+import { startStalling } from '../stores/redis/stalling.ts'
 
 let server: RedisServer
 let operator: Redis

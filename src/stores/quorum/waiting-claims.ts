@@ -1,22 +1,22 @@
 import type { Runtime, Timer } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
 import type { Claim } from '../../model/index.ts'
-import type { Call } from './protocol.ts'
+import type { NodeNotification } from './protocol.ts'
 import { majorityOf } from './tally.ts'
 
-/** A release reaches the nodes one after the other: a waiter that comes at the first call would find the others busy. */
-const GATHER_MS = 20
-/** After split votes a waiter that too few nodes call comes less and less often. */
-const LONGEST_GATHER_MS = 500
+/** A release reaches the nodes one after the other: a waiter that came at the first call would find the others busy. */
+const COLLECT_MS = 20
+/** After split votes a waiter that too few nodes call backs off. */
+const LONGEST_COLLECT_MS = 500
 
-/** Far more than an operator asks for at a time; beyond it nothing more is counted. */
+/** Far more evictions than an operator starts at a time; beyond that the counts begin anew. */
 const MOST_TOLD = 10_000
 
 interface Waiter {
   readonly key: string
   readonly needed: number
   ticket: number
-  /** Nodes that called since the claim last asked; null when none did. */
+  /** Nodes that called since the claim last asked; null if none did. */
   callers: Set<number> | null
   asking: boolean
   /** Split votes in a row. */
@@ -24,13 +24,13 @@ interface Waiter {
   timer: Timer | null
 }
 
-/** Claims that wait to be called, and what the nodes tell about claims that hold. */
-export class Waiting {
+/** Claims that wait for a call of the nodes, and the notifications of the nodes to holders. */
+export class WaitingClaims {
   private readonly nodes: number
   private readonly runtime: Runtime
   private readonly tell: (notice: StoreNotice) => void
   private readonly waiters = new Map<string, Waiter>()
-  /** Which nodes told the same about a holder. */
+  /** Nodes that sent the same notification about a holder. */
   private readonly told = new Map<string, Set<number>>()
 
   constructor(nodes: number, runtime: Runtime, tell: (notice: StoreNotice) => void) {
@@ -43,7 +43,7 @@ export class Waiting {
     return this.waiters.size
   }
 
-  /** A claim asks, for the first time or again; it keeps its first ticket, unless the clocks of the nodes went back. */
+  /** A claim asks, for the first time or again; it keeps its first ticket unless the clocks of the nodes went back. */
   asks({ id, key, queue }: Claim, ticket: number, needed: number): number {
     if (!queue) return ticket
     let waiter = this.waiters.get(id)
@@ -64,18 +64,18 @@ export class Waiting {
     return this.waiters.get(id)?.ticket ?? null
   }
 
-  /** How many votes of a claim were split in a row before this one. */
+  /** Split votes of the claim in a row. */
   splits(id: string): number {
     return this.waiters.get(id)?.splits ?? 0
   }
 
-  /** It was not granted, and waits. It may have been called while the votes were counted. */
+  /** The claim was not granted and waits. It may have been called while the votes were counted. */
   waits(id: string, split: boolean): void {
     const waiter = this.waiters.get(id)
     if (waiter === undefined) return
     waiter.asking = false
     waiter.splits = split ? waiter.splits + 1 : 0
-    if (waiter.callers !== null) this.gather(id, waiter)
+    if (waiter.callers !== null) this.collect(id, waiter)
   }
 
   forget(id: string): void {
@@ -85,18 +85,18 @@ export class Waiting {
     this.waiters.delete(id)
   }
 
-  hear(node: number, call: Call): void {
-    const { kind, id, key } = call
+  hear(node: number, notification: NodeNotification): void {
+    const { kind, id, key } = notification
     if (kind === 'free') this.called(node, id)
     else if (kind === 'contended') this.tell({ kind, id, key })
     else if (kind === 'revoked') {
-      if (this.count(node, call) === 1) this.tell({ kind, id, key })
-      // One node's word ends no lease: as many must say so as keep the others from being a majority.
-    } else if (this.count(node, call) === this.nodes - majorityOf(this.nodes) + 1)
+      if (this.count(node, notification) === 1) this.tell({ kind, id, key })
+      // One node alone ends no lease: so many must say so that the others are no majority.
+    } else if (this.count(node, notification) === this.nodes - majorityOf(this.nodes) + 1)
       this.tell({ kind: 'lost', id, key, cause: 'evicted' })
   }
 
-  /** Calls may have been missed: every waiter looks again. */
+  /** Calls may have been missed: every waiter retries. */
   lookAll(): void {
     for (const [id, waiter] of this.waiters) if (!waiter.asking) this.look(id, waiter)
   }
@@ -112,15 +112,15 @@ export class Waiting {
     if (waiter === undefined) return
     waiter.callers ??= new Set()
     waiter.callers.add(node)
-    if (!waiter.asking) this.gather(id, waiter)
+    if (!waiter.asking) this.collect(id, waiter)
   }
 
-  private gather(id: string, waiter: Waiter): void {
+  private collect(id: string, waiter: Waiter): void {
     if (waiter.callers !== null && waiter.callers.size >= waiter.needed) {
       this.look(id, waiter)
       return
     }
-    const spreadMs = Math.min(GATHER_MS * 2 ** waiter.splits, LONGEST_GATHER_MS)
+    const spreadMs = Math.min(COLLECT_MS * 2 ** waiter.splits, LONGEST_COLLECT_MS)
     const delayMs = spreadMs * (0.5 + this.runtime.random() / 2)
     waiter.timer ??= this.runtime.setTimer(() => this.look(id, waiter), delayMs, true)
   }
@@ -132,8 +132,8 @@ export class Waiting {
     this.tell({ kind: 'retry', id, key: waiter.key })
   }
 
-  /** How many nodes told this so far; a node that tells it again begins a new count. */
-  private count(node: number, { kind, id }: Call): number {
+  /** How many nodes sent this so far; a node that sends it again begins a new count. */
+  private count(node: number, { kind, id }: NodeNotification): number {
     const name = `${kind} ${id}`
     let nodes = this.told.get(name)
     if (nodes === undefined || nodes.has(node)) {
