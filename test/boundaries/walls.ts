@@ -234,7 +234,7 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'Atomics.wait',
     why: 'opening is synchronous, and a file that is busy is free again sooner than any timer would ring',
   },
-  'src/stores/sqlite/turns.ts': {
+  'src/stores/sqlite/work-queue.ts': {
     uses: 'setTimer',
     why: 'a file that another process writes to is tried again, because waiting inside SQLite would block the event loop',
   },
@@ -246,15 +246,15 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a mailbox that was replaced is read a little longer, for letters that were on their way',
   },
-  'src/stores/sql-server/tables/swap.ts': {
+  'src/stores/sql-server/tables/compare-and-swap.ts': {
     uses: 'setTimer',
     why: 'a row that others change at the same time is tried again, after a random pause when there is a crowd',
   },
-  'src/stores/sql-server/tables/mail.ts': {
+  'src/stores/sql-server/tables/inbox.ts': {
     uses: 'setTimer',
     why: 'the server tells nobody, so a process that holds something looks for what it is told',
   },
-  'src/stores/sql-server/patience.ts': {
+  'src/stores/sql-server/statement-timeout.ts': {
     uses: 'setTimer',
     why: 'a statement that is not answered must not keep its connection',
   },
@@ -266,11 +266,11 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'a session lock has no ttl, so each hold ends by the clock of its own process',
   },
-  'src/stores/sql-server/postgres/hearer.ts': {
+  'src/stores/sql-server/postgres/listener.ts': {
     uses: 'setTimer',
     why: 'the connection that listens is looked after, and made again when it breaks',
   },
-  'src/stores/sql-server/postgres/push.ts': {
+  'src/stores/sql-server/postgres/inbox.ts': {
     uses: 'setTimer',
     why: 'the first claim does not wait long for a connection that listens',
   },

@@ -3,7 +3,7 @@ import type { ClaimAnswer } from '../../model/index.ts'
 const MOST_KEYS = 10_000
 
 /** The keys at which others were met lately: there a fast path would nearly always be a statement for nothing. */
-export class Crowd {
+export class ContendedKeys {
   private readonly keys = new Set<string>()
 
   has(key: string): boolean {

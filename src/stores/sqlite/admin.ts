@@ -11,28 +11,26 @@ import {
   strangeView,
   viewOf,
 } from '../../model/index.ts'
-import type { Desk } from './desk.ts'
-import type { Inspection } from './inspection.ts'
-import type { KeyTable } from './keys.ts'
-import { RULES } from './rules.ts'
+import { NO_TOKEN, RULES } from '../shared/rules.ts'
+import type { SqliteInspection } from './inspection.ts'
+import type { SqliteKeys } from './keys.ts'
+import type { TransactionRunner } from './transaction-runner.ts'
 
 const KEYS_PER_PAGE = 500
-/** A token that no hold has: to evict it counts the time of a key, and no more. */
-const NOBODY = 0n
 
 export class SqliteAdmin implements Admin {
   readonly evict: (key: string, token: bigint | null, ask: boolean) => Soon<EvictAnswer>
-  private readonly keys: KeyTable
-  private readonly desk: Desk
+  private readonly keys: SqliteKeys
+  private readonly desk: TransactionRunner
   private readonly runtime: Runtime
-  private readonly inspection: Inspection
+  private readonly inspection: SqliteInspection
 
   constructor(
-    keys: KeyTable,
-    desk: Desk,
+    keys: SqliteKeys,
+    desk: TransactionRunner,
     runtime: Runtime,
     evict: SqliteAdmin['evict'],
-    inspection: Inspection,
+    inspection: SqliteInspection,
   ) {
     this.keys = keys
     this.desk = desk
@@ -81,7 +79,7 @@ export class SqliteAdmin implements Admin {
       if (each.kind === 'foreign') done.push(false)
       else if (this.inspection.isRows(each)) done.push(await this.desk.run(() => this.inspection.clean()))
       // The row is written only if the model finds something dead in it; what lives in it stays.
-      else done.push((await this.evict(each.name, NOBODY, false)) !== null)
+      else done.push((await this.evict(each.name, NO_TOKEN, false)) !== null)
     }
     return done
   }

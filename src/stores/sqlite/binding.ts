@@ -2,22 +2,22 @@ import { requirePeer } from '../../core/optional-peer.ts'
 import { UnsupportedError } from '../../errors.ts'
 
 /** The part of `node:sqlite` that the store uses; `@photostructure/sqlite` has the same. */
-export interface Statement {
+export interface SqliteStatement {
   run(...parameters: readonly SqlValue[]): { readonly changes: number | bigint }
   get(...parameters: readonly SqlValue[]): unknown
   all(...parameters: readonly SqlValue[]): unknown[]
 }
 
-export interface Database {
+export interface SqliteDatabase {
   exec(sql: string): void
-  prepare(sql: string): Statement
+  prepare(sql: string): SqliteStatement
   close(): void
 }
 
 export type SqlValue = string | number | null
 
 export interface Binding {
-  readonly DatabaseSync: new (path: string) => Database
+  readonly DatabaseSync: new (path: string) => SqliteDatabase
 }
 
 const PEER = '@photostructure/sqlite'

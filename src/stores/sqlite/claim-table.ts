@@ -1,6 +1,6 @@
 import { type IndexedClaim, MOST_COUNTED_POSITIONS, type Mode } from '../../model/index.ts'
-import type { SqlValue, Statement } from './binding.ts'
-import type { Connection } from './connection.ts'
+import type { SqliteStatement, SqlValue } from './binding.ts'
+import type { SqliteConnection } from './connection.ts'
 
 type ClaimRow = readonly [
   id: string,
@@ -33,26 +33,26 @@ const ROW = `json_array(${COLUMNS}) AS json`
  * every step uses have these values in their text.
  */
 export class ClaimTable {
-  private readonly one: Statement
-  private readonly insert: Statement
-  private readonly change: Statement
-  private readonly erase: Statement
-  private readonly eraseKey: Statement
-  private readonly firstWaiter: Statement
-  private readonly lowestTicket: Statement
-  private readonly waiters: Statement
-  private readonly holders: Statement
-  private readonly withSeq: Statement
-  private readonly owned: Statement
-  private readonly beside: Statement
-  private readonly waiterOf: Statement
-  private readonly ahead: Statement
-  private readonly endedWaiters: Statement
-  private readonly endedHolders: Statement
-  private readonly nextWaiterEnd: Statement
-  private readonly nextHolderEnd: Statement
+  private readonly one: SqliteStatement
+  private readonly insert: SqliteStatement
+  private readonly change: SqliteStatement
+  private readonly erase: SqliteStatement
+  private readonly eraseKey: SqliteStatement
+  private readonly firstWaiter: SqliteStatement
+  private readonly lowestTicket: SqliteStatement
+  private readonly waiters: SqliteStatement
+  private readonly holders: SqliteStatement
+  private readonly withSeq: SqliteStatement
+  private readonly owned: SqliteStatement
+  private readonly beside: SqliteStatement
+  private readonly waiterOf: SqliteStatement
+  private readonly ahead: SqliteStatement
+  private readonly endedWaiters: SqliteStatement
+  private readonly endedHolders: SqliteStatement
+  private readonly nextWaiterEnd: SqliteStatement
+  private readonly nextHolderEnd: SqliteStatement
 
-  constructor(connection: Connection) {
+  constructor(connection: SqliteConnection) {
     const select = `SELECT ${ROW} FROM holdfast_claims WHERE key = ?1`
     // Left to itself SQLite would read every claim of the key.
     const byOwner = `SELECT ${ROW} FROM holdfast_claims INDEXED BY holdfast_claims_owner WHERE key = ?1 AND owner = ?2`

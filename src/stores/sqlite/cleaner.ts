@@ -1,24 +1,27 @@
-import type { Statement } from './binding.ts'
+import { RULES } from '../shared/rules.ts'
+import type { SqliteStatement } from './binding.ts'
 import type { BootClock } from './boot.ts'
-import type { Connection } from './connection.ts'
-import { RULES } from './rules.ts'
+import type { SqliteConnection } from './connection.ts'
 
 /** Two rows may go for every row that can have come, so the tables shrink to what has to be remembered. */
 const KEYS_PER_STEP = 25
 const ROWS_PER_STEP = 50
 
 /** Removes what need not be remembered any more, a few rows after every few keys, always by an index. */
-export class Cleaner {
+export class SqliteCleaner {
   private readonly clock: BootClock
-  private readonly connection: Connection
-  private readonly forgets: readonly { readonly isDue: Statement; readonly removals: readonly Statement[] }[]
-  private readonly moves: readonly { readonly claims: Statement; readonly keys: Statement }[]
-  private readonly recordMoves: readonly Statement[]
+  private readonly connection: SqliteConnection
+  private readonly forgets: readonly {
+    readonly isDue: SqliteStatement
+    readonly removals: readonly SqliteStatement[]
+  }[]
+  private readonly moves: readonly { readonly claims: SqliteStatement; readonly keys: SqliteStatement }[]
+  private readonly recordMoves: readonly SqliteStatement[]
   private keys = 0
   /** Whether rows of another boot may be left. */
   private olderBoots = true
 
-  constructor(connection: Connection, clock: BootClock) {
+  constructor(connection: SqliteConnection, clock: BootClock) {
     this.clock = clock
     this.connection = connection
     const due = (table: string) => `SELECT key FROM ${table} WHERE boot = ?1 AND forget_at <= ?2`

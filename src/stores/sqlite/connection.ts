@@ -1,5 +1,5 @@
 import { StoreError } from '../../errors.ts'
-import type { Binding, Database, Statement } from './binding.ts'
+import type { Binding, SqliteDatabase, SqliteStatement } from './binding.ts'
 import type { BootClock } from './boot.ts'
 import { pause } from './pause.ts'
 import { isBusy, whyNotOpened } from './results.ts'
@@ -16,18 +16,18 @@ const PAGE_BYTES = 1024
 const LONGEST_LOG_BYTES = 32 * 1024 * 1024
 
 /** An open database, with its tables. */
-export class Connection {
+export class SqliteConnection {
   readonly file: string
   readonly pageBytes: number
-  private readonly database: Database
+  private readonly database: SqliteDatabase
   private readonly statements: LazyStatement[] = []
-  private readonly begin: Statement
-  private readonly beginReading: Statement
-  private readonly savepoint: Statement
-  private readonly rollbackTo: Statement
-  private readonly endSavepoint: Statement
-  private readonly commit: Statement
-  private readonly rollback: Statement
+  private readonly begin: SqliteStatement
+  private readonly beginReading: SqliteStatement
+  private readonly savepoint: SqliteStatement
+  private readonly rollbackTo: SqliteStatement
+  private readonly endSavepoint: SqliteStatement
+  private readonly commit: SqliteStatement
+  private readonly rollback: SqliteStatement
 
   constructor(binding: Binding, file: string, clock: BootClock) {
     this.file = file
@@ -42,7 +42,7 @@ export class Connection {
     this.rollback = this.prepare('ROLLBACK')
   }
 
-  prepare(sql: string): Statement {
+  prepare(sql: string): SqliteStatement {
     const statement = new LazyStatement(() => this.database.prepare(sql))
     this.statements.push(statement)
     return statement
@@ -67,7 +67,7 @@ export class Connection {
     return done
   }
 
-  private inside<T>(begin: Statement, work: () => T): T {
+  private inside<T>(begin: SqliteStatement, work: () => T): T {
     begin.run()
     try {
       const result = work()
@@ -107,8 +107,8 @@ export class Connection {
   }
 }
 
-function open(binding: Binding, file: string, clock: BootClock): Database {
-  let database: Database | null = null
+function open(binding: Binding, file: string, clock: BootClock): SqliteDatabase {
+  let database: SqliteDatabase | null = null
   try {
     database = new binding.DatabaseSync(file)
     database.exec(`PRAGMA busy_timeout = ${OPEN_PATIENCE_MS}; PRAGMA page_size = ${PAGE_BYTES}`)
@@ -129,12 +129,12 @@ function open(binding: Binding, file: string, clock: BootClock): Database {
   }
 }
 
-function pageBytesOf(database: Database): number {
+function pageBytesOf(database: SqliteDatabase): number {
   return (database.prepare('PRAGMA page_size').get() as { readonly page_size: number }).page_size
 }
 
 /** The first to open a file changes its journal, and SQLite does not wait for others who are about to do the same. */
-function useWriteAheadLog(database: Database, file: string): void {
+function useWriteAheadLog(database: SqliteDatabase, file: string): void {
   for (let waitedMs = 0; ; waitedMs += OPEN_RETRY_MS) {
     try {
       const row = database.prepare('PRAGMA journal_mode = WAL').get() as { readonly journal_mode: string }

@@ -2,25 +2,25 @@ import { chmodSync, mkdirSync, readlinkSync, rmdirSync, statSync, unlinkSync, ut
 import { join } from 'node:path'
 import type { Runtime } from '../../core/runtime.ts'
 import type { StoreNotice } from '../../core/store.ts'
-import { decodeLetter } from '../shared/notifications.ts'
+import { decodeNotification } from '../shared/notifications.ts'
 import { removeDeadInboxes } from './dead-processes.ts'
-import { Mailbox } from './mailbox.ts'
+import { InboxFile } from './mailbox.ts'
 
 const HOUR_MS = 3_600_000
 /** A file that has grown to this is replaced by an empty one. */
-const LONGEST_MAILBOX_BYTES = 256 * 1024
+const LONGEST_FILE_BYTES = 256 * 1024
 /** A sender that opened the old file before it was replaced has written its last letter to it before this. */
-export const LAST_LETTERS_MS = 1000
+export const LAST_WRITES_MS = 1000
 
 /** The letters of other processes to this store: hints, so that every failure here only makes waiters slower. */
-export class Inbox {
+export class SqliteInbox {
   readonly name: string
   private readonly folder: string
   private readonly database: string
   private readonly runtime: Runtime
   private readonly deliver: (notice: StoreNotice) => void
-  private mailbox: Mailbox | null = null
-  private readonly old = new Set<Mailbox>()
+  private current: InboxFile | null = null
+  private readonly old = new Set<InboxFile>()
   private seenAtMs = 0
 
   constructor(database: string, runtime: Runtime, deliver: (notice: StoreNotice) => void) {
@@ -29,12 +29,12 @@ export class Inbox {
     this.runtime = runtime
     this.deliver = deliver
     this.name = `${pidNamespace()}-${process.pid}-${runtime.newId()}`
-    this.openMailbox()
+    this.openFile()
     removeDeadInboxes(this.folder, this.name, runtime.wallMs())
   }
 
   /** Shows now and then that the inbox is in use, and makes it again if somebody removed it. */
-  keep(): void {
+  touch(): void {
     const nowMs = this.runtime.nowMs()
     if (nowMs - this.seenAtMs < HOUR_MS) return
     this.seenAtMs = nowMs
@@ -43,56 +43,56 @@ export class Inbox {
       utimesSync(join(this.folder, this.name), seconds, seconds)
     } catch {
       this.retire()
-      this.openMailbox()
+      this.openFile()
     }
   }
 
   close(): void {
     for (const mailbox of this.old) mailbox.close()
     this.old.clear()
-    if (this.mailbox === null) return
-    this.mailbox.close()
-    this.mailbox = null
+    if (this.current === null) return
+    this.current.close()
+    this.current = null
     ignoringErrors(() => unlinkSync(join(this.folder, this.name)))
     // Succeeds only for the last one.
     ignoringErrors(() => rmdirSync(this.folder))
   }
 
-  private openMailbox(): void {
+  private openFile(): void {
     this.seenAtMs = this.runtime.nowMs()
     // The last other process may remove the folder between the two steps.
-    for (let tries = 0; tries < 3 && this.mailbox === null; tries++) {
+    for (let tries = 0; tries < 3 && this.current === null; tries++) {
       ignoringErrors(() => {
         const mode = statSync(this.database).mode & 0o666
         makeFolder(this.folder, mode)
-        const mailbox = new Mailbox(join(this.folder, this.name), mode, (line) => this.receive(line))
-        this.mailbox = mailbox
+        const mailbox = new InboxFile(join(this.folder, this.name), mode, (line) => this.receive(line))
+        this.current = mailbox
         ignoringErrors(() => chmodSync(join(this.folder, this.name), mode))
       })
     }
   }
 
   private receive(line: string): void {
-    const notice = decodeLetter(line)
+    const notice = decodeNotification(line)
     if (notice !== null) this.deliver(notice)
-    if (this.mailbox !== null && this.mailbox.bytes > LONGEST_MAILBOX_BYTES) {
+    if (this.current !== null && this.current.bytes > LONGEST_FILE_BYTES) {
       this.retire()
-      this.openMailbox()
+      this.openFile()
     }
   }
 
   /** The file that is replaced is read for a while longer. */
   private retire(): void {
-    const { mailbox } = this
+    const { current: mailbox } = this
     if (mailbox === null) return
-    this.mailbox = null
+    this.current = null
     this.old.add(mailbox)
     this.runtime.setTimer(
       () => {
         mailbox.close()
         this.old.delete(mailbox)
       },
-      LAST_LETTERS_MS,
+      LAST_WRITES_MS,
       true,
     )
   }

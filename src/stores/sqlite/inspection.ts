@@ -1,9 +1,9 @@
 import type { Fact, Remains } from '../../core/facts.ts'
 import { type KeyState, lastLifeMs } from '../../model/index.ts'
-import type { Statement } from './binding.ts'
+import type { SqliteStatement } from './binding.ts'
 import type { BootClock } from './boot.ts'
-import { Cleaner } from './cleaner.ts'
-import type { Connection } from './connection.ts'
+import { SqliteCleaner } from './cleaner.ts'
+import type { SqliteConnection } from './connection.ts'
 
 const TABLES = ['holdfast_locks', 'holdfast_records']
 const ROWS = 'rows that need not be remembered any more'
@@ -11,14 +11,14 @@ const ROWS = 'rows that need not be remembered any more'
 const STEPS = 20
 
 /** What lies in the file that nobody needs. There is no server: the file is Holdfast's own, and its clock the machine's. */
-export class Inspection {
+export class SqliteInspection {
   private readonly clock: BootClock
-  private readonly cleaner: Cleaner
-  private readonly due: readonly Statement[]
+  private readonly cleaner: SqliteCleaner
+  private readonly due: readonly SqliteStatement[]
 
-  constructor(connection: Connection, clock: BootClock) {
+  constructor(connection: SqliteConnection, clock: BootClock) {
     this.clock = clock
-    this.cleaner = new Cleaner(connection, clock)
+    this.cleaner = new SqliteCleaner(connection, clock)
     this.due = TABLES.map((table) =>
       connection.prepare(`SELECT count(*) AS count FROM ${table} WHERE boot = ? AND forget_at <= ?`),
     )

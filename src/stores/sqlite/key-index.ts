@@ -9,7 +9,7 @@ import type { ClaimTable } from './claim-table.ts'
 import { isGone } from './dead-processes.ts'
 
 /** What the row of a key says, as a step works on it. */
-export interface KeyRow {
+export interface SqliteKeyRow {
   readonly summary: KeySummary
   /** The claim that holds the key alone and stands in its row. */
   readonly sole: IndexedClaim | null
@@ -24,7 +24,7 @@ export class SqliteKeyIndex implements KeyIndex {
   sole: IndexedClaim | null
   /** Until when the row has to be kept because of what was added. */
   neededMs = 0
-  private readonly before: KeyRow | null
+  private readonly before: SqliteKeyRow | null
   private readonly table: ClaimTable
   private readonly namespace: string
   private rows: number
@@ -32,7 +32,7 @@ export class SqliteKeyIndex implements KeyIndex {
   private swept = false
 
   /** `row` is null for a key that has none. */
-  constructor(key: string, row: KeyRow | null, table: ClaimTable, namespace: string) {
+  constructor(key: string, row: SqliteKeyRow | null, table: ClaimTable, namespace: string) {
     this.key = key
     this.table = table
     this.namespace = namespace

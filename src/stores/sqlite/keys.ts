@@ -15,13 +15,14 @@ import {
   stateOf,
   tokenOf,
 } from '../../model/index.ts'
-import type { SqlValue, Statement } from './binding.ts'
+import { FORGET_SLACK_MS, RULES } from '../shared/rules.ts'
+import type { SqliteStatement, SqlValue } from './binding.ts'
 import type { BootClock } from './boot.ts'
 import { ClaimTable, decodeText, encodeText, modeOf, parseRow, permitsOf } from './claim-table.ts'
-import type { Connection } from './connection.ts'
+import type { SqliteConnection } from './connection.ts'
 import { pidNamespace } from './inbox.ts'
-import { type KeyRow, SqliteKeyIndex } from './key-index.ts'
-import { FORGET_SLACK_MS, RULES } from './rules.ts'
+import { SqliteKeyIndex, type SqliteKeyRow } from './key-index.ts'
+
 import { FORMAT, newerFormat } from './schema.ts'
 
 const RELEASED: ReleaseAnswer = { kind: 'released' }
@@ -52,7 +53,7 @@ type Row = readonly [
   expiresAt: number,
 ]
 
-interface FoundKey extends KeyRow {
+interface FoundKey extends SqliteKeyRow {
   readonly key: string
   readonly boot: string
   readonly at: number
@@ -72,21 +73,21 @@ const FIXED = `key, format, boot, forget_at`
 const ALL = Number.MAX_SAFE_INTEGER
 
 /** The rows of the keys, and through them the claims. */
-export class KeyTable {
+export class SqliteKeys {
   readonly claims: ClaimTable
   private readonly clock: BootClock
   private readonly namespace = pidNamespace()
-  private readonly select: Statement
-  private readonly selectFirst: Statement
-  private readonly selectNext: Statement
-  private readonly update: Statement
-  private readonly updateSummary: Statement
-  private readonly upsert: Statement
-  private readonly claimFree: Statement
-  private readonly renewSole: Statement
-  private readonly releaseSole: Statement
+  private readonly select: SqliteStatement
+  private readonly selectFirst: SqliteStatement
+  private readonly selectNext: SqliteStatement
+  private readonly update: SqliteStatement
+  private readonly updateSummary: SqliteStatement
+  private readonly upsert: SqliteStatement
+  private readonly claimFree: SqliteStatement
+  private readonly renewSole: SqliteStatement
+  private readonly releaseSole: SqliteStatement
 
-  constructor(connection: Connection, clock: BootClock) {
+  constructor(connection: SqliteConnection, clock: BootClock) {
     this.clock = clock
     this.claims = new ClaimTable(connection)
     const select = `SELECT json_array(${FIXED}, ${WRITTEN}) AS json FROM holdfast_locks`
@@ -221,7 +222,7 @@ export class KeyTable {
   }
 
   /** Of a key that was written before a restart only its last sequence number is left. */
-  private living(found: FoundKey, nowMs: number): KeyRow {
+  private living(found: FoundKey, nowMs: number): SqliteKeyRow {
     if (!this.isDead(found, nowMs)) return found
     return { summary: emptySummary(found.summary.seq, nowMs + RULES.keepSeqMs), sole: null, isStale: true }
   }
@@ -263,7 +264,7 @@ function foundKey(found: unknown): FoundKey | NewerKey {
   return { key, boot, at, summary, sole, isStale: false }
 }
 
-function summaryFields(nowMs: number, summary: KeyRow['summary']): readonly SqlValue[] {
+function summaryFields(nowMs: number, summary: SqliteKeyRow['summary']): readonly SqlValue[] {
   const { seq, closedUntilMs, mode, limit, used, holders, waiters, lastTicket } = summary
   return [nowMs, seq, closedUntilMs, mode, limit, used, holders, waiters, lastTicket]
 }

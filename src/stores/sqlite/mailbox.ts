@@ -6,7 +6,7 @@ const NOTHING = Buffer.alloc(0)
 const chunk = Buffer.allocUnsafe(16 * 1024)
 
 /** One file into which other processes append lines, and whose growth this process is told of. */
-export class Mailbox {
+export class InboxFile {
   private readonly descriptor: number
   private readonly watcher: FSWatcher
   private readonly onLine: (line: string) => void

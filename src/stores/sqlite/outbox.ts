@@ -2,10 +2,10 @@ import { closeSync, constants, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Runtime } from '../../core/runtime.ts'
 import { isInboxName } from './dead-processes.ts'
-import { LAST_LETTERS_MS, wakeFolder } from './inbox.ts'
+import { LAST_WRITES_MS, wakeFolder } from './inbox.ts'
 
 /** Shorter than an old mailbox is read, so that nobody writes into one that is read no more. */
-const OPEN_MS = LAST_LETTERS_MS / 2
+const OPEN_MS = LAST_WRITES_MS / 2
 const MOST_OPEN = 64
 
 interface Slot {

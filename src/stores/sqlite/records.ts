@@ -9,12 +9,12 @@ import {
   type WriteAnswer,
   written,
 } from '../../model/index.ts'
-import type { Statement } from './binding.ts'
+import { RULES } from '../shared/rules.ts'
+import type { SqliteStatement } from './binding.ts'
 import type { BootClock } from './boot.ts'
-import type { Connection } from './connection.ts'
-import type { Desk } from './desk.ts'
-import type { KeyTable } from './keys.ts'
-import { RULES } from './rules.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { SqliteKeys } from './keys.ts'
+import type { TransactionRunner } from './transaction-runner.ts'
 
 interface Row {
   readonly boot: string
@@ -35,12 +35,12 @@ interface Found {
 
 export class SqliteRecords implements Records {
   private readonly clock: BootClock
-  private readonly keys: KeyTable
-  private readonly desk: Desk
-  private readonly select: Statement
-  private readonly upsert: Statement
+  private readonly keys: SqliteKeys
+  private readonly desk: TransactionRunner
+  private readonly select: SqliteStatement
+  private readonly upsert: SqliteStatement
 
-  constructor(connection: Connection, clock: BootClock, keys: KeyTable, desk: Desk) {
+  constructor(connection: SqliteConnection, clock: BootClock, keys: SqliteKeys, desk: TransactionRunner) {
     this.clock = clock
     this.keys = keys
     this.desk = desk

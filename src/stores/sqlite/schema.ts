@@ -1,5 +1,5 @@
 import { UnsupportedError } from '../../errors.ts'
-import type { Database } from './binding.ts'
+import type { SqliteDatabase } from './binding.ts'
 import type { BootClock } from './boot.ts'
 
 /** The version of what is written. A newer one is refused, never guessed at. */
@@ -110,7 +110,7 @@ const FROM_FORMAT_1 = `
 `
 
 /** Makes the tables if they are missing, brings those of format 1 up to date and refuses those of a newer one. */
-export function requireSchema(database: Database, clock: BootClock): void {
+export function requireSchema(database: SqliteDatabase, clock: BootClock): void {
   const known = formatOf(database)
   if (known === FORMAT) return
   if (known !== null) refuseNewer(known, 'locks')
@@ -137,7 +137,7 @@ export function newerFormat(format: number, what: string): UnsupportedError {
 }
 
 /** A key of format 1 that somebody may still hold or wait for: its ends are written in its state, where only that version reads them. */
-function refuseUsed(database: Database, clock: BootClock): void {
+function refuseUsed(database: SqliteDatabase, clock: BootClock): void {
   const nowMs = clock.nowMs()
   const rows = database
     .prepare('SELECT key, boot, at, state FROM holdfast_keys WHERE state IS NOT NULL')
@@ -162,7 +162,7 @@ function endOf(state: string): number {
   return endMs
 }
 
-function transaction(database: Database, work: () => void): void {
+function transaction(database: SqliteDatabase, work: () => void): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     work()
@@ -173,7 +173,7 @@ function transaction(database: Database, work: () => void): void {
   }
 }
 
-function formatOf(database: Database): number | null {
+function formatOf(database: SqliteDatabase): number | null {
   const table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'holdfast_meta'"
   if (database.prepare(table).get() === undefined) return null
   const row = database.prepare("SELECT value FROM holdfast_meta WHERE name = 'format'").get()

@@ -1,15 +1,15 @@
-import type { SqlValue, Statement } from './binding.ts'
+import type { SqliteStatement, SqlValue } from './binding.ts'
 
 /** A statement that is made when it is first used, because making all of them is most of the cost of opening. */
-export class LazyStatement implements Statement {
-  private readonly make: () => Statement
-  private made: Statement | null = null
+export class LazyStatement implements SqliteStatement {
+  private readonly make: () => SqliteStatement
+  private made: SqliteStatement | null = null
 
-  constructor(make: () => Statement) {
+  constructor(make: () => SqliteStatement) {
     this.make = make
   }
 
-  run(...parameters: readonly SqlValue[]): ReturnType<Statement['run']> {
+  run(...parameters: readonly SqlValue[]): ReturnType<SqliteStatement['run']> {
     return this.statement.run(...parameters)
   }
 
@@ -26,7 +26,7 @@ export class LazyStatement implements Statement {
     this.made = null
   }
 
-  private get statement(): Statement {
+  private get statement(): SqliteStatement {
     this.made ??= this.make()
     return this.made
   }

@@ -15,16 +15,16 @@ import {
   releaseOf,
   renewOf,
 } from '../../model/index.ts'
-import { Crowd } from '../shared/contended-keys.ts'
-import type { Desk } from './desk.ts'
+import { ContendedKeys } from '../shared/contended-keys.ts'
+import { RULES } from '../shared/rules.ts'
 import type { SqliteKeyIndex } from './key-index.ts'
-import type { KeyTable } from './keys.ts'
-import { RULES } from './rules.ts'
+import type { SqliteKeys } from './keys.ts'
+import type { TransactionRunner } from './transaction-runner.ts'
 
-type Step = Pick<Claim, 'key' | 'id' | 'ttlMs'>
+type ClaimRef = Pick<Claim, 'key' | 'id' | 'ttlMs'>
 
 /** What happens to a claim, and the one statement that does the same to a simple one: its answer is null when a step has to look. */
-interface Plan<C extends Step, E extends Event> {
+interface Plan<C extends ClaimRef, E extends Event> {
   /** Claims of one group, which stand together, are served all or none. */
   readonly group?: (claim: C) => string | null
   event(claim: C): E
@@ -35,11 +35,11 @@ interface Plan<C extends Step, E extends Event> {
 
 /** Takes claims through the steps of the model and writes what they say, in the cheapest way that comes to the same. */
 export class Steps {
-  private readonly desk: Desk
-  private readonly keys: KeyTable
-  private readonly crowd = new Crowd()
+  private readonly desk: TransactionRunner
+  private readonly keys: SqliteKeys
+  private readonly crowd = new ContendedKeys()
 
-  constructor(desk: Desk, keys: KeyTable) {
+  constructor(desk: TransactionRunner, keys: SqliteKeys) {
     this.desk = desk
     this.keys = keys
   }
@@ -56,7 +56,7 @@ export class Steps {
     return batch
   }
 
-  renew(claims: readonly Step[]): Batch<RenewReply> {
+  renew(claims: readonly ClaimRef[]): Batch<RenewReply> {
     return this.run(claims, {
       event: renewOf,
       quick: ({ key, id, ttlMs }, { nowMs }) =>
@@ -66,7 +66,7 @@ export class Steps {
     })
   }
 
-  release(claims: readonly Step[]): Batch<ReleaseReply> {
+  release(claims: readonly ClaimRef[]): Batch<ReleaseReply> {
     return this.run(claims, {
       event: releaseOf,
       quick: ({ key, id }, { nowMs }) => (this.crowd.has(key) ? null : this.keys.tryRelease(key, id, nowMs)),
@@ -85,7 +85,7 @@ export class Steps {
     })
   }
 
-  private run<C extends Step, E extends Event>(
+  private run<C extends ClaimRef, E extends Event>(
     claims: readonly C[],
     plan: Plan<C, E>,
   ): Batch<Answer<E> | Unknown> {
@@ -102,16 +102,16 @@ export class Steps {
 }
 
 /** The steps of one transaction. */
-class Run<C extends Step, E extends Event> {
-  private readonly desk: Desk
-  private readonly keys: KeyTable
+class Run<C extends ClaimRef, E extends Event> {
+  private readonly desk: TransactionRunner
+  private readonly keys: SqliteKeys
   private readonly clock: Clock
   private readonly plan: Plan<C, E>
   private readonly answers: (Answer<E> | Unknown)[] = []
   private letters: KeyLetter[] = []
   private readonly opened = new Map<string, SqliteKeyIndex>()
 
-  constructor(desk: Desk, keys: KeyTable, clock: Clock, plan: Plan<C, E>) {
+  constructor(desk: TransactionRunner, keys: SqliteKeys, clock: Clock, plan: Plan<C, E>) {
     this.desk = desk
     this.keys = keys
     this.clock = clock

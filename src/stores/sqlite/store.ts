@@ -13,13 +13,13 @@ import type {
 import type { Batch, Claim, EvictAnswer } from '../../model/index.ts'
 import { SqliteAdmin } from './admin.ts'
 import type { BootClock } from './boot.ts'
-import type { Connection } from './connection.ts'
-import { Desk } from './desk.ts'
-import { Inspection } from './inspection.ts'
-import { KeyTable } from './keys.ts'
-import { Post } from './post.ts'
+import type { SqliteConnection } from './connection.ts'
+import { SqliteInspection } from './inspection.ts'
+import { SqliteKeys } from './keys.ts'
+import { NotificationChannel } from './notification-channel.ts'
 import { SqliteRecords } from './records.ts'
 import { Steps } from './steps.ts'
+import { TransactionRunner } from './transaction-runner.ts'
 
 const TRAITS: Traits = {
   name: 'sqlite',
@@ -44,17 +44,17 @@ export class SqliteStore implements Store {
   readonly traits = TRAITS
   readonly admin: Admin
   readonly records: Records
-  private readonly desk: Desk
-  private readonly post: Post
+  private readonly desk: TransactionRunner
+  private readonly post: NotificationChannel
   private readonly steps: Steps
   private open = true
 
-  constructor(connection: Connection, clock: BootClock, runtime: Runtime) {
-    this.desk = new Desk(connection, clock, runtime)
-    this.post = new Post(connection.file, runtime)
-    const keys = new KeyTable(connection, clock)
+  constructor(connection: SqliteConnection, clock: BootClock, runtime: Runtime) {
+    this.desk = new TransactionRunner(connection, clock, runtime)
+    this.post = new NotificationChannel(connection.file, runtime)
+    const keys = new SqliteKeys(connection, clock)
     this.steps = new Steps(this.desk, keys)
-    const inspection = new Inspection(connection, clock)
+    const inspection = new SqliteInspection(connection, clock)
     const evict: SqliteAdmin['evict'] = (key, token, ask) => this.evict(key, token, ask)
     this.admin = new SqliteAdmin(keys, this.desk, runtime, evict, inspection)
     this.records = new SqliteRecords(connection, clock, keys, this.desk)
@@ -62,7 +62,7 @@ export class SqliteStore implements Store {
 
   attempt(claims: readonly Claim[]): Soon<readonly ClaimReply[]> {
     return this.run(() => {
-      this.post.keep()
+      this.post.touch()
       return this.steps.claim(claims, this.post.address)
     }, claims.length)
   }

@@ -1,10 +1,10 @@
 import { ConflictError, createLocks } from 'holdfast'
 import { describe, expect, it } from 'vitest'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import type { SessionServer } from '../../../src/stores/sql-server/advisory/connection.ts'
+import type { SessionServer } from '../../../src/stores/sql-server/advisory/session-server.ts'
 import { AdvisoryStore } from '../../../src/stores/sql-server/advisory/store.ts'
 import { ADVISORY_TRAITS } from '../../../src/stores/sql-server/mysql/advisory.ts'
-import { Patience } from '../../../src/stores/sql-server/patience.ts'
+import { StatementTimeout } from '../../../src/stores/sql-server/statement-timeout.ts'
 
 /** A server that takes no lock, because it has found a circle of waits: none of those in these tests does so without a wait. */
 function circular(error: object): SessionServer {
@@ -29,7 +29,7 @@ describe('a circle of sessions that wait for each other', () => {
     'reported as %o is a ConflictError, at once',
     async (error) => {
       const locks = createLocks({
-        store: new AdvisoryStore(circular(error), nodeRuntime, new Patience(nodeRuntime)),
+        store: new AdvisoryStore(circular(error), nodeRuntime, new StatementTimeout(nodeRuntime)),
       })
       await expect(locks.acquire('key', { wait: 20_000 })).rejects.toThrow(ConflictError)
       await locks.close()

@@ -1,6 +1,6 @@
 import { createLocks, UnsupportedError } from 'holdfast'
 import { describe, expect, test } from 'vitest'
-import type { Database } from '../../../src/stores/sqlite/binding.ts'
+import type { SqliteDatabase } from '../../../src/stores/sqlite/binding.ts'
 import { claimOf } from './claims.ts'
 import { ask, FIRST_BOOT, letGo, Machine, take } from './world.ts'
 
@@ -84,7 +84,7 @@ describe('one key among many that a newer process has written', () => {
 })
 
 /** A file as format 1 had it, with one key that was granted and one that is held. */
-function fileOfFormat1(machine: Machine, boot = FIRST_BOOT.id): Database {
+function fileOfFormat1(machine: Machine, boot = FIRST_BOOT.id): SqliteDatabase {
   const database = machine.database()
   database.exec(`
     CREATE TABLE holdfast_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

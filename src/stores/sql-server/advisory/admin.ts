@@ -2,10 +2,10 @@ import type { Runtime } from '../../../core/runtime.ts'
 import type { Admin } from '../../../core/store.ts'
 import { quote, UnsupportedError } from '../../../errors.ts'
 import type { Claim, EvictAnswer, HolderView, KeyView } from '../../../model/index.ts'
-import type { Book } from './book.ts'
-import type { Seen, SessionServer } from './connection.ts'
 import type { Holder } from './gate.ts'
-import type { Session } from './session.ts'
+import type { LockSession } from './session.ts'
+import type { SessionLocks } from './session-locks.ts'
+import type { SeenHolder, SessionServer } from './session-server.ts'
 
 /** What an operator can do to a hold of this process. */
 interface Force {
@@ -16,12 +16,18 @@ interface Force {
 /** The server has a number for each lock and a connection for each holder; all else is known of this process alone. */
 export class AdvisoryAdmin implements Admin {
   private readonly server: SessionServer
-  private readonly book: Book
-  private readonly session: Session
+  private readonly book: SessionLocks
+  private readonly session: LockSession
   private readonly runtime: Runtime
   private readonly force: Force
 
-  constructor(server: SessionServer, book: Book, session: Session, runtime: Runtime, force: Force) {
+  constructor(
+    server: SessionServer,
+    book: SessionLocks,
+    session: LockSession,
+    runtime: Runtime,
+    force: Force,
+  ) {
     this.server = server
     this.book = book
     this.session = session
@@ -67,7 +73,7 @@ export class AdvisoryAdmin implements Admin {
   }
 
   private ownHolders(key: string): readonly Holder[] {
-    const gate = this.book.gates.get(this.server.nameOf(key))
+    const gate = this.book.locks.get(this.server.nameOf(key))
     return [...(gate?.holders.values() ?? [])].filter(({ claim }) => claim.key === key)
   }
 
@@ -87,7 +93,7 @@ export class AdvisoryAdmin implements Admin {
   }
 }
 
-function strangerView({ label, shared }: Seen): HolderView {
+function strangerView({ label, shared }: SeenHolder): HolderView {
   return {
     label,
     owner: null,

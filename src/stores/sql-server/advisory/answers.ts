@@ -1,6 +1,6 @@
 import type { Blocked, Claim, Granted, Refused } from '../../../model/index.ts'
 import { SPARE_TOKENS } from '../../../model/index.ts'
-import type { Plan } from './book.ts'
+import type { LockPlan } from './session-locks.ts'
 
 /** There are no tokens, and whether others wait is not known; so the bound on hand-overs is that of tokens elsewhere. */
 export const GRANTED: Granted = { kind: 'granted', token: null, spare: SPARE_TOKENS, contended: false }
@@ -14,7 +14,7 @@ export const BLOCKED: Blocked = {
   holder: null,
 }
 
-export function answered<A>(answer: A): Plan<A> {
+export function answered<A>(answer: A): LockPlan<A> {
   return { steps: [], asks: false, alone: false, ttlMs: 0, settle: () => answer }
 }
 

@@ -1,17 +1,17 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { Claim } from '../../../model/index.ts'
-import type { Book } from './book.ts'
+import type { SessionLocks } from './session-locks.ts'
 
 /** The server knows no ttl for a single lock, so the process that holds it lets go by its own clock. */
-export class Expiry {
-  private readonly book: Book
+export class HoldExpiry {
+  private readonly book: SessionLocks
   private readonly runtime: Runtime
   private readonly end: (claim: Claim) => void
   private timer: Timer | null = null
   private dueMs = Number.POSITIVE_INFINITY
   private closed = false
 
-  constructor(book: Book, runtime: Runtime, end: (claim: Claim) => void) {
+  constructor(book: SessionLocks, runtime: Runtime, end: (claim: Claim) => void) {
     this.book = book
     this.runtime = runtime
     this.end = end

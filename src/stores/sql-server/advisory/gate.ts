@@ -7,7 +7,7 @@ export interface Holder {
 }
 
 /** A claim that was told that the lock is taken, and means to ask again. */
-export interface Waiter {
+export interface SessionWaiter {
   readonly key: string
   readonly sinceMs: number
 }
@@ -16,10 +16,10 @@ export interface Waiter {
  * One lock of the session and the claims of this process behind it. The server counts how often a session took a lock and
  * lets it in every time, so who may hold it beside whom is decided here: the session holds it once, while there are holders.
  */
-export class Gate {
+export class SessionLock {
   readonly name: string
   readonly holders = new Map<string, Holder>()
-  readonly waiters = new Map<string, Waiter>()
+  readonly waiters = new Map<string, SessionWaiter>()
 
   constructor(name: string) {
     this.name = name

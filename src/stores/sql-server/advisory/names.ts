@@ -1,9 +1,9 @@
-import type { SessionServer } from './connection.ts'
+import type { SessionServer } from './session-server.ts'
 
 const MOST = 1000
 
 /** The names of keys that were used lately, so that a claim and its release do not hash the key twice. */
-export class Names {
+export class LockNames {
   private readonly server: SessionServer
   private readonly known = new Map<string, string>()
 

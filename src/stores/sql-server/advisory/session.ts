@@ -1,8 +1,8 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
-import { orConflict } from '../circle.ts'
-import type { Patience } from '../patience.ts'
-import type { Connection, Seen, SessionServer, Step } from './connection.ts'
+import { orConflict } from '../server-errors.ts'
+import type { StatementTimeout } from '../statement-timeout.ts'
+import type { LockOperation, SeenHolder, SessionConnection, SessionServer } from './session-server.ts'
 
 /** A server hears of us at least this often in the time after which it would end the session. */
 const SIGNS_OF_LIFE = 3
@@ -18,13 +18,13 @@ export interface Holds {
 }
 
 /** The one connection that holds all locks of a store; made when it is needed, and again after it broke. */
-export class Session {
+export class LockSession {
   private readonly server: SessionServer
   private readonly runtime: Runtime
-  private readonly patience: Patience
+  private readonly timeout: StatementTimeout
   private readonly holds: Holds
-  private connection: Connection | null = null
-  private opening: Promise<Connection> | null = null
+  private connection: SessionConnection | null = null
+  private opening: Promise<SessionConnection> | null = null
   /** Ends the wait for a statement that is under way. */
   private readonly pending = new Set<(error: Error) => void>()
   private idleMs = 0
@@ -32,14 +32,14 @@ export class Session {
   private timer: Timer | null = null
   private closed = false
 
-  constructor(server: SessionServer, runtime: Runtime, patience: Patience, holds: Holds) {
+  constructor(server: SessionServer, runtime: Runtime, timeout: StatementTimeout, holds: Holds) {
     this.server = server
     this.runtime = runtime
-    this.patience = patience
+    this.timeout = timeout
     this.holds = holds
   }
 
-  open(): Promise<Connection> {
+  open(): Promise<SessionConnection> {
     this.opening ??= this.connect().finally(() => {
       this.opening = null
     })
@@ -47,7 +47,7 @@ export class Session {
   }
 
   /** In one statement; an error leaves none of the locks that the steps are about. */
-  async run(steps: readonly Step[], ttlMs: number): Promise<readonly boolean[]> {
+  async run(steps: readonly LockOperation[], ttlMs: number): Promise<readonly boolean[]> {
     const connection = this.connection ?? (await this.open())
     try {
       if (ttlMs > this.idleMs) await this.keepFor(connection, ttlMs)
@@ -61,7 +61,7 @@ export class Session {
     }
   }
 
-  async holders(name: string): Promise<readonly Seen[]> {
+  async holders(name: string): Promise<readonly SeenHolder[]> {
     const connection = this.connection ?? (await this.open())
     return this.bounded(connection, connection.holders(name))
   }
@@ -74,10 +74,10 @@ export class Session {
     await this.server.close()
   }
 
-  private async connect(): Promise<Connection> {
+  private async connect(): Promise<SessionConnection> {
     if (this.closed) throw new StoreError('the store is closed')
     // It may end while it is being opened, and is nobody's then: the next statement on it fails.
-    let opened: Connection | null = null
+    let opened: SessionConnection | null = null
     const connection = await this.server.open(() => {
       if (opened !== null) this.drop(opened)
     })
@@ -98,14 +98,14 @@ export class Session {
     return connection
   }
 
-  private async keepFor(connection: Connection, idleMs: number): Promise<void> {
+  private async keepFor(connection: SessionConnection, idleMs: number): Promise<void> {
     await this.bounded(connection, connection.keepFor(idleMs))
     this.idleMs = idleMs
   }
 
   /** A failed statement may have taken some of its steps; a lock that is not held can be given back without harm. */
-  private async undo(connection: Connection, steps: readonly Step[]): Promise<void> {
-    const back = steps.map((step): Step => ({ ...step, kind: 'unlock' }))
+  private async undo(connection: SessionConnection, steps: readonly LockOperation[]): Promise<void> {
+    const back = steps.map((step): LockOperation => ({ ...step, kind: 'unlock' }))
     try {
       await this.bounded(connection, connection.run(back))
     } catch {
@@ -117,10 +117,10 @@ export class Session {
    * Settles like the call, or rejects when the connection ends, whatever the client library makes of that. A server that does
    * not answer in time is given up, but not as long as a hold may live: it would end with the session.
    */
-  private bounded<T>(connection: Connection, call: Promise<T>): Promise<T> {
+  private bounded<T>(connection: SessionConnection, call: Promise<T>): Promise<T> {
     if (this.connection !== connection) return Promise.reject(ended())
     return new Promise((resolve, reject) => {
-      let deadline = this.runtime.setTimer(() => silent(), this.patience.ms, true)
+      let deadline = this.runtime.setTimer(() => silent(), this.timeout.ms, true)
       const silent = (): void => {
         const leftMs = this.holds.heldUntilMs() - this.runtime.nowMs()
         if (leftMs > 0) deadline = this.runtime.setTimer(silent, leftMs, true)
@@ -150,7 +150,7 @@ export class Session {
   }
 
   /** A sign of life keeps the session. */
-  private watch(connection: Connection): void {
+  private watch(connection: SessionConnection): void {
     const checkMs = this.idleMs / SIGNS_OF_LIFE
     this.timer = this.runtime.setTimer(
       () => {
@@ -163,11 +163,11 @@ export class Session {
     )
   }
 
-  private sign(connection: Connection): void {
+  private sign(connection: SessionConnection): void {
     this.bounded(connection, connection.run([])).catch(() => this.drop(connection))
   }
 
-  private drop(connection: Connection): void {
+  private drop(connection: SessionConnection): void {
     if (this.connection !== connection) return
     this.forget()
     void connection.close().catch(() => {})

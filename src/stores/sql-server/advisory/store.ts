@@ -1,40 +1,44 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Admin, Store, StoreNotice, Traits } from '../../../core/store.ts'
 import type { Claim, ClaimAnswer, LossCause, ReleaseAnswer, RenewAnswer } from '../../../model/index.ts'
-import type { Patience } from '../patience.ts'
+import type { StatementTimeout } from '../statement-timeout.ts'
 import { AdvisoryAdmin } from './admin.ts'
-import { Book } from './book.ts'
-import type { SessionServer } from './connection.ts'
-import { Expiry } from './expiry.ts'
-import type { Gate } from './gate.ts'
-import { Names } from './names.ts'
-import { Rounds } from './rounds.ts'
-import { Session } from './session.ts'
+import { HoldExpiry } from './expiry.ts'
+import type { SessionLock } from './gate.ts'
+import { LockNames } from './names.ts'
+import { LockSession } from './session.ts'
+import { SessionLocks } from './session-locks.ts'
+import type { SessionServer } from './session-server.ts'
+import { StatementBatcher } from './statement-batcher.ts'
 
 /** Locks that a session of the database holds: without a table, and no longer than the connection lasts. */
 export class AdvisoryStore implements Store {
   readonly traits: Traits
   readonly admin: Admin
   readonly records = null
-  private readonly patience: Patience
-  private readonly names: Names
-  private readonly session: Session
-  private readonly book: Book
-  private readonly rounds: Rounds
-  private readonly expiry: Expiry
+  private readonly timeout: StatementTimeout
+  private readonly names: LockNames
+  private readonly session: LockSession
+  private readonly book: SessionLocks
+  private readonly rounds: StatementBatcher
+  private readonly expiry: HoldExpiry
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
 
-  constructor(server: SessionServer, runtime: Runtime, patience: Patience) {
+  constructor(server: SessionServer, runtime: Runtime, timeout: StatementTimeout) {
     this.traits = server.traits
-    this.patience = patience
-    this.names = new Names(server)
-    this.book = new Book(runtime, (gate) => this.wake(gate))
-    this.session = new Session(server, runtime, patience, {
+    this.timeout = timeout
+    this.names = new LockNames(server)
+    this.book = new SessionLocks(runtime, (gate) => this.wake(gate))
+    this.session = new LockSession(server, runtime, timeout, {
       heldUntilMs: () => this.book.heldUntilMs(),
       lost: () => this.lost(),
     })
-    this.rounds = new Rounds((steps, ttlMs) => this.session.run(steps, ttlMs))
-    this.expiry = new Expiry(this.book, runtime, (claim) => void this.end(claim, 'expired').catch(() => {}))
+    this.rounds = new StatementBatcher((steps, ttlMs) => this.session.run(steps, ttlMs))
+    this.expiry = new HoldExpiry(
+      this.book,
+      runtime,
+      (claim) => void this.end(claim, 'expired').catch(() => {}),
+    )
     this.admin = new AdvisoryAdmin(server, this.book, this.session, runtime, {
       evict: (claim) => this.end(claim, 'evicted'),
       revoke: ({ id, key }) => this.tell({ kind: 'revoked', id, key }),
@@ -61,7 +65,7 @@ export class AdvisoryStore implements Store {
   }
 
   setCallTimeout(timeoutMs: number): void {
-    this.patience.allow(timeoutMs)
+    this.timeout.allow(timeoutMs)
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
@@ -93,7 +97,7 @@ export class AdvisoryStore implements Store {
   }
 
   /** Whoever waits in this process need not wait until it looks again. */
-  private wake(gate: Gate): void {
+  private wake(gate: SessionLock): void {
     for (const [id, { key }] of gate.waiters) this.tell({ kind: 'lost', id, key, cause: 'expired' })
   }
 

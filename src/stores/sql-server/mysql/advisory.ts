@@ -1,8 +1,13 @@
-import type { Connection, Seen, SessionServer, Step } from '../advisory/connection.ts'
 import { digestOf } from '../advisory/digest.ts'
-import { pooled } from '../advisory/pooled.ts'
+import { connectionNotKept } from '../advisory/pooled.ts'
+import type {
+  LockOperation,
+  SeenHolder,
+  SessionConnection,
+  SessionServer,
+} from '../advisory/session-server.ts'
 import { sessionTraits } from '../advisory/traits.ts'
-import type { Patience } from '../patience.ts'
+import type { StatementTimeout } from '../statement-timeout.ts'
 import type { MysqlClient, MysqlSession } from './clients/client.ts'
 
 export const ADVISORY_TRAITS = sessionTraits({
@@ -20,21 +25,21 @@ const LONGEST_IDLE_SECONDS = 31_536_000
 export class MysqlSessions implements SessionServer {
   readonly traits = ADVISORY_TRAITS
   private readonly client: MysqlClient
-  private readonly patience: Patience
+  private readonly timeout: StatementTimeout
 
-  constructor(client: MysqlClient, patience: Patience) {
+  constructor(client: MysqlClient, timeout: StatementTimeout) {
     this.client = client
-    this.patience = patience
+    this.timeout = timeout
   }
 
   nameOf(key: string): string {
     return `holdfast:${digestOf(key, DIGITS)}`
   }
 
-  async open(lost: () => void): Promise<Connection> {
+  async open(lost: () => void): Promise<SessionConnection> {
     const session = await this.client.session(lost)
     try {
-      const [row] = await this.patience.bound(session.query('SELECT CONNECTION_ID() AS id'), () => {})
+      const [row] = await this.timeout.bound(session.query('SELECT CONNECTION_ID() AS id'), () => {})
       return new MysqlConnection(session, Number(row?.id))
     } catch (error) {
       session.close()
@@ -47,7 +52,7 @@ export class MysqlSessions implements SessionServer {
   }
 }
 
-class MysqlConnection implements Connection {
+class MysqlConnection implements SessionConnection {
   private readonly session: MysqlSession
   private readonly id: number
 
@@ -57,13 +62,14 @@ class MysqlConnection implements Connection {
   }
 
   /** In one column, which is read faster than several. The names are ours and need no quoting: a prefix and digits. */
-  async run(steps: readonly Step[]): Promise<readonly boolean[]> {
+  async run(steps: readonly LockOperation[]): Promise<readonly boolean[]> {
     const calls = steps.map(({ kind, name }) =>
       kind === 'lock' ? `GET_LOCK('${name}', 0)` : `RELEASE_LOCK('${name}')`,
     )
     const what = calls.length > 1 ? `CONCAT_WS(' ', ${calls.map(orNo).join(', ')})` : orNo(calls[0] ?? '1')
     const [row] = await this.session.query(`SELECT IF(CONNECTION_ID() = ${this.id}, ${what}, NULL) AS said`)
-    if (row?.said == null) throw pooled('a proxy before the server changes connections between statements')
+    if (row?.said == null)
+      throw connectionNotKept('a proxy before the server changes connections between statements')
     if (calls.length === 1) return [Number(row.said) === 1]
     return calls.length === 0
       ? []
@@ -77,7 +83,7 @@ class MysqlConnection implements Connection {
     await this.session.query(`SET SESSION wait_timeout = ${seconds}`)
   }
 
-  async holders(name: string): Promise<readonly Seen[]> {
+  async holders(name: string): Promise<readonly SeenHolder[]> {
     const [row] = await this.session.query(`SELECT IS_USED_LOCK('${name}') AS holder`)
     if (row?.holder == null || Number(row.holder) === this.id) return []
     return [{ label: `the connection ${row.holder}`, shared: false }]

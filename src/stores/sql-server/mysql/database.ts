@@ -1,20 +1,20 @@
 import type { Fact } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { UnsupportedError } from '../../../errors.ts'
+import type { FailureReason, ServerDatabase } from '../tables/database.ts'
 import { requireFormat, requireUnused } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { Database, Setback } from '../tables/tables.ts'
 import type { MysqlClient } from './clients/client.ts'
 import { inspect, overdue } from './inspection.ts'
-import { claimIn } from './joint.ts'
 import { MysqlKeys } from './keys.ts'
 import { MysqlRecords } from './records.ts'
 import { bytes, clockOf, text } from './rows.ts'
 import { schemaOf, upgradeOf } from './schema.ts'
 import { cleanStatements, staleStatements, US } from './statements.ts'
+import { claimIn } from './transactions.ts'
 
 /** What the server's numbers say about a statement that certainly did nothing. */
-const SETBACKS: Readonly<Record<number, Setback>> = {
+const SETBACKS: Readonly<Record<number, FailureReason>> = {
   // A deadlock, a row that changed since it was read, a row that somebody else has made meanwhile.
   1213: 'conflict',
   1020: 'conflict',
@@ -25,7 +25,7 @@ const SETBACKS: Readonly<Record<number, Setback>> = {
   1146: 'missing',
 }
 
-export class MysqlDatabase implements Database {
+export class MysqlDatabase implements ServerDatabase {
   readonly keys: MysqlKeys
   readonly records: MysqlRecords
   private readonly client: MysqlClient
@@ -103,7 +103,7 @@ export class MysqlDatabase implements Database {
     return claimIn(this.names, tx)
   }
 
-  readonly reasonOf = (error: unknown): Setback | null => {
+  readonly reasonOf = (error: unknown): FailureReason | null => {
     const { errno } = (error ?? {}) as { errno?: unknown }
     return (typeof errno === 'number' ? SETBACKS[errno] : undefined) ?? null
   }

@@ -1,11 +1,11 @@
 import { checkFlag, checkOptions, checkRuntime, type Known } from '../../../core/check.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
-import { Patience } from '../patience.ts'
+import { StatementTimeout } from '../statement-timeout.ts'
 import { tableNames } from '../tables/names.ts'
-import { shareByPool } from '../tables/shared.ts'
+import { shareByPool } from '../tables/shared-store.ts'
 import { type AnyMysqlClient, adapterOf } from './clients/detect.ts'
-import { advisoryOver, storeOver } from './make.ts'
+import { advisoryOver, storeOver } from './create.ts'
 import { schemaOf } from './schema.ts'
 
 export type { AnyMysqlClient }
@@ -31,10 +31,10 @@ const OPTIONS: Known<MysqlOptions> = { table: true, advisory: true, runtime: tru
  */
 export function mysql(client: AnyMysqlClient, options: MysqlOptions = {}): Store {
   const { advisory, table, runtime } = checkOptions('options', options, OPTIONS)
-  const patience = new Patience(checkRuntime(runtime))
+  const timeout = new StatementTimeout(checkRuntime(runtime))
   return checkFlag('advisory', advisory, false)
-    ? advisoryOver(adapterOf(client, patience), options, patience)
-    : shareByPool(client, [table, runtime], () => storeOver(adapterOf(client, patience), options, patience))
+    ? advisoryOver(adapterOf(client, timeout), options, timeout)
+    : shareByPool(client, [table, runtime], () => storeOver(adapterOf(client, timeout), options, timeout))
 }
 
 /** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */

@@ -1,11 +1,11 @@
 import { MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
-import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/excerpts.ts'
+import { FORGET_SLACK_MS } from '../../shared/rules.ts'
+import type { ReadRequest } from '../tables/database.ts'
+import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { FORGET_SLACK_MS } from '../tables/rules.ts'
-import type { Need } from '../tables/tables.ts'
 import type { Value } from './clients/client.ts'
-import { isOlder, leavesNoRoom, oneLess } from './queue.ts'
-import { allOrNone, BOUNDED, kept, MS, together, US } from './statements.ts'
+import { isOlder, leavesNoRoom, oneLess } from './queue-statements.ts'
+import { allOrNone, BOUNDED, cachedByCount, MS, together, US } from './statements.ts'
 
 /** The claim that stands in the row of its key, but for its id. */
 export const HOLDER = [
@@ -99,21 +99,23 @@ export function keyStatements(tables: TableNames, mariadb: boolean) {
     AND (k.\`key\`, k.holder) IN (${list(count, '(?, ?)')}) AND k.expires_at > ${MS} AND k.others = 0`
   const onSole = (set: string, single: string) => ({
     one: single,
-    each: kept((count) => together(`UPDATE ${keys} k ${set} ${sole} AND k.others = 0`, count)),
+    each: cachedByCount((count) => together(`UPDATE ${keys} k ${set} ${sole} AND k.others = 0`, count)),
     // A small table would be read, and locked, from end to end.
-    all: kept((count) => allOrNone(`UPDATE ${keys} k FORCE INDEX (PRIMARY) ${set} ${soles(count)}`, count)),
+    all: cachedByCount((count) =>
+      allOrNone(`UPDATE ${keys} k FORCE INDEX (PRIMARY) ${set} ${soles(count)}`, count),
+    ),
   })
   const deltas = ['holds', 'used', 'waiting', 'others', 'next_ticket'].map(
     (name) => `k.${name} = k.${name} + ?`,
   )
   return {
-    rows: kept(
+    rows: cachedByCount(
       (count) =>
         `SELECT ${US} AS us, k.* FROM (SELECT 1) one LEFT JOIN ${keys} k ON k.\`key\` IN (${list(count, '?')})`,
     ),
     page: (first: boolean) => `SELECT \`key\` FROM ${keys}
       WHERE \`key\` ${first ? '>=' : '>'} ? AND (holder IS NOT NULL OR others > 0) ORDER BY \`key\` LIMIT ?`,
-    claimFree: kept((count) =>
+    claimFree: cachedByCount((count) =>
       count === 1
         ? `${bounded}${one} ${granted}`
         : `${bounded}${claimed(count)} ${granted} RETURNING ${US} AS us, \`key\`, holder, since, hold_seq`,
@@ -154,13 +156,18 @@ export function keyStatements(tables: TableNames, mariadb: boolean) {
       ])
       return `SELECT ${US} AS us, f.* FROM (SELECT 1) one LEFT JOIN (${parts.join(' UNION ALL ')}) f ON TRUE`
     },
-    excerpts: (needs: readonly Need[], waits: ReadonlySet<string>) =>
+    excerpts: (needs: readonly ReadRequest[], waits: ReadonlySet<string>) =>
       needs.map((need) => excerptText(keys, claims, need, waits.has(need.key))).join(' UNION ALL '),
   }
 }
 
 /** The row of a key with some of its claims, read at one moment. */
-function excerptText(keys: string, claims: string, { ids, owners, heads }: Need, waits: boolean): string {
+function excerptText(
+  keys: string,
+  claims: string,
+  { ids, owners, heads }: ReadRequest,
+  waits: boolean,
+): string {
   const from = `SELECT * FROM ${claims} WHERE \`key\` = ?`
   const whole = heads === Number.POSITIVE_INFINITY
   const dead = `expires_at <= ${MS} ORDER BY expires_at LIMIT ${MOST_DEAD}`

@@ -1,18 +1,35 @@
 import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
-import { HEADS, isShort, type KeyWrite, missingOwners, seenOf, writeOf } from '../tables/excerpts.ts'
-import { leaveWord, type MailTable } from '../tables/mail.ts'
+import type {
+  ClaimRef,
+  ClaimStatuses,
+  KeySnapshot,
+  KeyTable,
+  QuickAnswer,
+  ReadRequest,
+  RowChange,
+  SaveOptions,
+  TableSnapshot,
+} from '../tables/database.ts'
+import { type InboxTable, leaveNotifications } from '../tables/inbox.ts'
+import {
+  HEADS,
+  type KeyWrite,
+  missingOwners,
+  needsMoreHeads,
+  snapshotOf,
+  writeOf,
+} from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { Change, Done, KeyTable, Look, Need, Places, Seen, Sending, Who } from '../tables/tables.ts'
-import { written } from '../tables/texts.ts'
+import { encodeName } from '../tables/texts.ts'
 import { atomically } from './atomically.ts'
 import type { MysqlClient, Row, Value } from './clients/client.ts'
 import { excerptValues, type KeyTexts, keyStatements } from './key-statements.ts'
 import { mailTable } from './mail.ts'
-import { QueueSteps } from './queue.ts'
+import { QueueSteps } from './queue-statements.ts'
 import { bytes, claimOf, clockOf, placesOf, rowOf, text } from './rows.ts'
 import { freeClaim, freeOne, stepsOf } from './values.ts'
 
-type KeyChange = Change<Seen, KeyState>
+type KeyChange = RowChange<KeySnapshot, KeyState>
 
 /** A statement that reads so many keys with their claims is long enough. */
 const KEYS_PER_EXCERPT = 20
@@ -20,7 +37,7 @@ const KEYS_PER_EXCERPT = 20
 export class MysqlKeys implements KeyTable {
   private readonly client: MysqlClient
   private readonly names: TableNames
-  private readonly mail: MailTable
+  private readonly mail: InboxTable
   private mariadb = false
   private text: KeyTexts
   /** Where several statements can be run in one go. */
@@ -33,7 +50,7 @@ export class MysqlKeys implements KeyTable {
     this.text = keyStatements(names, false)
   }
 
-  readonly isShort = isShort
+  readonly needsMore = needsMoreHeads
 
   /** MariaDB can give back what a statement wrote, and run several in one go; elsewhere each claim has its own statement. */
   adapt(mariadb: boolean): void {
@@ -43,10 +60,10 @@ export class MysqlKeys implements KeyTable {
   }
 
   /** Most keys have no claims beside the one in their row: those are read first, and alone. */
-  async look(
+  async read(
     keys: readonly string[],
-    needs: readonly Need[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
-  ): Promise<Look<Seen>> {
+    needs: readonly ReadRequest[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
+  ): Promise<TableSnapshot<KeySnapshot>> {
     const found = (
       await this.client.run(
         this.text.rows(needs.length),
@@ -54,18 +71,18 @@ export class MysqlKeys implements KeyTable {
       )
     ).rows
     let clock = clockOf(found)
-    const rows = new Map<string, Seen>()
-    let open: Need[] = []
+    const rows = new Map<string, KeySnapshot>()
+    let open: ReadRequest[] = []
     const waits = new Set<string>()
     for (const row of found) {
       if (row.revision === null) continue
-      const need = needs.find(({ key }) => key === text(row.key)) as Need
+      const need = needs.find(({ key }) => key === text(row.key)) as ReadRequest
       if (Number(row.waiting) > 0) waits.add(need.key)
       if (Number(row.others) > 0) open.push(need)
-      else rows.set(need.key, seenOf(need.key, rowOf(row), [], need, clock))
+      else rows.set(need.key, snapshotOf(need.key, rowOf(row), [], need, clock))
     }
     while (open.length > 0) {
-      const again: Need[] = []
+      const again: ReadRequest[] = []
       for (let first = 0; first < open.length; first += KEYS_PER_EXCERPT) {
         const part = open.slice(first, first + KEYS_PER_EXCERPT)
         const read = await this.excerpts(part, waits)
@@ -89,17 +106,17 @@ export class MysqlKeys implements KeyTable {
     const keys = names.map(({ key }) => text(key) as string)
     if (keys.length === 0) return { clock: { nowMs: 0, stampUs: 0 }, rows: [] }
     const needs = keys.map((key) => ({ key, ids: [], owners: [], heads: Number.POSITIVE_INFINITY }))
-    const { clock, rows } = await this.look(keys, needs)
+    const { clock, rows } = await this.read(keys, needs)
     // A key that went meanwhile is free, and still counts for the next page.
     return {
       clock,
       rows: keys.map(
-        (key) => [key, rows.get(key) ?? seenOf(key, null, [], needs[0] as Need, clock)] as const,
+        (key) => [key, rows.get(key) ?? snapshotOf(key, null, [], needs[0] as ReadRequest, clock)] as const,
       ),
     }
   }
 
-  async claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, Done>> {
+  async claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, QuickAnswer>> {
     if (claims.length > 1 && !this.mariadb)
       return merged(claims.map((claim) => this.claimFree([claim], inbox)))
     const ordered = inOrder(claims)
@@ -111,7 +128,7 @@ export class MysqlKeys implements KeyTable {
     const values = ordered.flatMap((claim) => freeClaim(claim, inbox))
     const { rows } = await this.client.run(this.text.claimFree(ordered.length), values)
     const { nowMs } = clockOf(rows)
-    const ids = new Map(claims.map(({ key, id }) => [key, written(id)]))
+    const ids = new Map(claims.map(({ key, id }) => [key, encodeName(id)]))
     const done = rows.filter(
       ({ key, holder, since }) => ids.get(text(key) as string) === text(holder) && Number(since) === nowMs,
     )
@@ -120,22 +137,22 @@ export class MysqlKeys implements KeyTable {
     )
   }
 
-  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>> {
     return this.onSole(claims, this.text.renewSole, ({ ttlMs, lockDelayMs }) => {
       const needed = ttlMs + lockDelayMs
       return [ttlMs, needed, needed]
     })
   }
 
-  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>> {
     return this.onSole(claims, this.text.releaseSole, () => [])
   }
 
-  async renewOwn(claim: Claim): Promise<Done | null> {
+  async renewOwn(claim: Claim): Promise<QuickAnswer | null> {
     return this.queue?.renewOwn(claim) ?? null
   }
 
-  async releaseOwn(claim: Claim): Promise<Done | null> {
+  async releaseOwn(claim: Claim): Promise<QuickAnswer | null> {
     return this.queue?.releaseOwn(claim) ?? null
   }
 
@@ -143,7 +160,7 @@ export class MysqlKeys implements KeyTable {
     return this.queue?.join(claim, inbox) ?? null
   }
 
-  async renewWaiting(claims: readonly Claim[]): Promise<Places> {
+  async renewWaiting(claims: readonly Claim[]): Promise<ClaimStatuses> {
     const same = new Map<string, Claim[]>()
     for (const claim of claims) {
       const name = `${claim.ttlMs} ${claim.key}`
@@ -151,15 +168,15 @@ export class MysqlKeys implements KeyTable {
     }
     for (const group of same.values()) {
       const { key, ttlMs } = group[0] as Claim
-      const ids = group.map(({ id }) => bytes(written(id)))
+      const ids = group.map(({ id }) => bytes(encodeName(id)))
       await this.client.run(this.text.renewWaiting(ids.length), [ttlMs, bytes(key), ...ids])
     }
     return this.find(claims)
   }
 
-  async find(claims: readonly Who[]): Promise<Places> {
+  async find(claims: readonly ClaimRef[]): Promise<ClaimStatuses> {
     const keys = new Map<string, Buffer[]>()
-    for (const { key, id } of claims) keys.set(key, [...(keys.get(key) ?? []), bytes(written(id))])
+    for (const { key, id } of claims) keys.set(key, [...(keys.get(key) ?? []), bytes(encodeName(id))])
     const values = [...keys].flatMap(([name, ids]) => {
       const key = bytes(name)
       return [key, ...ids, key, ...ids, key]
@@ -171,24 +188,24 @@ export class MysqlKeys implements KeyTable {
   async save(
     changes: readonly KeyChange[],
     clock: Clock,
-    { whole, letters }: Sending,
+    { whole, notifications: letters }: SaveOptions,
   ): Promise<ReadonlySet<string>> {
     const saved = whole ? await this.saveWhole(changes, clock) : await this.saveEach(changes, clock)
-    await this.tell(letters.filter(({ key }) => saved.has(key)))
+    await this.notify(letters.filter(({ key }) => saved.has(key)))
     return saved
   }
 
   /** Waiters look by themselves; a holder looks for what is left for it. */
-  tell(letters: readonly KeyLetter[]): Promise<void> {
-    return leaveWord(this.mail, letters)
+  notify(letters: readonly KeyLetter[]): Promise<void> {
+    return leaveNotifications(this.mail, letters)
   }
 
-  private async excerpts(needs: readonly Need[], waits: ReadonlySet<string>) {
+  private async excerpts(needs: readonly ReadRequest[], waits: ReadonlySet<string>) {
     const values = needs.flatMap(({ key, ids, owners, heads }) =>
       excerptValues({
         key: bytes(key),
-        ids: ids.map((id) => bytes(written(id))),
-        owners: owners.map((owner) => bytes(written(owner))),
+        ids: ids.map((id) => bytes(encodeName(id))),
+        owners: owners.map((owner) => bytes(encodeName(owner))),
         heads,
       }),
     )
@@ -199,11 +216,11 @@ export class MysqlKeys implements KeyTable {
       byKey.set(key, [...(byKey.get(key) ?? []), row])
     }
     const clock = rows.length === 0 ? null : clockOf(rows)
-    const seen = needs.flatMap((need): [Need, Seen][] => {
+    const seen = needs.flatMap((need): [ReadRequest, KeySnapshot][] => {
       const found = byKey.get(need.key)
       if (found === undefined || clock === null) return []
       const claims = found.filter(({ c_id }) => c_id !== null).map(claimOf)
-      return [[need, seenOf(need.key, rowOf(found[0] as Row), claims, need, clock)]]
+      return [[need, snapshotOf(need.key, rowOf(found[0] as Row), claims, need, clock)]]
     })
     return { clock, seen }
   }
@@ -228,11 +245,11 @@ export class MysqlKeys implements KeyTable {
     claims: readonly Claim[],
     text: KeyTexts['renewSole'],
     changeOf: (claim: Claim) => Value[],
-  ): Promise<ReadonlyMap<string, Done>> {
+  ): Promise<ReadonlyMap<string, QuickAnswer>> {
     if (claims.length > 1 && !this.mariadb)
       return merged(claims.map((claim) => this.onSole([claim], text, changeOf)))
     const ordered = inOrder(claims)
-    const holds = ordered.map(({ key, id }) => [bytes(key), bytes(written(id))] as const)
+    const holds = ordered.map(({ key, id }) => [bytes(key), bytes(encodeName(id))] as const)
     const changes = ordered.map(changeOf)
     if (ordered.length === 1) {
       const values = [...(changes[0] as Value[]), ...(holds[0] as readonly Value[])]
@@ -255,16 +272,16 @@ export class MysqlKeys implements KeyTable {
 }
 
 /** By key: 1 for a claim that was served, 2 for one behind which others wait. */
-function served(claims: readonly Claim[], said: readonly number[]): ReadonlyMap<string, Done> {
-  const done = new Map<string, Done>()
+function served(claims: readonly Claim[], said: readonly number[]): ReadonlyMap<string, QuickAnswer> {
+  const done = new Map<string, QuickAnswer>()
   for (const [place, { key }] of claims.entries())
     if (said[place]) done.set(key, { seq: 0, contended: said[place] === 2 })
   return done
 }
 
 async function merged(
-  parts: readonly Promise<ReadonlyMap<string, Done>>[],
-): Promise<ReadonlyMap<string, Done>> {
+  parts: readonly Promise<ReadonlyMap<string, QuickAnswer>>[],
+): Promise<ReadonlyMap<string, QuickAnswer>> {
   return new Map((await Promise.all(parts)).flatMap((done) => [...done]))
 }
 

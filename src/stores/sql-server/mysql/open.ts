@@ -4,16 +4,16 @@ import { nodeRuntime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
 import { InvalidArgumentError, LockError, unreachable } from '../../../errors.ts'
 import type { AdvisoryStore } from '../advisory/store.ts'
-import { Patience } from '../patience.ts'
+import { StatementTimeout } from '../statement-timeout.ts'
 import { connectionsOf } from '../tables/connections.ts'
-import { shareByUrl } from '../tables/shared.ts'
+import { shareByUrl } from '../tables/shared-store.ts'
 import type { ServerStore } from '../tables/store.ts'
 import type { MysqlClient } from './clients/client.ts'
 import { mysql2PoolOf } from './clients/detect.ts'
 import { MariadbClient, type MariadbPool } from './clients/mariadb.ts'
 import { Mysql2Client } from './clients/mysql2.ts'
+import { advisoryOver, storeOver } from './create.ts'
 import type { MysqlOptions } from './index.ts'
-import { advisoryOver, storeOver } from './make.ts'
 
 const PARAMETERS = { connections: true, table: true, advisory: true } as const
 
@@ -34,20 +34,20 @@ interface Place {
 /** A store over connections of its own: `mysql://user:password@host:3306/database`. */
 export async function openMysql(url: string, callTimeoutMs?: number): Promise<Store> {
   const place = locationOf(url)
-  const patience = new Patience(nodeRuntime)
-  if (callTimeoutMs !== undefined) patience.allow(callTimeoutMs)
+  const timeout = new StatementTimeout(nodeRuntime)
+  if (callTimeoutMs !== undefined) timeout.allow(callTimeoutMs)
   if (place.options.advisory)
-    return prepared(advisoryOver(await openClient(place, patience), place.options, patience), place)
+    return prepared(advisoryOver(await openClient(place, timeout), place.options, timeout), place)
   return shareByUrl(url, callTimeoutMs, async () =>
-    prepared(storeOver(await openClient(place, patience), place.options, patience), place),
+    prepared(storeOver(await openClient(place, timeout), place.options, timeout), place),
   )
 }
 
 /** Makes the tables, or changes those of format 1. Resolves to whether there was anything to do. */
 export async function migrateMysql(url: string): Promise<boolean> {
   const place = locationOf(url)
-  const patience = new Patience(nodeRuntime)
-  const store = storeOver(await openClient(place, patience), place.options, patience)
+  const timeout = new StatementTimeout(nodeRuntime)
+  const store = storeOver(await openClient(place, timeout), place.options, timeout)
   try {
     const upgraded = await store.upgrade()
     await store.prepare()
@@ -59,8 +59,8 @@ export async function migrateMysql(url: string): Promise<boolean> {
   }
 }
 
-async function openClient(place: Place, patience: Patience): Promise<MysqlClient> {
-  const client = (await openMysql2(place, patience)) ?? (await openMariadb(place, patience))
+async function openClient(place: Place, timeout: StatementTimeout): Promise<MysqlClient> {
+  const client = (await openMysql2(place, timeout)) ?? (await openMariadb(place, timeout))
   if (client === null) throw clientMissing('mysql', ['mysql2', 'mariadb'], 'mysql() of holdfast/mysql')
   return client
 }
@@ -79,22 +79,25 @@ function unreachableAt({ location }: Place, error: unknown): LockError {
   return unreachable(`MySQL at ${location.host}:${location.port}`, error)
 }
 
-async function openMysql2({ location, connections }: Place, patience: Patience): Promise<MysqlClient | null> {
+async function openMysql2(
+  { location, connections }: Place,
+  timeout: StatementTimeout,
+): Promise<MysqlClient | null> {
   const library = await optionalPeer<typeof import('mysql2/promise')>('mysql2/promise')
   if (library === null) return null
   const bounds = { connectionLimit: connections, enableKeepAlive: true }
-  return new Mysql2Client(mysql2PoolOf(library.createPool({ ...location, ...bounds })), true, patience)
+  return new Mysql2Client(mysql2PoolOf(library.createPool({ ...location, ...bounds })), true, timeout)
 }
 
 async function openMariadb(
   { location, connections }: Place,
-  patience: Patience,
+  timeout: StatementTimeout,
 ): Promise<MysqlClient | null> {
   const library = await optionalPeer<typeof import('mariadb')>('mariadb')
   if (library === null) return null
-  const bounds = { connectionLimit: connections, connectTimeout: patience.ms, acquireTimeout: patience.ms }
+  const bounds = { connectionLimit: connections, connectTimeout: timeout.ms, acquireTimeout: timeout.ms }
   const pool = library.createPool({ ...location, ...bounds, keepAliveDelay: 1000, minimumIdle: 0 })
-  return new MariadbClient(pool as unknown as MariadbPool, true, patience)
+  return new MariadbClient(pool as unknown as MariadbPool, true, timeout)
 }
 
 function locationOf(url: string): Place {

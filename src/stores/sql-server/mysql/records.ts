@@ -1,13 +1,20 @@
 import type { Clock } from '../../../model/index.ts'
+import type {
+  Proof,
+  RecordRow,
+  RecordTable,
+  RowChange,
+  TableSnapshot,
+  VersionedRecord,
+} from '../tables/database.ts'
 import type { TableNames } from '../tables/names.ts'
 import { recordRowOf } from '../tables/rows.ts'
-import type { Change, Found, Look, Proof, RecordRow, RecordTable } from '../tables/tables.ts'
-import { written } from '../tables/texts.ts'
+import { encodeName } from '../tables/texts.ts'
 import type { MysqlClient, Value } from './clients/client.ts'
 import { bytes, clockOf, orNull, text } from './rows.ts'
 import { recordStatements } from './statements.ts'
 
-type RecordChange = Change<RecordRow, Found>
+type RecordChange = RowChange<RecordRow, VersionedRecord>
 
 export class MysqlRecords implements RecordTable {
   private readonly client: MysqlClient
@@ -24,7 +31,7 @@ export class MysqlRecords implements RecordTable {
     this.text = recordStatements(this.names, mariadb)
   }
 
-  async look(keys: readonly string[]): Promise<Look<RecordRow>> {
+  async read(keys: readonly string[]): Promise<TableSnapshot<RecordRow>> {
     const { rows: found } = await this.client.run(this.text.look(keys.length), keys.map(bytes))
     const rows = new Map<string, RecordRow>()
     for (const { key, revision, version, value, expires_at } of found) {
@@ -45,7 +52,7 @@ export class MysqlRecords implements RecordTable {
   }
 
   /** Nobody is told of a record. */
-  async tell(): Promise<void> {}
+  async notify(): Promise<void> {}
 
   saveHeld(change: RecordChange, clock: Clock, proof: Proof): Promise<boolean> {
     return this.saveOne(change, clock, proof)
@@ -58,7 +65,7 @@ export class MysqlRecords implements RecordTable {
   ): Promise<boolean> {
     const { version, value, expiresAtMs, forgetAtMs } = recordRowOf(state, clock)
     const values: Value[] = [version, orNull(value), expiresAtMs, forgetAtMs]
-    const proven: Value[] = proof === null ? [] : [bytes(proof.key), bytes(written(proof.id))]
+    const proven: Value[] = proof === null ? [] : [bytes(proof.key), bytes(encodeName(proof.id))]
     const send = async (insert: string, update: string) => {
       const { affected } = await (before === undefined
         ? this.client.run(insert, [bytes(key), ...values, ...proven])

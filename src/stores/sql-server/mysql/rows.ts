@@ -1,7 +1,13 @@
 import type { Clock, Mode } from '../../../model/index.ts'
-import { modeFrom } from '../tables/excerpts.ts'
-import { type ClaimRow, type KeyRow, type Place, type Places, placeName } from '../tables/tables.ts'
-import { read, readOrNull } from '../tables/texts.ts'
+import {
+  type ClaimRow,
+  type ClaimStatus,
+  type ClaimStatuses,
+  claimName,
+  type KeyRow,
+} from '../tables/database.ts'
+import { modeFrom } from '../tables/key-snapshot.ts'
+import { decodeName, decodeNameOrNull } from '../tables/texts.ts'
 import type { Row } from './clients/client.ts'
 
 export function rowOf(row: Row): KeyRow {
@@ -23,7 +29,7 @@ export function rowOf(row: Row): KeyRow {
 /** A claim beside the row of its key, with names that begin with `c_`. */
 export function claimOf(row: Row): ClaimRow {
   return {
-    id: read(text(row.c_id) as string),
+    id: decodeName(text(row.c_id) as string),
     state: text(row.c_state) as ClaimRow['state'],
     ticket: Number(row.c_ticket),
     mode: modeFrom(text(row.c_mode), Number(row.c_permits), Number(row.c_weight)) as Mode,
@@ -33,8 +39,8 @@ export function claimOf(row: Row): ClaimRow {
   }
 }
 
-export function placesOf(found: readonly Row[]): Places {
-  const places = new Map<string, Place>()
+export function placesOf(found: readonly Row[]): ClaimStatuses {
+  const places = new Map<string, ClaimStatus>()
   const heads = new Map<string, number[]>()
   for (const { key: name, id, state, ticket, seq, owner, since, expires_at } of found) {
     const key = text(name)
@@ -46,14 +52,14 @@ export function placesOf(found: readonly Row[]): Places {
       continue
     }
     const expiresAtMs = Number(expires_at)
-    const place: Place =
+    const place: ClaimStatus =
       text(state) === 'waiting'
         ? { kind: 'waiting', ticket: Number(ticket), expiresAtMs }
         : { kind: 'held', seq: Number(seq), owner: text(owner), sinceMs: Number(since), expiresAtMs }
-    places.set(placeName(key, read(text(id) as string)), place)
+    places.set(claimName(key, decodeName(text(id) as string)), place)
   }
   for (const tickets of heads.values()) tickets.sort((a, b) => a - b)
-  return { clock: clockOf(found), places, heads }
+  return { clock: clockOf(found), statuses: places, heads }
 }
 
 /** How many wait for a key that a claim has joined, and a holder of it. */
@@ -81,17 +87,17 @@ export function text(value: unknown): string | null {
 }
 
 function holderOf(row: Row, mode: Mode): ClaimRow {
-  const id = read(text(row.holder) as string)
+  const id = decodeName(text(row.holder) as string)
   return { id, state: 'held', ticket: 0, mode, seq: Number(row.hold_seq), ...commonOf(row, ''), ttlMs: 0 }
 }
 
 function commonOf(row: Row, before: '' | 'c_') {
   const of = (name: string) => row[`${before}${name}`]
   return {
-    owner: readOrNull(text(of('owner'))),
-    actor: readOrNull(text(of('actor'))),
-    label: read(text(of('label')) ?? ''),
-    meta: readOrNull(text(of('meta'))),
+    owner: decodeNameOrNull(text(of('owner'))),
+    actor: decodeNameOrNull(text(of('actor'))),
+    label: decodeName(text(of('label')) ?? ''),
+    meta: decodeNameOrNull(text(of('meta'))),
     inbox: text(of('inbox')),
     sinceMs: Number(of('since')),
     expiresAtMs: Number(of('expires_at')),

@@ -1,5 +1,6 @@
+import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
 import type { TableNames } from '../tables/names.ts'
-import { FORGET_SLACK_MS, KEYS_PER_CLEANING, ROWS_PER_CLEANING, RULES } from '../tables/rules.ts'
+import { KEYS_PER_CLEANING, ROWS_PER_CLEANING } from '../tables/rules.ts'
 
 /** The server's clock when the statement began; in UTC, because a local hour may come twice. */
 export const US = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`
@@ -8,7 +9,7 @@ export const MS = `(${US} DIV 1000)`
 export const BOUNDED = 'SET STATEMENT innodb_lock_wait_timeout = 1 FOR '
 
 /** Texts are long: each is made once for every count of keys that comes up, of which there are few. */
-export function kept(make: (count: number) => string): (count: number) => string {
+export function cachedByCount(make: (count: number) => string): (count: number) => string {
   const made = new Map<number, string>()
   return (count) => {
     let text = made.get(count)

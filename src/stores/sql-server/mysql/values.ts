@@ -1,8 +1,8 @@
 import type { Claim, Clock } from '../../../model/index.ts'
-import { type KeyWrite, permitsOf } from '../tables/excerpts.ts'
+import type { ClaimRow } from '../tables/database.ts'
+import { type KeyWrite, permitsOf } from '../tables/key-snapshot.ts'
 import { neededMs } from '../tables/rows.ts'
-import type { ClaimRow } from '../tables/tables.ts'
-import { written, writtenOrNull } from '../tables/texts.ts'
+import { encodeName, encodeNameOrNull } from '../tables/texts.ts'
 import type { TxStep } from './atomically.ts'
 import type { Value } from './clients/client.ts'
 import type { KeyTexts } from './key-statements.ts'
@@ -52,7 +52,7 @@ export function stepsOf(texts: KeyTexts, write: KeyWrite, { nowMs }: Clock): TxS
           affects: 1,
         }
   const ids = (dead: boolean) =>
-    write.gone.filter((one) => one.dead === dead).map(({ id }) => bytes(written(id)))
+    write.gone.filter((one) => one.dead === dead).map(({ id }) => bytes(encodeName(id)))
   const [alive, dead] = [ids(false), ids(true)]
   return [
     row,
@@ -77,18 +77,24 @@ function textsOf({
   meta,
   inbox,
 }: Pick<ClaimRow, 'owner' | 'actor' | 'label' | 'meta' | 'inbox'>): Value[] {
-  return [writtenOrNull(owner), writtenOrNull(actor), written(label), writtenOrNull(meta), inbox].map(orNull)
+  return [
+    encodeNameOrNull(owner),
+    encodeNameOrNull(actor),
+    encodeName(label),
+    encodeNameOrNull(meta),
+    inbox,
+  ].map(orNull)
 }
 
 export function freeClaim(claim: Claim, inbox: string | null): Value[] {
   const { limit, weight } = permitsOf(claim.mode)
-  const head = [bytes(claim.key), bytes(written(claim.id)), claim.ttlMs, neededMs(claim)]
+  const head = [bytes(claim.key), bytes(encodeName(claim.id)), claim.ttlMs, neededMs(claim)]
   return [...head, bytes(claim.mode.kind), limit, weight, ...textsOf({ ...claim, inbox }), claim.lockDelayMs]
 }
 
 export function freeOne(claim: Claim, inbox: string | null): Value[] {
   const { limit, weight } = permitsOf(claim.mode)
-  const head = [bytes(claim.key), bytes(claim.mode.kind), limit, weight, bytes(written(claim.id)), weight]
+  const head = [bytes(claim.key), bytes(claim.mode.kind), limit, weight, bytes(encodeName(claim.id)), weight]
   return [...head, ...textsOf({ ...claim, inbox }), claim.ttlMs, claim.lockDelayMs, neededMs(claim)]
 }
 
@@ -96,7 +102,7 @@ function holderValues(holder: ClaimRow | null): Value[] {
   if (holder === null) return [null, 0, 0, null, null, null, null, null, 0, 0, 0]
   const { id, seq, mode, sinceMs, expiresAtMs, lockDelayMs } = holder
   return [
-    bytes(written(id)),
+    bytes(encodeName(id)),
     seq,
     permitsOf(mode).weight,
     ...textsOf(holder),
@@ -111,6 +117,6 @@ function claimValues(key: Buffer, claim: ClaimRow, joined: number | null): Value
   const { id, state, ticket, mode, seq, sinceMs, expiresAtMs, ttlMs, lockDelayMs } = claim
   const { limit, weight } = permitsOf(mode)
   const place: Value[] = joined === null ? [ticket] : [ticket, key, joined]
-  const head = [key, bytes(written(id)), bytes(state), ...place, bytes(mode.kind), limit, weight, seq]
+  const head = [key, bytes(encodeName(id)), bytes(state), ...place, bytes(mode.kind), limit, weight, seq]
   return [...head, ...textsOf(claim), sinceMs, expiresAtMs, ttlMs, lockDelayMs]
 }

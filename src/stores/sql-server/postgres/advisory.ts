@@ -1,9 +1,14 @@
 import { StoreError } from '../../../errors.ts'
-import type { Connection, Seen, SessionServer, Step } from '../advisory/connection.ts'
 import { digestOf } from '../advisory/digest.ts'
-import { pooled } from '../advisory/pooled.ts'
+import { connectionNotKept } from '../advisory/pooled.ts'
+import type {
+  LockOperation,
+  SeenHolder,
+  SessionConnection,
+  SessionServer,
+} from '../advisory/session-server.ts'
 import { sessionTraits } from '../advisory/traits.ts'
-import type { Patience } from '../patience.ts'
+import type { StatementTimeout } from '../statement-timeout.ts'
 import type { PostgresClient, PostgresSession, Row } from './clients/client.ts'
 
 export const ADVISORY_TRAITS = sessionTraits(
@@ -41,17 +46,17 @@ export class PostgresSessions implements SessionServer {
   readonly traits = ADVISORY_TRAITS
   readonly nameOf = numberOf
   private readonly client: PostgresClient
-  private readonly patience: Patience
+  private readonly timeout: StatementTimeout
 
-  constructor(client: PostgresClient, patience: Patience) {
+  constructor(client: PostgresClient, timeout: StatementTimeout) {
     this.client = client
-    this.patience = patience
+    this.timeout = timeout
   }
 
-  async open(lost: () => void): Promise<Connection> {
+  async open(lost: () => void): Promise<SessionConnection> {
     const session = await this.client.session({ lost })
     try {
-      return await this.patience.bound(this.prepare(session), ignore)
+      return await this.timeout.bound(this.prepare(session), ignore)
     } catch (error) {
       await session.close()
       throw error
@@ -62,7 +67,7 @@ export class PostgresSessions implements SessionServer {
     return this.client.close()
   }
 
-  private async prepare(session: PostgresSession): Promise<Connection> {
+  private async prepare(session: PostgresSession): Promise<SessionConnection> {
     const pid = await pidOf(session)
     // A server tells a client the number of its process; a pooler makes one up.
     if (session.pid !== pid) await this.refusePooler(session, pid)
@@ -83,7 +88,7 @@ export class PostgresSessions implements SessionServer {
         const again = await pidOf(session)
         await second.query('ROLLBACK', [])
         if (other === pid || again !== pid)
-          throw pooled('a pooler in transaction mode stands before the server')
+          throw connectionNotKept('a pooler in transaction mode stands before the server')
       }
     } finally {
       await second.close()
@@ -91,7 +96,7 @@ export class PostgresSessions implements SessionServer {
   }
 }
 
-class PostgresConnection implements Connection {
+class PostgresConnection implements SessionConnection {
   private readonly session: PostgresSession
   private readonly sign: string
   private readonly single: Readonly<Record<string, string>>
@@ -106,7 +111,7 @@ class PostgresConnection implements Connection {
     this.several = `${here(`CASE step ${EACH} END`)} FROM unnest($1::int[], $2::bigint[]) AS steps(step, name)`
   }
 
-  async run(steps: readonly Step[]): Promise<readonly boolean[]> {
+  async run(steps: readonly LockOperation[]): Promise<readonly boolean[]> {
     const [first] = steps
     if (steps.length > 1) {
       const words = steps.map(({ kind, shared }) => WORDS.indexOf(`${kind} ${shared}`))
@@ -129,7 +134,7 @@ class PostgresConnection implements Connection {
     )
   }
 
-  async holders(name: string): Promise<readonly Seen[]> {
+  async holders(name: string): Promise<readonly SeenHolder[]> {
     const rows = await this.session.query(
       `SELECT pid, mode, application_name FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
         WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND pid <> pg_backend_pid()
@@ -149,7 +154,7 @@ class PostgresConnection implements Connection {
 }
 
 function done(row: Row): boolean {
-  if (row.done === null) throw pooled('a pooler in transaction mode stands before the server')
+  if (row.done === null) throw connectionNotKept('a pooler in transaction mode stands before the server')
   return row.done === true
 }
 

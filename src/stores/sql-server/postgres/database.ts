@@ -1,19 +1,19 @@
 import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
+import type { FailureReason, ServerDatabase } from '../tables/database.ts'
 import { requireFormat, requireUnused } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { Database, Setback } from '../tables/tables.ts'
 import type { PostgresClient } from './clients/client.ts'
 import { endForeign, inspect, overdue } from './inspection.ts'
-import { claimIn } from './joint.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresRecords } from './records.ts'
 import { clockOf } from './rows.ts'
 import { guardedSchema, upgradeOf } from './schema.ts'
 import { cleanStatements, staleStatement } from './statements.ts'
+import { claimIn } from './transactions.ts'
 
 /** What PostgreSQL's codes say about a statement that certainly did nothing. */
-const SETBACKS: Readonly<Record<string, Setback>> = {
+const SETBACKS: Readonly<Record<string, FailureReason>> = {
   '40001': 'conflict',
   '40P01': 'conflict',
   // The division by which a group of changes is taken back.
@@ -24,7 +24,7 @@ const SETBACKS: Readonly<Record<string, Setback>> = {
   '42P01': 'missing',
 }
 
-export class PostgresDatabase implements Database {
+export class PostgresDatabase implements ServerDatabase {
   readonly keys: PostgresKeys
   readonly records: PostgresRecords
   private readonly client: PostgresClient
@@ -93,7 +93,7 @@ export class PostgresDatabase implements Database {
     return claimIn(this.names, tx)
   }
 
-  readonly reasonOf = (error: unknown): Setback | null => {
+  readonly reasonOf = (error: unknown): FailureReason | null => {
     const { code } = (error ?? {}) as { code?: unknown }
     return (typeof code === 'string' ? SETBACKS[code] : undefined) ?? null
   }

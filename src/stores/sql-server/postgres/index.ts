@@ -1,11 +1,11 @@
 import { checkFlag, checkOptions, checkRuntime, type Known } from '../../../core/check.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
-import { Patience } from '../patience.ts'
+import { StatementTimeout } from '../statement-timeout.ts'
 import { tableNames } from '../tables/names.ts'
-import { shareByPool } from '../tables/shared.ts'
+import { shareByPool } from '../tables/shared-store.ts'
 import { type AnyPostgresClient, adapterOf } from './clients/detect.ts'
-import { advisoryOver, storeOver } from './make.ts'
+import { advisoryOver, storeOver } from './create.ts'
 import { schemaOf } from './schema.ts'
 
 export type { AnyPostgresClient }
@@ -49,14 +49,14 @@ const OPTIONS: Known<PostgresOptions> = {
  */
 export function postgres(client: AnyPostgresClient, options: PostgresOptions = {}): Store {
   const { listen, advisory, table, durability, runtime } = checkOptions('options', options, OPTIONS)
-  const patience = new Patience(checkRuntime(runtime))
-  const sender = () => adapterOf(client, 'client', patience)
-  if (checkFlag('advisory', advisory, false)) return advisoryOver(sender(), options, patience)
+  const timeout = new StatementTimeout(checkRuntime(runtime))
+  const sender = () => adapterOf(client, 'client', timeout)
+  if (checkFlag('advisory', advisory, false)) return advisoryOver(sender(), options, timeout)
   return shareByPool(client, [table, durability, listen, runtime], () => {
     const statements = sender()
     const listener =
-      listen === false ? null : listen === undefined ? statements : adapterOf(listen, 'listen', patience)
-    return storeOver(statements, listener, options, patience)
+      listen === false ? null : listen === undefined ? statements : adapterOf(listen, 'listen', timeout)
+    return storeOver(statements, listener, options, timeout)
   })
 }
 

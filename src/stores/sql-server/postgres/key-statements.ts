@@ -1,8 +1,9 @@
 import { MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
-import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/excerpts.ts'
+import { FORGET_SLACK_MS } from '../../shared/rules.ts'
+import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { FORGET_SLACK_MS } from '../tables/rules.ts'
-import { handOn, isOlder, join, leavesNoRoom, ONE_LESS, releaseOwn, renewOwn } from './queue.ts'
+
+import { handOff, isOlder, join, leavesNoRoom, ONE_LESS, releaseOwn, renewOwn } from './queue-statements.ts'
 import { given, later, NOW, timed } from './statements.ts'
 
 /** From so many heads on, all claims of the key are meant. */
@@ -171,7 +172,7 @@ export function keyStatements(tables: TableNames, relaxed: boolean) {
         FROM t CROSS JOIN ${given(many, { key: 'text', id: 'text' })}
         WHERE ${alone} AND (k.others = 0 OR k.owner IS NULL AND ${leavesNoRoom(isOlder('k.hold_seq'))}) ${among(many)}
         RETURNING k.key, k.seq, false AS contended`
-      return many ? `${soon}${locked(true)} ${sole}` : `${soon}, sole AS (${sole}), ${handOn(tables)}`
+      return many ? `${soon}${locked(true)} ${sole}` : `${soon}, sole AS (${sole}), ${handOff(tables)}`
     }),
     renewOwn: `${t} ${renewOwn(tables)}`,
     releaseOwn: `${soon}, ${releaseOwn(tables)}`,

@@ -1,42 +1,42 @@
 import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
-import { encodeLetter } from '../../shared/notifications.ts'
+import { encodeNotification } from '../../shared/notifications.ts'
+import type {
+  ClaimRef,
+  ClaimRow,
+  ClaimStatuses,
+  KeySnapshot,
+  KeyTable,
+  QuickAnswer,
+  ReadRequest,
+  RowChange,
+  SaveOptions,
+  TableSnapshot,
+} from '../tables/database.ts'
+import { type InboxTable, leaveNotifications } from '../tables/inbox.ts'
 import {
   HEADS,
-  isShort,
   type KeyWrite,
   missingOwners,
+  needsMoreHeads,
   permitsOf,
   positionOfJoined,
-  seenOf,
+  snapshotOf,
   writeOf,
-} from '../tables/excerpts.ts'
-import { leaveWord, type MailTable } from '../tables/mail.ts'
+} from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
 import { neededMs } from '../tables/rows.ts'
-import type {
-  Change,
-  ClaimRow,
-  Done,
-  KeyTable,
-  Look,
-  Need,
-  Places,
-  Seen,
-  Sending,
-  Who,
-} from '../tables/tables.ts'
-import { written, writtenOrNull } from '../tables/texts.ts'
+import { encodeName, encodeNameOrNull } from '../tables/texts.ts'
 import type { PostgresClient, Row } from './clients/client.ts'
+import { channelOf, POLLED } from './inbox.ts'
 import { CLAIM, EVERYTHING, FREE_CLAIM, GONE, HOLDER, KEY, keyStatements } from './key-statements.ts'
 import { mailTable } from './mail.ts'
-import { channelOf, UNHEARD } from './push.ts'
-import { JOINING, OWN } from './queue.ts'
+import { JOINING, OWN } from './queue-statements.ts'
 import { claimOf, clockOf, joinedFrom, placesOf, rowOf } from './rows.ts'
 import { FLUSH } from './statements.ts'
 
 export class PostgresKeys implements KeyTable {
   private readonly client: PostgresClient
-  private readonly mail: MailTable
+  private readonly mail: InboxTable
   private readonly relaxed: boolean
   private readonly text: ReturnType<typeof keyStatements>
 
@@ -47,23 +47,23 @@ export class PostgresKeys implements KeyTable {
     this.text = keyStatements(names, relaxed)
   }
 
-  readonly isShort = isShort
+  readonly needsMore = needsMoreHeads
 
-  async look(
+  async read(
     keys: readonly string[],
-    needs: readonly Need[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
-  ): Promise<Look<Seen>> {
+    needs: readonly ReadRequest[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
+  ): Promise<TableSnapshot<KeySnapshot>> {
     const found = await this.client.run(this.text.look, [
       needs.map(({ key }) => key),
-      needs.map(({ ids }) => arrayOf(ids.map(written))),
-      needs.map(({ owners }) => arrayOf(owners.map(written))),
+      needs.map(({ ids }) => arrayOf(ids.map(encodeName))),
+      needs.map(({ owners }) => arrayOf(owners.map(encodeName))),
       needs.map(({ heads }) => Math.min(heads, EVERYTHING)),
     ])
     const clock = clockOf(found)
-    const rows = new Map<string, Seen>()
-    const again: Need[] = []
+    const rows = new Map<string, KeySnapshot>()
+    const again: ReadRequest[] = []
     for (const row of found) {
-      const need = needs.find(({ key }) => key === row.key) as Need
+      const need = needs.find(({ key }) => key === row.key) as ReadRequest
       if (row.row === null) continue
       const seen = seenFrom(row, need, clock)
       const owners = missingOwners(seen, need, clock)
@@ -71,7 +71,7 @@ export class PostgresKeys implements KeyTable {
       else again.push({ ...need, owners: [...need.owners, ...owners] })
     }
     if (again.length === 0) return { clock, rows }
-    const more = await this.look([], again)
+    const more = await this.read([], again)
     // The clock of the later look is the one that counts: nothing that ended by then is taken for alive.
     return { clock: more.clock, rows: new Map([...rows, ...more.rows]) }
   }
@@ -79,7 +79,7 @@ export class PostgresKeys implements KeyTable {
   async page(prefix: string, after: string | null, count: number) {
     const found = await this.client.run(this.text.page(after === null), [after ?? prefix, count])
     const clock = clockOf(found)
-    const rows = found.flatMap((row): [string, Seen][] => {
+    const rows = found.flatMap((row): [string, KeySnapshot][] => {
       if (row.key === null) return []
       const need = { key: row.key as string, ids: [], owners: [], heads: EVERYTHING }
       return [[need.key, seenFrom(row, need, clock)]]
@@ -87,24 +87,24 @@ export class PostgresKeys implements KeyTable {
     return { clock, rows }
   }
 
-  claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, Done>> {
+  claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, QuickAnswer>> {
     const rows = claims.map((claim) => freeClaim(claim, inbox))
     return this.serve(this.text.claimFree, columns(FREE_CLAIM, rows))
   }
 
-  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>> {
     return this.serve(this.text.renewSole, [
       claims.map(({ key }) => key),
-      claims.map(({ id }) => written(id)),
+      claims.map(({ id }) => encodeName(id)),
       claims.map(({ ttlMs }) => ttlMs),
       claims.map(({ ttlMs, lockDelayMs }) => ttlMs + lockDelayMs),
     ])
   }
 
-  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>> {
     return this.serve(this.text.releaseSole, [
       claims.map(({ key }) => key),
-      claims.map(({ id }) => written(id)),
+      claims.map(({ id }) => encodeName(id)),
     ])
   }
 
@@ -121,37 +121,37 @@ export class PostgresKeys implements KeyTable {
     return positionOfJoined(joinedFrom(row), clockOf(found))
   }
 
-  async renewOwn(claim: Claim): Promise<Done | null> {
+  async renewOwn(claim: Claim): Promise<QuickAnswer | null> {
     const values = columns(OWN, [freeClaim(claim, null)])
     return (await this.serve(() => this.text.renewOwn, values)).get(claim.key) ?? null
   }
 
-  async releaseOwn({ key, id }: Claim): Promise<Done | null> {
-    return (await this.serve(() => this.text.releaseOwn, [[key], [written(id)]])).get(key) ?? null
+  async releaseOwn({ key, id }: Claim): Promise<QuickAnswer | null> {
+    return (await this.serve(() => this.text.releaseOwn, [[key], [encodeName(id)]])).get(key) ?? null
   }
 
-  async renewWaiting(claims: readonly Claim[]): Promise<Places> {
+  async renewWaiting(claims: readonly Claim[]): Promise<ClaimStatuses> {
     const values = [
       claims.map(({ key }) => key),
-      claims.map(({ id }) => written(id)),
+      claims.map(({ id }) => encodeName(id)),
       claims.map(({ ttlMs }) => ttlMs),
     ]
     return placesOf(await this.client.run(this.text.renewWaiting, values))
   }
 
-  async find(claims: readonly Who[]): Promise<Places> {
-    const values = [claims.map(({ key }) => key), claims.map(({ id }) => written(id))]
+  async find(claims: readonly ClaimRef[]): Promise<ClaimStatuses> {
+    const values = [claims.map(({ key }) => key), claims.map(({ id }) => encodeName(id))]
     return placesOf(await this.client.run(this.text.find, values))
   }
 
   async save(
-    changes: readonly Change<Seen, KeyState>[],
+    changes: readonly RowChange<KeySnapshot, KeyState>[],
     clock: Clock,
-    { letters, whole }: Sending,
+    { notifications: letters, whole }: SaveOptions,
   ): Promise<ReadonlySet<string>> {
     const writes = changes.map((change) => writeOf(change, clock))
     const gone = writes.flatMap(({ key, gone: all }) =>
-      all.map((one) => ({ key, ...one, id: written(one.id) })),
+      all.map((one) => ({ key, ...one, id: encodeName(one.id) })),
     )
     const put = writes.flatMap(({ key, put: all }) =>
       all.map((claim) => ({ ...claimColumns(claim), key, is_new: claim.isNew })),
@@ -168,23 +168,23 @@ export class PostgresKeys implements KeyTable {
       )
     const text = this.text.save(changes.length > 1, rows, heard.length > 0, whole)
     const saved = new Set((await this.client.run(text, values)).map(({ key }) => key as string))
-    await leaveWord(
+    await leaveNotifications(
       this.mail,
       letters.filter(({ key }) => saved.has(key)),
     )
     return saved
   }
 
-  async tell(letters: readonly KeyLetter[]): Promise<void> {
+  async notify(letters: readonly KeyLetter[]): Promise<void> {
     const heard = letters.filter(isHeard)
     if (heard.length > 0) await this.client.run(this.text.tell, sent(heard))
-    await leaveWord(this.mail, letters)
+    await leaveNotifications(this.mail, letters)
   }
 
   private async serve(
     text: (many: boolean) => string,
     values: readonly (readonly unknown[])[],
-  ): Promise<ReadonlyMap<string, Done>> {
+  ): Promise<ReadonlyMap<string, QuickAnswer>> {
     const many = (values[0] as readonly unknown[]).length > 1
     const found = await this.client.run(text(many), many ? values : values.map(([value]) => value))
     return new Map(
@@ -196,25 +196,25 @@ export class PostgresKeys implements KeyTable {
   }
 }
 
-function seenFrom(row: Row, need: Need, clock: Clock): Seen {
+function seenFrom(row: Row, need: ReadRequest, clock: Clock): KeySnapshot {
   const claims = row.claims === null ? [] : (JSON.parse(row.claims as string) as Row[])
   const key = rowOf(JSON.parse(row.row as string) as Row)
-  return seenOf(need.key, key, claims.map(claimOf), need, clock)
+  return snapshotOf(need.key, key, claims.map(claimOf), need, clock)
 }
 
 function freeClaim(claim: Claim, inbox: string | null) {
   const { key, id, ttlMs, mode, owner, actor, label, meta, lockDelayMs } = claim
   const { limit, weight } = permitsOf(mode)
   const texts = {
-    owner: writtenOrNull(owner),
-    actor: writtenOrNull(actor),
-    label: written(label),
-    meta: writtenOrNull(meta),
+    owner: encodeNameOrNull(owner),
+    actor: encodeNameOrNull(actor),
+    label: encodeName(label),
+    meta: encodeNameOrNull(meta),
   }
   const needed = neededMs(claim)
   return {
     key,
-    id: written(id),
+    id: encodeName(id),
     ttl: ttlMs,
     needed,
     mode: mode.kind,
@@ -231,7 +231,7 @@ function keyColumns(write: KeyWrite) {
   return {
     ...(holder === null
       ? NO_HOLDER
-      : { ...claimColumns(holder), holder: written(holder.id), hold_seq: holder.seq }),
+      : { ...claimColumns(holder), holder: encodeName(holder.id), hold_seq: holder.seq }),
     ...{
       key,
       revision,
@@ -257,12 +257,12 @@ function claimColumns(claim: ClaimRow): Readonly<Record<string, unknown>> {
   const { id, state, ticket, mode, seq, owner, actor, label, meta, inbox } = claim
   const { limit, weight } = permitsOf(mode)
   return {
-    id: written(id),
+    id: encodeName(id),
     ...{ state, ticket, mode: mode.kind, permits: limit, weight, seq, inbox },
-    owner: writtenOrNull(owner),
-    actor: writtenOrNull(actor),
-    label: written(label),
-    meta: writtenOrNull(meta),
+    owner: encodeNameOrNull(owner),
+    actor: encodeNameOrNull(actor),
+    label: encodeName(label),
+    meta: encodeNameOrNull(meta),
     since: claim.sinceMs,
     expires_at: claim.expiresAtMs,
     ttl: claim.ttlMs,
@@ -283,9 +283,9 @@ function arrayOf(texts: readonly string[]): string {
 }
 
 function isHeard({ inbox }: KeyLetter): boolean {
-  return inbox?.startsWith(UNHEARD) === false
+  return inbox?.startsWith(POLLED) === false
 }
 
 function sent(letters: readonly KeyLetter[]): [channels: string[], payloads: string[]] {
-  return [letters.map(({ inbox }) => channelOf(inbox as string)), letters.map(encodeLetter)]
+  return [letters.map(({ inbox }) => channelOf(inbox as string)), letters.map(encodeNotification)]
 }

@@ -1,15 +1,15 @@
-import { LETTERS_PER_LOOK, MAIL_KEPT_MS, type MailTable } from '../tables/mail.ts'
+import { type InboxTable, NOTIFICATION_KEPT_MS, NOTIFICATIONS_PER_READ } from '../tables/inbox.ts'
 import type { TableNames } from '../tables/names.ts'
 import type { PostgresClient } from './clients/client.ts'
 
-export function mailTable({ records }: TableNames, client: PostgresClient): MailTable {
+export function mailTable({ records }: TableNames, client: PostgresClient): InboxTable {
   const post = `WITH t AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us)
     INSERT INTO ${records} (key, revision, version, value, expires_at, forget_at)
-    SELECT $1, t.us, 1, $2, NULL, t.us / 1000 + ${MAIL_KEPT_MS} FROM t
+    SELECT $1, t.us, 1, $2, NULL, t.us / 1000 + ${NOTIFICATION_KEPT_MS} FROM t
     ON CONFLICT (key) DO UPDATE SET forget_at = excluded.forget_at`
-  const read = `SELECT key, value FROM ${records} WHERE key >= $1 AND key < $2 LIMIT ${LETTERS_PER_LOOK}`
+  const read = `SELECT key, value FROM ${records} WHERE key >= $1 AND key < $2 LIMIT ${NOTIFICATIONS_PER_READ}`
   return {
-    post: (name, letter) => client.run(post, [FIRST + name, letter]),
+    write: (name, letter) => client.run(post, [FIRST + name, letter]),
     read: async (from, to) =>
       (await client.run(read, [FIRST + from, FIRST + to])).map(({ key, value }) => {
         return { name: (key as string).slice(FIRST.length), letter: value as string }

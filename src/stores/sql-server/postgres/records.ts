@@ -1,13 +1,20 @@
 import type { Clock } from '../../../model/index.ts'
+import type {
+  Proof,
+  RecordRow,
+  RecordTable,
+  RowChange,
+  TableSnapshot,
+  VersionedRecord,
+} from '../tables/database.ts'
 import type { TableNames } from '../tables/names.ts'
 import { recordRowOf } from '../tables/rows.ts'
-import type { Change, Found, Look, Proof, RecordRow, RecordTable } from '../tables/tables.ts'
-import { written } from '../tables/texts.ts'
+import { encodeName } from '../tables/texts.ts'
 import type { PostgresClient } from './clients/client.ts'
 import { clockOf } from './rows.ts'
 import { recordStatements } from './statements.ts'
 
-type RecordChange = Change<RecordRow, Found>
+type RecordChange = RowChange<RecordRow, VersionedRecord>
 
 export class PostgresRecords implements RecordTable {
   private readonly client: PostgresClient
@@ -18,7 +25,7 @@ export class PostgresRecords implements RecordTable {
     this.text = recordStatements(names, relaxed)
   }
 
-  async look(keys: readonly string[]): Promise<Look<RecordRow>> {
+  async read(keys: readonly string[]): Promise<TableSnapshot<RecordRow>> {
     const found = await this.client.run(this.text.look, [keys])
     const rows = new Map<string, RecordRow>()
     for (const { key, revision, version, value, expires_at } of found) {
@@ -39,10 +46,10 @@ export class PostgresRecords implements RecordTable {
   }
 
   /** Nobody is told of a record. */
-  async tell(): Promise<void> {}
+  async notify(): Promise<void> {}
 
   async saveHeld(change: RecordChange, clock: Clock, { key, id }: Proof): Promise<boolean> {
-    const values = [...valuesOf([change], clock), key, written(id)]
+    const values = [...valuesOf([change], clock), key, encodeName(id)]
     return (await this.client.run(this.text.save(true), values)).length > 0
   }
 }

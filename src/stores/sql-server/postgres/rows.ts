@@ -1,7 +1,13 @@
 import type { Clock, Mode } from '../../../model/index.ts'
-import { modeFrom } from '../tables/excerpts.ts'
-import { type ClaimRow, type KeyRow, type Place, type Places, placeName } from '../tables/tables.ts'
-import { read, readOrNull } from '../tables/texts.ts'
+import {
+  type ClaimRow,
+  type ClaimStatus,
+  type ClaimStatuses,
+  claimName,
+  type KeyRow,
+} from '../tables/database.ts'
+import { modeFrom } from '../tables/key-snapshot.ts'
+import { decodeName, decodeNameOrNull } from '../tables/texts.ts'
 import type { Row } from './clients/client.ts'
 
 /** A row of the keys, as JSON or as the client gives it. */
@@ -23,7 +29,7 @@ export function rowOf(row: Row): KeyRow {
 
 export function claimOf(row: Row): ClaimRow {
   return {
-    id: read(row.id as string),
+    id: decodeName(row.id as string),
     state: row.state as ClaimRow['state'],
     ticket: Number(row.ticket),
     mode: modeFrom(text(row.mode), Number(row.permits), Number(row.weight)) as Mode,
@@ -33,8 +39,8 @@ export function claimOf(row: Row): ClaimRow {
   }
 }
 
-export function placesOf(found: readonly Row[]): Places {
-  const places = new Map<string, Place>()
+export function placesOf(found: readonly Row[]): ClaimStatuses {
+  const places = new Map<string, ClaimStatus>()
   const heads = new Map<string, number[]>()
   for (const { key, id, state, ticket, seq, owner, since, expires_at } of found) {
     if (key === null) continue
@@ -45,14 +51,14 @@ export function placesOf(found: readonly Row[]): Places {
       continue
     }
     const expiresAtMs = Number(expires_at)
-    const place: Place =
+    const place: ClaimStatus =
       state === 'waiting'
         ? { kind: 'waiting', ticket: Number(ticket), expiresAtMs }
         : { kind: 'held', seq: Number(seq), owner: text(owner), sinceMs: Number(since), expiresAtMs }
-    places.set(placeName(key as string, read(id as string)), place)
+    places.set(claimName(key as string, decodeName(id as string)), place)
   }
   for (const tickets of heads.values()) tickets.sort((a, b) => a - b)
-  return { clock: clockOf(found), places, heads }
+  return { clock: clockOf(found), statuses: places, heads }
 }
 
 /** How many wait for a key that a claim has joined, and a holder of it. */
@@ -68,16 +74,16 @@ export function clockOf(found: readonly Row[]): Clock {
 }
 
 function holderOf(row: Row, mode: Mode): ClaimRow {
-  const id = read(row.holder as string)
+  const id = decodeName(row.holder as string)
   return { id, state: 'held', ticket: 0, mode, seq: Number(row.hold_seq), ...commonOf(row), ttlMs: 0 }
 }
 
 function commonOf(row: Row) {
   return {
-    owner: readOrNull(text(row.owner)),
-    actor: readOrNull(text(row.actor)),
-    label: read((row.label ?? '') as string),
-    meta: readOrNull(text(row.meta)),
+    owner: decodeNameOrNull(text(row.owner)),
+    actor: decodeNameOrNull(text(row.actor)),
+    label: decodeName((row.label ?? '') as string),
+    meta: decodeNameOrNull(text(row.meta)),
     inbox: text(row.inbox),
     sinceMs: Number(row.since),
     expiresAtMs: Number(row.expires_at),

@@ -1,11 +1,6 @@
+import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
 import type { TableNames } from '../tables/names.ts'
-import {
-  FORGET_SLACK_MS,
-  KEYS_PER_CLEANING,
-  LOCK_WAIT_MS,
-  ROWS_PER_CLEANING,
-  RULES,
-} from '../tables/rules.ts'
+import { KEYS_PER_CLEANING, LOCK_WAIT_MS, ROWS_PER_CLEANING } from '../tables/rules.ts'
 
 /**
  * Every statement begins with `t`: the time, read from the clock when the statement runs and not when its transaction

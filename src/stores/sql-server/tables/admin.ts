@@ -9,9 +9,9 @@ import {
   step,
   viewOf,
 } from '../../../model/index.ts'
-import type { Inspection } from './inspection.ts'
-import { RULES } from './rules.ts'
-import type { KeyTable, Seen } from './tables.ts'
+import { RULES } from '../../shared/rules.ts'
+import type { KeySnapshot, KeyTable } from './database.ts'
+import type { ServerInspection } from './inspection.ts'
 
 const KEYS_PER_PAGE = 500
 
@@ -19,13 +19,13 @@ export class ServerAdmin implements Admin {
   readonly evict: (key: string, token: bigint | null, ask: boolean) => Promise<EvictAnswer>
   private readonly keys: KeyTable
   private readonly ready: () => Promise<void>
-  private readonly inspection: Inspection
+  private readonly inspection: ServerInspection
 
   constructor(
     keys: KeyTable,
     ready: () => Promise<void>,
     evict: ServerAdmin['evict'],
-    inspection: Inspection,
+    inspection: ServerInspection,
   ) {
     this.keys = keys
     this.ready = ready
@@ -35,7 +35,7 @@ export class ServerAdmin implements Admin {
 
   async read(key: string): Promise<KeyView> {
     await this.ready()
-    const { clock, rows } = await this.keys.look([key], [{ key, ids: [], owners: [], heads: Infinity }])
+    const { clock, rows } = await this.keys.read([key], [{ key, ids: [], owners: [], heads: Infinity }])
     return view(key, rows.get(key), clock)
   }
 
@@ -64,6 +64,6 @@ export class ServerAdmin implements Admin {
 }
 
 /** The key as it will be when its time has been counted, which only a claimant writes down. */
-function view(key: string, seen: Seen | undefined, clock: Clock): KeyView {
+function view(key: string, seen: KeySnapshot | undefined, clock: Clock): KeyView {
   return viewOf(key, step(seen?.state ?? EMPTY, { kind: 'tick' }, clock, RULES).state, clock.nowMs)
 }

@@ -1,5 +1,5 @@
+import type { ServerDatabase } from './database.ts'
 import { ROWS_PER_CLEANING } from './rules.ts'
-import type { Database } from './tables.ts'
 
 /** More rows may go than can have come, so the tables shrink to what has to be remembered. */
 const ROWS_PER_KEY = 2
@@ -7,8 +7,8 @@ const ROWS_PER_KEY = 2
 const KEYS_PER_LOOK = 250
 
 /** Removes what need not be remembered any more, in proportion to the keys that are used, beside the calls themselves. */
-export class Cleaner {
-  private readonly database: Database
+export class ServerCleaner {
+  private readonly database: ServerDatabase
   /** Drops the dead claims of a key. */
   private readonly passTime: (key: string) => Promise<unknown>
   /** How many rows may be removed for the keys that came. */
@@ -16,7 +16,7 @@ export class Cleaner {
   private running: Promise<void> | null = null
   private closed = false
 
-  constructor(database: Database, passTime: (key: string) => Promise<unknown>) {
+  constructor(database: ServerDatabase, passTime: (key: string) => Promise<unknown>) {
     this.database = database
     this.passTime = passTime
   }

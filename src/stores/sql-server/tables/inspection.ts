@@ -1,21 +1,26 @@
 import type { Fact, InspectOptions, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { type EvictAnswer, lastLifeMs } from '../../../model/index.ts'
-import type { Database } from './tables.ts'
-import { NOBODY } from './tasks.ts'
+import { NO_TOKEN } from '../../shared/rules.ts'
+import type { ServerDatabase } from './database.ts'
 
 const KEYS_PER_PAGE = 500
 /** How many small steps of clean-up are made before the answer is given. */
 const STEPS = 20
 
 /** What an operator should know about the server, and the rows that nobody needs. */
-export class Inspection {
-  private readonly database: Database
+export class ServerInspection {
+  private readonly database: ServerDatabase
   private readonly runtime: Runtime
   private readonly ready: () => Promise<void>
   private readonly evict: (key: string, token: bigint | null, ask: boolean) => Promise<EvictAnswer>
 
-  constructor(database: Database, runtime: Runtime, ready: () => Promise<void>, evict: Inspection['evict']) {
+  constructor(
+    database: ServerDatabase,
+    runtime: Runtime,
+    ready: () => Promise<void>,
+    evict: ServerInspection['evict'],
+  ) {
     this.database = database
     this.runtime = runtime
     this.ready = ready
@@ -49,7 +54,7 @@ export class Inspection {
     if (remains.kind === 'foreign') return this.database.endForeign(remains, olderMs)
     if (remains.what === ROWS) return this.clean()
     // The row is written only if the model finds something dead in it; what lives in it stays.
-    await this.evict(remains.name, NOBODY, false)
+    await this.evict(remains.name, NO_TOKEN, false)
     return true
   }
 

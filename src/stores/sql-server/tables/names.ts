@@ -8,10 +8,10 @@ export interface TableNames {
   readonly records: string
   readonly meta: string
   /** An index is made in the schema of its table, so it is named without one. */
-  readonly index: (of: Index) => string
+  readonly index: (of: IndexName) => string
 }
 
-export type Index = 'keys_forget' | 'records_forget' | 'claims_queue' | 'claims_expiry' | 'claims_owner'
+export type IndexName = 'keys_forget' | 'records_forget' | 'claims_queue' | 'claims_expiry' | 'claims_owner'
 
 const WORD = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
 

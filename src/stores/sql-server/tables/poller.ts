@@ -2,10 +2,10 @@ import { Alarms } from '../../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { StoreNotice } from '../../../core/store.ts'
 import { SPARE_TOKENS, tokenOf } from '../../../model/index.ts'
-import { positionOfTicket } from './excerpts.ts'
-import { CLAIMS_PER_LOOK } from './rules.ts'
-import { type KeyTable, type Place, placeName } from './tables.ts'
-import type { Waiter, Waiting } from './waiting.ts'
+import { type ClaimStatus, claimName, type KeyTable } from './database.ts'
+import { positionOfTicket } from './key-snapshot.ts'
+import type { LocalWaiter, LocalWaiters } from './local-waiters.ts'
+import { CLAIMS_PER_POLL } from './rules.ts'
 
 const SHORTEST_MS = 5
 const LONGEST_MS = 500
@@ -20,29 +20,29 @@ const SHARE_OF_STANDSTILL = 1 / 40
  */
 export class Poller {
   private readonly table: KeyTable
-  private readonly waiting: Waiting
+  private readonly waiters: LocalWaiters
   private readonly runtime: Runtime
   private readonly alarms: Alarms
   private looking = false
   private on = false
 
-  constructor(table: KeyTable, waiting: Waiting, runtime: Runtime) {
+  constructor(table: KeyTable, waiting: LocalWaiters, runtime: Runtime) {
     this.table = table
-    this.waiting = waiting
+    this.waiters = waiting
     this.runtime = runtime
-    this.alarms = new Alarms(runtime, true, () => void this.look())
+    this.alarms = new Alarms(runtime, true, () => void this.poll())
   }
 
   /** Off as long as the database tells by itself. */
   switch(on: boolean): void {
     this.on = on
     this.alarms.clear()
-    this.waiting.due.clear()
-    for (const waiter of this.waiting.waiters.values()) this.expect(waiter)
+    this.waiters.due.clear()
+    for (const waiter of this.waiters.byId.values()) this.schedule(waiter)
   }
 
   /** From now on it is looked after, with its position as it is now. */
-  expect(waiter: Waiter): void {
+  schedule(waiter: LocalWaiter): void {
     if (!this.on) return
     const nowMs = this.runtime.nowMs()
     const delayMs = this.delayMs(waiter, nowMs)
@@ -56,50 +56,50 @@ export class Poller {
     this.alarms.clear()
   }
 
-  private delayMs({ position, paceMs, movedAtMs }: Waiter, nowMs: number): number {
+  private delayMs({ position, paceMs, movedAtMs }: LocalWaiter, nowMs: number): number {
     const turnMs = (position - 1) * Math.max(paceMs, SHORTEST_MS) * SHARE_OF_TURN
     const wantedMs = Math.max(SHORTEST_MS, turnMs, (nowMs - movedAtMs) * SHARE_OF_STANDSTILL * position)
     return Math.min(wantedMs, LONGEST_MS) * (0.75 + this.runtime.random() / 4)
   }
 
-  private async look(): Promise<void> {
+  private async poll(): Promise<void> {
     if (this.looking) return
     this.looking = true
-    while (this.waiting.due.size > 0) await this.lookAt(this.takeDue())
+    while (this.waiters.due.size > 0) await this.pollSome(this.takeDue())
     this.looking = false
   }
 
-  private takeDue(): readonly Waiter[] {
-    const { due } = this.waiting
-    const taken: Waiter[] = []
+  private takeDue(): readonly LocalWaiter[] {
+    const { due } = this.waiters
+    const taken: LocalWaiter[] = []
     for (const waiter of due) {
-      if (taken.length === CLAIMS_PER_LOOK) break
+      if (taken.length === CLAIMS_PER_POLL) break
       taken.push(waiter)
       due.delete(waiter)
     }
     return taken
   }
 
-  private async lookAt(due: readonly Waiter[]): Promise<void> {
-    const { waiters } = this.waiting
+  private async pollSome(due: readonly LocalWaiter[]): Promise<void> {
+    const { byId: waiters } = this.waiters
     try {
-      const { places, heads, clock } = await this.table.find(due)
+      const { statuses: places, heads, clock } = await this.table.find(due)
       for (const { id, key } of due) {
         if (!waiters.has(id)) continue
-        const place = places.get(placeName(key, id))
+        const place = places.get(claimName(key, id))
         if (place?.kind === 'waiting' && place.expiresAtMs > clock.nowMs)
-          this.waiting.place(
+          this.waiters.setPosition(
             id,
             key,
             positionOfTicket(place.ticket, heads.get(key) ?? []),
             this.runtime.nowMs(),
           )
-        else this.waiting.tell(noticeOf(id, key, place, heads.has(key), clock.nowMs))
+        else this.waiters.deliver(noticeOf(id, key, place, heads.has(key), clock.nowMs))
       }
     } catch {
       // The claims look again by themselves, only later.
     }
-    for (const waiter of due) if (waiter.place < 0 && waiters.get(waiter.id) === waiter) this.expect(waiter)
+    for (const waiter of due) if (waiter.place < 0 && waiters.get(waiter.id) === waiter) this.schedule(waiter)
   }
 }
 
@@ -107,7 +107,7 @@ export class Poller {
 function noticeOf(
   id: string,
   key: string,
-  place: Place | undefined,
+  place: ClaimStatus | undefined,
   contended: boolean,
   nowMs: number,
 ): StoreNotice {

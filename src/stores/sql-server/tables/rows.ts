@@ -1,13 +1,14 @@
 import type { Claim, Clock } from '../../../model/index.ts'
-import { RULES } from './rules.ts'
-import type { Found, RecordRow } from './tables.ts'
+import { RULES } from '../../shared/rules.ts'
+
+import type { RecordRow, VersionedRecord } from './database.ts'
 
 /** How long after the grant the row is needed. */
 export function neededMs({ ttlMs, lockDelayMs }: Claim): number {
   return Math.max(RULES.keepSeqMs, ttlMs + lockDelayMs)
 }
 
-export function foundOf(row: RecordRow | undefined, nowMs: number): Found {
+export function foundOf(row: RecordRow | undefined, nowMs: number): VersionedRecord {
   if (row === undefined) return { record: null, version: 0 }
   const { version, value, expiresAtMs } = row
   if (value === null || (expiresAtMs !== null && expiresAtMs <= nowMs)) return { record: null, version }
@@ -15,7 +16,7 @@ export function foundOf(row: RecordRow | undefined, nowMs: number): Found {
 }
 
 /** What is written of a record. As JSON, because databases refuse U+0000 and lone surrogates in a text. */
-export function recordRowOf({ record, version }: Found, { nowMs }: Clock): RecordValues {
+export function recordRowOf({ record, version }: VersionedRecord, { nowMs }: Clock): RecordValues {
   if (record === null) return { version, value: null, expiresAtMs: null, forgetAtMs: nowMs + RULES.keepSeqMs }
   const { value, expiresAtMs } = record
   // From then on its version is all that is kept, for a day: see the clean-up.

@@ -1,23 +1,14 @@
-import type { Rules } from '../../../model/index.ts'
-
-const HOUR_MS = 3_600_000
-
-export const RULES: Rules = { offerMs: 1000, keepSeqMs: 24 * HOUR_MS, mostOffers: 100 }
-
-/** A row is kept this much longer than needed, so that an hour of grants leaves the index of clean-up alone. */
-export const FORGET_SLACK_MS = HOUR_MS
-
-/** A statement is bounded: it holds its rows until it is done. */
+/** A statement keeps its rows locked until it is done, so it is bounded. */
 export const KEYS_PER_STATEMENT = 200
 
-/** How many waiters are looked after in one statement. */
-export const CLAIMS_PER_LOOK = 200
+/** How many waiters one statement renews or polls. */
+export const CLAIMS_PER_POLL = 200
 
-/** How many rows one step of clean-up removes at most from each table. */
+/** One step of clean-up removes at most so many rows from each table. */
 export const ROWS_PER_CLEANING = 100
 
-/** A row that somebody's transaction keeps locked for longer than this counts as held. */
+/** A row that another transaction keeps locked for longer than this counts as held. */
 export const LOCK_WAIT_MS = 500
 
-/** How many keys with claims that nobody renews one step of clean-up looks at. */
+/** One step of clean-up reads at most so many keys with claims that are no longer renewed. */
 export const KEYS_PER_CLEANING = 10

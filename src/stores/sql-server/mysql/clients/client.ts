@@ -2,7 +2,7 @@ import type { TxStep } from '../atomically.ts'
 
 export type Row = Readonly<Record<string, unknown>>
 
-export interface Result {
+export interface MysqlResult {
   readonly rows: readonly Row[]
   readonly affected: number
   /** What the statement gave to `LAST_INSERT_ID`, which travels back with every answer. */
@@ -23,7 +23,7 @@ export interface MysqlSession {
  */
 export interface MysqlClient {
   /** One statement, which is a transaction of its own, on any connection of the pool; `often` for one that is worth preparing. */
-  run(text: string, values: readonly Value[], often?: boolean): Promise<Result>
+  run(text: string, values: readonly Value[], often?: boolean): Promise<MysqlResult>
   /** Statements that are done together on one connection, or not at all when one of them affects other than so many rows. */
   transaction(steps: readonly TxStep[]): Promise<boolean>
   /** Takes a connection out of the pool; `lost` is called once when it ends other than by `close`. */
@@ -37,7 +37,7 @@ export type Value = Buffer | number | null
 const UNPREPARED = new Set([1461, 1295, 1615, 1243])
 
 /** Statements are prepared as long as the server goes along with it. */
-export class Preparing {
+export class PreparedStatements {
   private on = true
 
   async run<T>(often: boolean, prepared: () => Promise<T>, plain: () => Promise<T>): Promise<T> {
@@ -54,7 +54,7 @@ export class Preparing {
 
 /** The statements of a transaction, one by one. */
 export async function inTransaction(
-  run: (text: string, values: readonly Value[]) => Promise<Result>,
+  run: (text: string, values: readonly Value[]) => Promise<MysqlResult>,
   steps: readonly TxStep[],
 ): Promise<boolean> {
   await run('START TRANSACTION', [])

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from '../../../../errors.ts'
-import type { Patience } from '../../patience.ts'
+import type { StatementTimeout } from '../../statement-timeout.ts'
 import type { MysqlClient } from './client.ts'
 import { MariadbClient, type MariadbPool } from './mariadb.ts'
 import { Mysql2Client, type Mysql2Pool } from './mysql2.ts'
@@ -13,13 +13,13 @@ export type AnyMysqlClient =
   | { readonly getConnection: Method; readonly totalConnections: Method; readonly query: Method }
 
 /** The adapter for a client, which stays the caller's. */
-export function adapterOf(client: AnyMysqlClient, patience: Patience): MysqlClient {
+export function adapterOf(client: AnyMysqlClient, timeout: StatementTimeout): MysqlClient {
   const shape = client as unknown as Partial<Record<string, unknown>> | null
   if (typeof shape !== 'object' || shape === null || typeof shape.getConnection !== 'function')
     throw strange()
   if (typeof shape.totalConnections === 'function')
-    return new MariadbClient(client as unknown as MariadbPool, false, patience)
-  return new Mysql2Client(mysql2PoolOf(client), false, patience)
+    return new MariadbClient(client as unknown as MariadbPool, false, timeout)
+  return new Mysql2Client(mysql2PoolOf(client), false, timeout)
 }
 
 /** A pool with promises stands before one with callbacks. */

@@ -1,17 +1,17 @@
-import { Lending, type Pool } from '../../lending.ts'
-import type { Patience } from '../../patience.ts'
+import { ConnectionLender, type ConnectionSource } from '../../connection-lender.ts'
+import type { StatementTimeout } from '../../statement-timeout.ts'
 import type { TxStep } from '../atomically.ts'
 import {
   inTransaction,
   type MysqlClient,
+  type MysqlResult,
   type MysqlSession,
-  Preparing,
-  type Result,
+  PreparedStatements,
   type Row,
   type Value,
 } from './client.ts'
 import { resultOf } from './mysql2.ts'
-import { kept, type PoolConnection } from './session.ts'
+import { keptSession, type PoolConnection } from './session.ts'
 
 interface Connection extends PoolConnection {
   query(options: object, values?: unknown[]): Promise<unknown>
@@ -32,27 +32,27 @@ const SHAPE = { rowsAsArray: false, metaAsArray: false, nestTables: false }
 export class MariadbClient implements MysqlClient {
   private readonly pool: MariadbPool
   private readonly own: boolean
-  private readonly patience: Patience
-  private readonly lending: Lending<Connection>
-  private readonly preparing = new Preparing()
+  private readonly timeout: StatementTimeout
+  private readonly lender: ConnectionLender<Connection>
+  private readonly preparing = new PreparedStatements()
 
-  constructor(pool: MariadbPool, own: boolean, patience: Patience) {
+  constructor(pool: MariadbPool, own: boolean, timeout: StatementTimeout) {
     this.pool = pool
     this.own = own
-    this.patience = patience
-    this.lending = new Lending(new MariadbLender(pool), patience)
+    this.timeout = timeout
+    this.lender = new ConnectionLender(new MariadbConnections(pool), timeout)
   }
 
-  async run(text: string, values: readonly Value[], often = false): Promise<Result> {
+  async run(text: string, values: readonly Value[], often = false): Promise<MysqlResult> {
     const statement = { sql: text, ...SHAPE }
     const given = values as Value[]
     const ask = (how: 'execute' | 'query') => () =>
-      this.lending.use((connection) => connection[how](statement, given))
+      this.lender.run((connection) => connection[how](statement, given))
     return resultOf(await this.preparing.run(often, ask('execute'), ask('query')))
   }
 
   transaction(steps: readonly TxStep[]): Promise<boolean> {
-    return this.lending.use((connection) =>
+    return this.lender.run((connection) =>
       inTransaction(
         async (text, values) => resultOf(await connection.query({ sql: text, ...SHAPE }, values as Value[])),
         steps,
@@ -62,9 +62,9 @@ export class MariadbClient implements MysqlClient {
 
   async session(lost: () => void): Promise<MysqlSession> {
     const taken = this.pool.getConnection()
-    const connection = await this.patience.bound(taken, () => void taken.then(end, ignore))
+    const connection = await this.timeout.bound(taken, () => void taken.then(end, ignore))
     const query = async (sql: string) => (await connection.query({ sql, ...SHAPE })) as Row[]
-    return kept(connection, query, lost, () => end(connection))
+    return keptSession(connection, query, lost, () => end(connection))
   }
 
   async close(): Promise<void> {
@@ -73,7 +73,7 @@ export class MariadbClient implements MysqlClient {
 }
 
 /** The pool asks a connection that has been idle for a while whether it is still there, before it lends it. */
-class MariadbLender implements Pool<Connection> {
+class MariadbConnections implements ConnectionSource<Connection> {
   readonly announces = false
   private readonly pool: MariadbPool
 

@@ -7,7 +7,7 @@ export interface PoolConnection {
 }
 
 /** A connection that is not given back: it is ended, and the pool opens another when it needs one. */
-export function kept(
+export function keptSession(
   connection: PoolConnection,
   query: MysqlSession['query'],
   lost: () => void,

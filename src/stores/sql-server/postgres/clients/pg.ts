@@ -1,5 +1,5 @@
-import { Lending, noteHeard, type Pool } from '../../lending.ts'
-import type { Patience } from '../../patience.ts'
+import { ConnectionLender, type ConnectionSource, noteAnswer } from '../../connection-lender.ts'
+import type { StatementTimeout } from '../../statement-timeout.ts'
 import { statementName } from '../statement-name.ts'
 import {
   isAnswer,
@@ -49,18 +49,18 @@ const FAREWELL_MS = 1000
 export class PgClient implements PostgresClient {
   private readonly pool: PgPool
   private readonly own: boolean
-  private readonly patience: Patience
-  private readonly lending: Lending<PoolConnection>
+  private readonly timeout: StatementTimeout
+  private readonly lender: ConnectionLender<PoolConnection>
   /** Those of a pool of our own, which is closed with the store. */
   private readonly open = new Set<PgConnection>()
   /** Statements keep their plans on their connection; behind a pooler in transaction mode that is nobody's. */
   private prepares = true
 
-  constructor(pool: PgPool, own: boolean, patience: Patience) {
+  constructor(pool: PgPool, own: boolean, timeout: StatementTimeout) {
     this.pool = pool
     this.own = own
-    this.patience = patience
-    this.lending = new Lending(new PgLender(pool), patience)
+    this.timeout = timeout
+    this.lender = new ConnectionLender(new PgConnections(pool), timeout)
     listen(pool, 1)
     if (!own) return
     pool.on('connect', (connection: PgConnection) => void this.open.add(connection))
@@ -85,7 +85,7 @@ export class PgClient implements PostgresClient {
 
   async session({ lost, heard }: SessionEvents): Promise<PostgresSession> {
     const { options } = this.pool
-    const connectionTimeoutMillis = Math.min(options.connectionTimeoutMillis || Infinity, this.patience.ms)
+    const connectionTimeoutMillis = Math.min(options.connectionTimeoutMillis || Infinity, this.timeout.ms)
     const connection = new this.pool.Client({ ...options, connectionTimeoutMillis, keepAlive: true })
     let open = true
     const end = (): void => {
@@ -130,17 +130,17 @@ export class PgClient implements PostgresClient {
 
   private async query(statement: { text: string; values?: unknown[]; name?: string }) {
     // A pool of our own opens connections no longer than a statement may take.
-    if (this.own) this.pool.options.connectionTimeoutMillis = this.patience.ms
-    return this.lending.use(async (connection) => rowsOf(await connection.query(statement)))
+    if (this.own) this.pool.options.connectionTimeoutMillis = this.timeout.ms
+    return this.lender.run(async (connection) => rowsOf(await connection.query(statement)))
   }
 
   /** A server that does not take part in the end of a connection keeps nobody waiting. */
   private async farewell(ending: Promise<void>, connections: Iterable<PgConnection>): Promise<void> {
-    await this.patience.bound(ending, () => sever(connections), FAREWELL_MS).catch(ignore)
+    await this.timeout.bound(ending, () => sever(connections), FAREWELL_MS).catch(ignore)
   }
 }
 
-class PgLender implements Pool<PoolConnection> {
+class PgConnections implements ConnectionSource<PoolConnection> {
   readonly announces = true
   private readonly pool: PgPool
 
@@ -189,7 +189,7 @@ function listen(pool: PgPool, change: 1 | -1): void {
 }
 
 function connected(connection: PgConnection): void {
-  noteHeard(connection)
+  noteAnswer(connection)
   listenTo(connection)
 }
 

@@ -1,6 +1,6 @@
 import { optionalPeer } from '../../../../core/optional-peer.ts'
 import { UnsupportedError } from '../../../../errors.ts'
-import type { Patience } from '../../patience.ts'
+import type { StatementTimeout } from '../../statement-timeout.ts'
 import { isAnswer, type PostgresSession, type Row, type SessionEvents } from './client.ts'
 
 interface OneConnection {
@@ -21,7 +21,7 @@ const FAREWELL_SECONDS = 1
 export async function openSession(
   options: object,
   events: SessionEvents,
-  patience: Patience,
+  timeout: StatementTimeout,
 ): Promise<PostgresSession> {
   const library = await optionalPeer<{ default: Make }>('postgres')
   if (library === null)
@@ -74,7 +74,7 @@ export async function openSession(
   }
   try {
     // The library stops its own timer as soon as the server is ready, before it sends this.
-    const first = await patience.bound(query('SELECT 1', []), ignore)
+    const first = await timeout.bound(query('SELECT 1', []), ignore)
     const { state } = first as unknown as { state: { pid: number } | null }
     return { pid: state?.pid ?? null, query, close }
   } catch (error) {

@@ -1,0 +1,123 @@
+import type { Blocked, Claim } from '../../../model/index.ts'
+import { FORGET_SLACK_MS } from '../../shared/rules.ts'
+import type { QuickAnswer } from '../tables/database.ts'
+import { permitsOf, positionOfJoined } from '../tables/key-snapshot.ts'
+import type { TableNames } from '../tables/names.ts'
+import { encodeName, encodeNameOrNull } from '../tables/texts.ts'
+import { atomically } from './atomically.ts'
+import type { MysqlClient } from './clients/client.ts'
+import { bytes, clockOf, joinedFrom, orNull } from './rows.ts'
+import { MS, US } from './statements.ts'
+
+/** True if the first waiter of `k` has to go on waiting. */
+function keepsOut({ claims }: TableNames): string {
+  return `(k.waiting = 0 OR NOT COALESCE((
+    SELECT k.mode = 'shared' AND w.mode = 'shared' OR k.mode = 'permits' AND k.used + w.weight <= k.permits
+    FROM ${claims} w WHERE w.\`key\` = k.\`key\` AND w.state = 'waiting' ORDER BY w.ticket LIMIT 1), FALSE))`
+}
+
+/** True of every hold but the newest. A crowd comes in by portions, and the newest holder lets in the next one. */
+export function isOlder(seq: string): string {
+  return `${seq} < k.seq`
+}
+
+/** True if nobody comes in by a step of a holder that goes on holding. */
+function admitsNobody(tables: TableNames, seq: string): string {
+  return `(${isOlder(seq)} OR ${keepsOut(tables)})`
+}
+
+/** True if nobody comes in when a holder lets go; `whileOthersHold` is the condition where others stay. */
+export function leavesNoRoom(whileOthersHold: string): string {
+  return `(k.waiting = 0 OR k.mode = 'shared' AND k.holds > 1 AND ${whileOthersHold})`
+}
+
+/** A key has one holder less. Assignments are made from left to right. */
+export function oneLess(weight: string): string {
+  return `k.revision = k.revision + 1, k.mode = IF(k.holds > 1, k.mode, NULL), k.permits = IF(k.holds > 1, k.permits, 0),
+    k.holds = k.holds - 1, k.used = k.used - ${weight}`
+}
+
+/**
+ * The steps of a busy key, as the model takes them, which need not read beforehand: so two processes never have to begin again because
+ * of each other. Where anything is out of the ordinary they change nothing, and the model is asked. For MariaDB alone, which runs through
+ * several statements in one go.
+ */
+export class QueueSteps {
+  private readonly client: MysqlClient
+  private readonly text: ReturnType<typeof queueStatements>
+
+  constructor(client: MysqlClient, tables: TableNames) {
+    this.client = client
+    this.text = queueStatements(tables)
+  }
+
+  /**
+   * A claim joins behind an exclusive hold, or behind somebody who has to go on waiting. The revision changes with the first waiter alone: those
+   * behind it change nobody's decision.
+   */
+  async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
+    const { ttlMs, actor, label, meta, lockDelayMs } = claim
+    const { limit, weight } = permitsOf(claim.mode)
+    const [key, id, mode] = [bytes(claim.key), bytes(encodeName(claim.id)), bytes(claim.mode.kind)]
+    const texts = [encodeNameOrNull(actor), encodeName(label), encodeNameOrNull(meta), inbox].map(orNull)
+    const own = [id, mode, limit, weight, ...texts, ttlMs, ttlMs, lockDelayMs, key]
+    const steps = [
+      { text: this.text.joinKey, values: [ttlMs, ttlMs, key, id, mode, mode, limit], affects: 1 },
+      { text: this.text.joinClaim, values: own },
+    ]
+    const row = await atomically(this.client, true, steps, { text: this.text.joined, values: [key, key] })
+    return row === null ? null : positionOfJoined(joinedFrom(row), clockOf([row]))
+  }
+
+  /** Renews a hold in a row of its own, which changes nobody's decision. */
+  async renewOwn(claim: Claim): Promise<QuickAnswer | null> {
+    const { limit, weight } = permitsOf(claim.mode)
+    const [key, id, mode] = [bytes(claim.key), bytes(encodeName(claim.id)), bytes(claim.mode.kind)]
+    const values = [claim.ttlMs, key, id, mode, limit, weight]
+    const steps = [{ text: this.text.renewOwn, values, affects: 1 }]
+    const row = await atomically(this.client, true, steps, { text: this.text.renewed, values: [key, id] })
+    if (row === null || Number(row.lets_in) === 1) return null
+    return { seq: Number(row.seq), contended: Number(row.contended) === 1 }
+  }
+
+  /** Ends a hold in a row of its own, in favour of nobody. */
+  async releaseOwn(claim: Claim): Promise<QuickAnswer | null> {
+    const values = [bytes(claim.key), bytes(encodeName(claim.id))]
+    const row = await atomically(this.client, true, [
+      { text: this.text.leaveKey, values, affects: 1 },
+      { text: this.text.leaveClaim, values, affects: 1 },
+    ])
+    return row === null ? null : { seq: 0, contended: false }
+  }
+}
+
+function queueStatements(tables: TableNames) {
+  const { keys, claims } = tables
+  const own = "h.`key` = ? AND h.id = ? AND h.state = 'held'"
+  const held = `${claims} h WHERE h.\`key\` = k.\`key\` AND h.state = 'held'`
+  const first = `SELECT w.expires_at FROM ${claims} w WHERE w.\`key\` = k.\`key\` AND w.state = 'waiting' ORDER BY w.ticket LIMIT 1`
+  const isHeld = `k.mode = 'exclusive' AND k.expires_at > ${MS} AND ? <> 'permits'`
+  const isWaitedFor = `k.waiting > 0 AND (k.mode = 'permits') = (? = 'permits') AND k.permits = ?
+    AND k.holds > 0 AND (k.holder IS NULL OR k.expires_at > ${MS}) AND (${first}) > ${MS} AND ${keepsOut(tables)}
+    AND NOT EXISTS (SELECT 1 FROM ${held} AND h.expires_at <= ${MS})`
+  return {
+    joinKey: `UPDATE ${keys} k SET k.revision = k.revision + (k.waiting = 0), k.waiting = k.waiting + 1, k.others = k.others + 1,
+      k.next_ticket = k.next_ticket + 1, k.forget_at = IF(k.forget_at >= ${MS} + ?, k.forget_at, ${MS} + ? + ${FORGET_SLACK_MS})
+      WHERE k.\`key\` = ? AND NOT (k.holder <=> ?) AND (${isHeld} OR ${isWaitedFor})`,
+    joinClaim: `INSERT INTO ${claims} (\`key\`, id, state, ticket, mode, permits, weight, seq, owner, actor, label, meta, inbox,
+        since, expires_at, ttl, lock_delay)
+      SELECT \`key\`, ?, 'waiting', next_ticket - 1, ?, ?, ?, 0, NULL, ?, ?, ?, ?, ${MS}, ${MS} + ?, ?, ?
+      FROM ${keys} WHERE \`key\` = ? AND @holdfast_done = 1`,
+    joined: `SELECT @holdfast_done AS done, ${US} AS us, k.waiting, COALESCE(k.label, h.label) AS label,
+        IF(k.holder IS NULL, h.since, k.since) AS since, IF(k.holder IS NULL, h.expires_at, k.expires_at) AS expires_at
+      FROM ${keys} k LEFT JOIN (SELECT * FROM ${claims} WHERE \`key\` = ? AND state = 'held' ORDER BY expires_at LIMIT 1) h
+        ON k.holder IS NULL WHERE k.\`key\` = ?`,
+    renewOwn: `UPDATE ${claims} h SET h.expires_at = GREATEST(h.expires_at, ${MS} + ?)
+      WHERE ${own} AND h.expires_at > ${MS} AND h.owner IS NULL AND h.mode = ? AND h.permits = ? AND h.weight = ?`,
+    renewed: `SELECT @holdfast_done AS done, h.seq, k.waiting > 0 AS contended, NOT ${admitsNobody(tables, 'h.seq')} AS lets_in
+      FROM ${claims} h JOIN ${keys} k ON k.\`key\` = h.\`key\` WHERE ${own}`,
+    leaveKey: `UPDATE ${keys} k JOIN ${claims} h ON h.\`key\` = k.\`key\` SET ${oneLess('h.weight')}, k.others = k.others - 1
+      WHERE ${own} AND ${leavesNoRoom(admitsNobody(tables, 'h.seq'))}`,
+    leaveClaim: `DELETE h FROM ${claims} h WHERE ${own} AND h.owner IS NULL AND h.expires_at > ${MS}`,
+  }
+}

@@ -1,0 +1,264 @@
+import {
+  type Blocked,
+  type Changes,
+  type Clock,
+  changesOf,
+  type HeldClaim,
+  heldClaims,
+  type KeyState,
+  type Mode,
+  stateOfExcerpt,
+  type Waiter,
+} from '../../../model/index.ts'
+import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
+
+import type { ClaimRow, KeyRow, KeySnapshot, ReadRequest, RowChange } from './database.ts'
+import { decodeName as readText } from './texts.ts'
+
+/** Bounds of one look; what lies beyond them is counted as alive and left to the next step. */
+export const MOST_DEAD = 100
+export const MOST_OF_OWNERS = 200
+/** Positions are exact for so many. */
+export const HEADS = 3
+/** As many as one step admits, and one more, so that it shows whether others wait. */
+export const ALL_HEADS = RULES.mostOffers + 1
+
+/** A waiter with its ticket, which steps leave alone; one that has just joined has none yet. */
+interface Ticketed extends Waiter {
+  readonly ticket?: number
+}
+
+const NO_KEY: KeyRow = {
+  revision: 0,
+  seq: 0,
+  mode: null,
+  holds: 0,
+  used: 0,
+  waiting: 0,
+  others: 0,
+  closedUntilMs: 0,
+  holder: null,
+  forgetAtMs: 0,
+}
+
+/** What a look found, as a state for the model; null for a key without a row. */
+export function snapshotOf(
+  key: string,
+  row: KeyRow | null,
+  rows: readonly ClaimRow[],
+  { owners, heads }: Pick<ReadRequest, 'owners' | 'heads'>,
+  { nowMs }: Clock,
+): KeySnapshot {
+  const found = row ?? NO_KEY
+  const claims = new Map(rows.map((claim) => [claim.id, claim]))
+  const all = [...claims.values()]
+  const held = all.filter(({ state }) => state === 'held').sort((a, b) => a.seq - b.seq)
+  const queue = all.filter(({ state }) => state === 'waiting').sort((a, b) => a.ticket - b.ticket)
+  const first = queue.filter(({ expiresAtMs }) => expiresAtMs > nowMs).slice(0, heads)
+  const alive = held.filter(({ expiresAtMs }) => expiresAtMs > nowMs)
+  const gone = held.filter(({ expiresAtMs }) => expiresAtMs <= nowMs)
+  const ofOwners = all.filter(({ owner }) => owner !== null && owners.includes(owner)).length
+  const unseen = new Set(ofOwners >= MOST_OF_OWNERS ? owners : [])
+  const holders = [...(found.holder === null ? [] : [found.holder]), ...alive, ...gone]
+  const state = stateOfExcerpt({
+    seq: found.seq,
+    seqKeptUntilMs: found.forgetAtMs,
+    closedUntilMs: found.closedUntilMs,
+    mode: found.mode,
+    holds: found.holds,
+    used: found.used,
+    held: holders.map(heldOf),
+    queue: queue.map((claim) => waiterOf(key, claim)),
+    unseen,
+  })
+  return { row: found, claims, state, heads: new Set(first.map(({ id }) => id)) }
+}
+
+/** Owners of claims whose other claims have to be looked at, too: a hold ends only with the last of them. */
+export function missingOwners(
+  { row, state }: KeySnapshot,
+  { ids, owners }: ReadRequest,
+  { nowMs }: Clock,
+): string[] {
+  const missing = new Set<string>()
+  for (const { id, owner, expiresAtMs } of heldClaims(state).values())
+    if (owner !== null && (expiresAtMs <= nowMs || ids.includes(id))) missing.add(owner)
+  for (const { claim } of state.line) if (claim.owner !== null) missing.add(claim.owner)
+  for (const owner of owners) missing.delete(owner)
+  return row.others === 0 ? [] : [...missing]
+}
+
+/** The head of the queue was used up, and more wait behind it. */
+export function needsMoreHeads({ before, state }: RowChange<KeySnapshot, KeyState>): boolean {
+  if (before === undefined || before.heads.size === 0) return false
+  if (before.row.waiting <= before.state.line.length) return false
+  return !state.line.some(({ claim }) => before.heads.has(claim.id))
+}
+
+/** The position of a waiter: exact near the head, else at most so far back. */
+export function positionOf(seen: KeySnapshot | undefined, state: KeyState, id: string): number {
+  const place = state.line.findIndex(({ claim }) => claim.id === id)
+  if (place < 0 || seen === undefined || seen.row.waiting <= seen.state.line.length) return place + 1
+  const all = seen.row.waiting + state.line.length - seen.state.line.length
+  const { ticket } = state.line[place] as Ticketed
+  if (ticket === undefined) return all - (state.line.length - 1 - place)
+  if (seen.heads.has(id)) return place + 1
+  const first = (state.line[0] as Ticketed).ticket ?? ticket
+  return Math.max(place + 1, Math.min(ticket - first + 1, all))
+}
+
+/** The same for a ticket and the first tickets of its queue. */
+export function positionOfTicket(ticket: number, heads: readonly number[]): number {
+  const place = heads.findIndex((head) => head >= ticket)
+  if (place >= 0) return place + 1
+  return Math.max(heads.length + 1, ticket - (heads[0] ?? ticket) + 1)
+}
+
+/** The answer to a claim that has joined a queue; `holder` is one of the holders, if one is known. */
+export function positionOfJoined(
+  {
+    waiting,
+    holder,
+  }: { waiting: number; holder: { label: string; sinceMs: number; expiresAtMs: number } | null },
+  { nowMs }: Clock,
+): Blocked {
+  return {
+    kind: 'blocked',
+    position: waiting,
+    retryAfterMs: holder === null ? null : Math.max(0, holder.expiresAtMs - nowMs),
+    storeTimeMs: nowMs,
+    holder: holder === null ? null : { label: readText(holder.label), heldMs: nowMs - holder.sinceMs },
+  }
+}
+
+/** What is written of one key. Numbers of claims are differences, because claims may join the queue meanwhile. */
+export interface KeyWrite {
+  readonly key: string
+  /** Null for a key without a row. */
+  readonly revision: number | null
+  readonly seq: number
+  readonly mode: Mode | null
+  readonly holds: number
+  readonly used: number
+  readonly waiting: number
+  readonly others: number
+  readonly joined: number
+  readonly closedUntilMs: number
+  readonly holder: ClaimRow | null
+  readonly forgetAtMs: number
+  /** A new waiter has the number of its ticket among the new ones, from 0 on. */
+  readonly put: readonly (ClaimRow & { readonly isNew: boolean })[]
+  readonly gone: readonly { readonly id: string; readonly dead: boolean }[]
+}
+
+export function writeOf(
+  { key, before, state }: RowChange<KeySnapshot, KeyState>,
+  { nowMs }: Clock,
+): KeyWrite {
+  const row = before?.row ?? NO_KEY
+  const changes: Changes =
+    before === undefined
+      ? changesOf({ ...state, holds: [], line: [] }, state)
+      : changesOf(before.state, state)
+  const held = heldClaims(state)
+  const kept = row.holder === null ? undefined : held.get(row.holder.id)
+  const rows = before?.claims ?? new Map<string, ClaimRow>()
+  const fresh = changes.held.find(({ id }) => !rows.has(id) && id !== row.holder?.id)
+  const offered = changes.held.find(({ id }) => rows.get(id)?.state === 'waiting')
+  const holder = kept ?? offered ?? fresh
+  const put = changes.held
+    .filter(({ id }) => id !== holder?.id)
+    .map((claim) => rowOfHeld(claim, rows.get(claim.id)))
+  let joined = 0
+  const queued = changes.queued.map((waiter) => {
+    const { ticket } = waiter as Ticketed
+    return rowOfWaiter(waiter, ticket ?? joined++, ticket === undefined)
+  })
+  const gone = [...changes.gone, ...(holder !== undefined && holder !== kept ? [holder.id] : [])]
+    .filter((id) => rows.has(id))
+    .map((id) => ({ id, dead: isDead(rows.get(id) as ClaimRow, nowMs) }))
+  const all = [...put, ...queued]
+  const neededMs = Math.max(
+    state.seqKeptUntilMs,
+    state.closedUntilMs,
+    ...[...changes.held].map((claim) => claim.expiresAtMs + claim.lockDelayMs),
+    ...changes.queued.map(({ expiresAtMs }) => expiresAtMs),
+  )
+  return {
+    key,
+    revision: before === undefined || before.row === NO_KEY ? null : row.revision,
+    seq: state.seq,
+    mode: modeOf(state),
+    holds: changes.holds,
+    used: changes.used,
+    waiting: changes.waiting,
+    others: all.filter(({ id }) => !rows.has(id)).length - gone.length,
+    joined,
+    closedUntilMs: state.closedUntilMs,
+    holder: holder === undefined ? null : rowOfHeld(holder),
+    forgetAtMs: row.forgetAtMs >= neededMs ? row.forgetAtMs : neededMs + FORGET_SLACK_MS,
+    put: all,
+    gone,
+  }
+}
+
+/** The semaphore's limit and the weight of a claim, or what stands in their columns for other modes. */
+export function permitsOf(mode: Mode | null): { limit: number; weight: number } {
+  return mode?.kind === 'permits' ? mode : { limit: 0, weight: 0 }
+}
+
+export function modeFrom(kind: string | null, limit: number, weight: number): Mode | null {
+  if (kind === null) return null
+  return kind === 'permits' ? { kind, limit, weight } : { kind: kind as 'exclusive' | 'shared' }
+}
+
+function modeOf({ holds, line }: KeyState): Mode | null {
+  return holds[0]?.mode ?? line[0]?.claim.mode ?? null
+}
+
+function isDead({ expiresAtMs }: ClaimRow, nowMs: number): boolean {
+  return expiresAtMs <= nowMs
+}
+
+function heldOf(claim: ClaimRow): HeldClaim {
+  const { id, expiresAtMs, sinceMs, label, actor, meta, lockDelayMs, inbox, owner, mode, seq } = claim
+  return { id, expiresAtMs, sinceMs, label, actor, meta, lockDelayMs, inbox, owner, mode, seq }
+}
+
+/** Waiters asked for their place, and neither groups nor adopters ever have one. */
+function waiterOf(key: string, row: ClaimRow): Ticketed {
+  const { id, mode, ttlMs, owner, actor, label, meta, lockDelayMs, inbox, sinceMs, expiresAtMs, ticket } = row
+  return {
+    claim: {
+      key,
+      id,
+      mode,
+      ttlMs,
+      queue: true,
+      owner,
+      actor,
+      label,
+      meta,
+      lockDelayMs,
+      group: null,
+      replaces: null,
+    },
+    inbox,
+    joinedAtMs: sinceMs,
+    expiresAtMs,
+    ticket,
+  }
+}
+
+function rowOfHeld(claim: HeldClaim, before?: ClaimRow): ClaimRow & { isNew: boolean } {
+  const { id, expiresAtMs, sinceMs, label, actor, meta, lockDelayMs, inbox, owner, mode, seq } = claim
+  const rest = { owner, actor, label, meta, sinceMs, expiresAtMs, lockDelayMs, inbox }
+  return { id, state: 'held', ticket: 0, mode, seq, ttlMs: before?.ttlMs ?? 0, ...rest, isNew: false }
+}
+
+function rowOfWaiter(waiter: Waiter, ticket: number, isNew: boolean): ClaimRow & { isNew: boolean } {
+  const { claim, inbox, joinedAtMs, expiresAtMs } = waiter
+  const { id, mode, owner, actor, label, meta, ttlMs, lockDelayMs } = claim
+  const rest = { owner, actor, label, meta, sinceMs: joinedAtMs, expiresAtMs, ttlMs, lockDelayMs, inbox }
+  return { id, state: 'waiting', ticket, mode, seq: 0, ...rest, isNew }
+}

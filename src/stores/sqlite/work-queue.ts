@@ -1,0 +1,99 @@
+import type { Runtime } from '../../core/runtime.ts'
+import type { Soon } from '../../core/store.ts'
+import { ClosedError, StoreError } from '../../errors.ts'
+import { pause } from './pause.ts'
+import { isBusy } from './results.ts'
+
+/**
+ * Others hold the write lock for some ten microseconds, hence most of the time it is free after the first of these
+ * pauses. They block the event loop, as the work itself does; a timer would not ring before a whole millisecond.
+ */
+const PAUSES_MS: readonly number[] = [0.02, 0.05, 0.1, 0.2, 0.4]
+const FIRST_DELAY_MS = 1
+const LONGEST_DELAY_MS = 8
+const PATIENCE_MS = 5000
+
+interface QueuedWork {
+  readonly work: () => unknown
+  readonly resolve: (value: never) => void
+  readonly reject: (error: unknown) => void
+  readonly giveUpAtMs: number
+}
+
+/**
+ * Runs work on the database at once if nobody else has it, else as soon as it can be had, in the order of the calls:
+ * a release that overtook its own claim would leave a hold that nobody knows of.
+ */
+export class WorkQueue {
+  private readonly runtime: Runtime
+  private readonly file: string
+  private readonly waiting: QueuedWork[] = []
+  private delayMs = FIRST_DELAY_MS
+  private closed = false
+
+  constructor(runtime: Runtime, file: string) {
+    this.runtime = runtime
+    this.file = file
+  }
+
+  run<T>(work: () => T): Soon<T> {
+    if (this.closed) throw new ClosedError('the SQLite store is closed')
+    if (this.waiting.length === 0) {
+      const done = this.attempt(work, PAUSES_MS)
+      if (done !== null) return done.value
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.waiting.push({ work, resolve, reject, giveUpAtMs: this.runtime.nowMs() + PATIENCE_MS })
+      if (this.waiting.length === 1) this.schedule()
+    })
+  }
+
+  close(): void {
+    this.closed = true
+    for (const { reject } of this.waiting.splice(0)) reject(new ClosedError('the SQLite store was closed'))
+  }
+
+  /** Null when somebody else has the database. */
+  private attempt<T>(work: () => T, pausesMs: readonly number[]): { readonly value: T } | null {
+    for (let tries = 0; ; tries++) {
+      try {
+        return { value: work() }
+      } catch (error) {
+        if (!isBusy(error)) throw error
+        const pauseMs = pausesMs[tries]
+        if (pauseMs === undefined) return null
+        pause(pauseMs)
+      }
+    }
+  }
+
+  private schedule(): void {
+    const delayMs = this.delayMs * (0.5 + this.runtime.random())
+    this.delayMs = Math.min(this.delayMs * 2, LONGEST_DELAY_MS)
+    this.runtime.setTimer(this.serve, delayMs, false)
+  }
+
+  private readonly serve = (): void => {
+    for (let turn = this.waiting[0]; turn !== undefined; turn = this.waiting[0]) {
+      if (!this.settle(turn)) {
+        this.schedule()
+        return
+      }
+      this.waiting.shift()
+      this.delayMs = FIRST_DELAY_MS
+    }
+  }
+
+  private settle(turn: QueuedWork): boolean {
+    try {
+      const done = this.attempt(turn.work, [])
+      if (done !== null) turn.resolve(done.value as never)
+      else if (this.runtime.nowMs() < turn.giveUpAtMs) return false
+      else
+        turn.reject(new StoreError(`${JSON.stringify(this.file)} was locked by others for ${PATIENCE_MS} ms`))
+    } catch (error) {
+      turn.reject(error)
+    }
+    return true
+  }
+}
