@@ -11,6 +11,7 @@ import type {
   Traits,
 } from '../../core/store.ts'
 import type { Batch, Claim, EvictAnswer } from '../../model/index.ts'
+import { FULL_TRAITS } from '../shared/traits.ts'
 import { SqliteAdmin } from './admin.ts'
 import type { BootClock } from './boot.ts'
 import type { SqliteConnection } from './connection.ts'
@@ -22,18 +23,9 @@ import { Steps } from './steps.ts'
 import { TransactionRunner } from './transaction-runner.ts'
 
 const TRAITS: Traits = {
+  ...FULL_TRAITS,
   name: 'sqlite',
-  modes: ['exclusive', 'shared', 'permits'],
-  order: 'fifo',
-  fencing: 'until data loss',
-  ttlStepMs: 1,
-  adoption: true,
-  owners: true,
-  lockDelay: true,
-  groups: true,
-  records: true,
   wakeUp: 'push',
-  immediate: false,
   scope: 'every process of one machine that opens the same file',
   failover:
     'a restart of the machine ends all holds, a jump of the wall clock none; a power cut may take back the last commits, and then tokens rise as long as the wall clock did not go back',

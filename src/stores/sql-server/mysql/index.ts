@@ -4,11 +4,20 @@ import type { Store } from '../../../core/store.ts'
 import { StatementTimeout } from '../statement-timeout.ts'
 import { tableNames } from '../tables/names.ts'
 import { shareByPool } from '../tables/shared-store.ts'
-import { type AnyMysqlClient, adapterOf } from './clients/detect.ts'
+import type { MysqlClient } from './clients/client.ts'
+import { MariadbClient, type MariadbPool } from './clients/mariadb.ts'
+import { Mysql2Client, mysql2PoolOf, notAPool } from './clients/mysql2.ts'
+
 import { advisoryOver, storeOver } from './create.ts'
 import { schemaOf } from './schema.ts'
 
-export type { AnyMysqlClient }
+type Method = (...args: never[]) => unknown
+
+/** A pool of `mysql2`, with promises or without, or one of `mariadb`: known by its shape. */
+export type AnyMysqlClient =
+  | { readonly getConnection: Method; readonly execute: Method; readonly query: Method }
+  | { readonly getConnection: Method; readonly promise: Method; readonly query: Method }
+  | { readonly getConnection: Method; readonly totalConnections: Method; readonly query: Method }
 
 export interface MysqlOptions {
   /** What the names of the tables begin with, with a database and a dot before it if need be: `'holdfast'` by default. */
@@ -42,4 +51,14 @@ export function migration(table = 'holdfast'): string {
   return schemaOf(tableNames(table, '`'))
     .map((statement) => `${statement};\n`)
     .join('')
+}
+
+/** The adapter for a client, which stays the caller's. */
+function adapterOf(client: AnyMysqlClient, timeout: StatementTimeout): MysqlClient {
+  const shape = client as unknown as Partial<Record<string, unknown>> | null
+  if (typeof shape !== 'object' || shape === null || typeof shape.getConnection !== 'function')
+    throw notAPool()
+  if (typeof shape.totalConnections === 'function')
+    return new MariadbClient(client as unknown as MariadbPool, false, timeout)
+  return new Mysql2Client(mysql2PoolOf(client), false, timeout)
 }

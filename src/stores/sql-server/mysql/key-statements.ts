@@ -1,46 +1,35 @@
-import { MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
+import { type Clock, MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
 import { FORGET_SLACK_MS } from '../../shared/rules.ts'
+import {
+  CLAIM,
+  type ColumnValues,
+  claimValues,
+  HOLDER,
+  KEY,
+  keyValues,
+  NEW_CLAIM,
+} from '../tables/columns.ts'
 import type { ReadRequest } from '../tables/database.ts'
-import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/key-snapshot.ts'
+import { HEADS, type KeyWrite, MOST_DEAD, MOST_OF_OWNERS } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
+import { isOlder, leavesNoRoom } from '../tables/queue-conditions.ts'
+import { encodeName } from '../tables/rows.ts'
 import type { Value } from './clients/client.ts'
-import { isOlder, leavesNoRoom, oneLess } from './queue-statements.ts'
+import { bytes, type TxStep } from './clients/client.ts'
+import { oneLess } from './queue-statements.ts'
 import { allOrNone, BOUNDED, cachedByCount, MS, together, US } from './statements.ts'
 
-/** The claim that stands in the row of its key, but for its id. */
-export const HOLDER = [
-  'hold_seq',
-  'weight',
-  'owner',
-  'actor',
-  'label',
-  'meta',
-  'inbox',
-  'since',
-  'expires_at',
-  'lock_delay',
-] as const
-const NUMBERS = ['mode', 'permits', 'holds', 'used', 'waiting', 'others', 'closed_until'] as const
-const KEY = ['key', 'revision', 'seq', ...NUMBERS, 'forget_at', 'holder', ...HOLDER] as const
-export const CLAIM = [
-  'key',
-  'id',
-  'state',
-  'ticket',
-  'mode',
-  'permits',
-  'weight',
-  'seq',
-  'owner',
-  'actor',
-  'label',
-  'meta',
-  'inbox',
-  'since',
-  'expires_at',
-  'ttl',
-  'lock_delay',
-] as const
+/** The columns of the claim in the row of its key; its id comes last where it is assigned. */
+const HOLDER_NAMES = Object.keys(HOLDER).slice(1)
+const CLAIM_NAMES = Object.keys(CLAIM)
+
+/** The values of the statements below, in their order. */
+const INSERTED = [...Object.keys(KEY).filter((name) => name !== 'revision' && name !== 'joined'), 'joined']
+const UPDATED = [...Object.keys(KEY).slice(2), 'key', 'revision']
+export const CLAIMED = [
+  ...['key', 'mode', 'permits', 'weight', 'id', 'weight', 'owner', 'actor', 'label', 'meta', 'inbox'],
+  ...['ttl', 'lock_delay', 'needed'],
+]
 
 function columns(names: readonly string[], before = ''): string {
   return names.map((name) => `${before}\`${name}\``).join(', ')
@@ -62,31 +51,17 @@ export function keyStatements(tables: TableNames, mariadb: boolean) {
   const seq = `GREATEST(${keys}.seq + 1, VALUES(seq))`
   const granted = `ON DUPLICATE KEY UPDATE ${ifFree('revision', `${keys}.revision + 1`)},
     ${ifFree('hold_seq', seq)}, ${ifFree('seq', `LAST_INSERT_ID(${seq})`, `${keys}.seq + LAST_INSERT_ID(0)`)},
-    ${['mode', 'permits', 'holds', 'used', ...HOLDER.slice(1)].map((name) => ifFree(name, `VALUES(\`${name}\`)`)).join(', ')},
+    ${['mode', 'permits', 'holds', 'used', ...HOLDER_NAMES.slice(1)].map((name) => ifFree(name, `VALUES(\`${name}\`)`)).join(', ')},
     ${ifFree('forget_at', `IF(${keys}.forget_at < VALUES(forget_at) - ${FORGET_SLACK_MS}, VALUES(forget_at), ${keys}.forget_at)`)},
     ${ifFree('holder', 'VALUES(holder)')}`
-  const names = `${columns(['key', 'revision', 'seq', 'mode', 'permits', 'holds', 'used', 'holder', ...HOLDER])}, forget_at`
-  const given = columns([
-    'key',
-    'id',
-    'ttl',
-    'needed',
-    'mode',
-    'permits',
-    'weight',
-    'owner',
-    'actor',
-    'label',
-    'meta',
-    'inbox',
-    'lock_delay',
-  ])
+  const names = `${columns(['key', 'revision', 'seq', 'mode', 'permits', 'holds', 'used', ...Object.keys(HOLDER)])}, forget_at`
+  const given = columns(Object.keys(NEW_CLAIM))
   // Lists of plain values are read much faster than lists of expressions, and the time is worked out once.
   const claimed = (count: number) => `INSERT INTO ${keys} (${names})
     WITH c (${given}) AS (VALUES ${list(count, `(${list(13, '?')})`)}), t AS (SELECT ${US} AS us, ${MS} AS ms)
     SELECT c.\`key\`, t.us, t.us, c.mode, c.permits, 1, c.weight, c.id, t.us, c.weight, c.owner, c.actor, c.label, c.meta,
       c.inbox, t.ms, t.ms + c.ttl, c.lock_delay, t.ms + c.needed + ${FORGET_SLACK_MS} FROM t, c`
-  // For one, in the order of the columns: key, mode, permits, used, id, weight, owner, actor, label, meta, inbox, ttl, delay, needed.
+  // For one claim, with the values of `CLAIMED`.
   const one = `INSERT INTO ${keys} (${names}) VALUES (?, ${US}, LAST_INSERT_ID(${US}), ?, ?, 1, ?, ?, ${US}, ?, ?, ?, ?, ?, ?,
     ${MS}, ${MS} + ?, ?, ${MS} + ? + ${FORGET_SLACK_MS})`
   const renewed = `k.expires_at = GREATEST(k.expires_at, ${MS} + ?),
@@ -130,17 +105,18 @@ export function keyStatements(tables: TableNames, mariadb: boolean) {
       release,
       `${bounded}UPDATE ${keys} k ${release} ${sole} AND (k.others = 0 OR k.owner IS NULL AND ${leavesNoRoom(isOlder('k.hold_seq'))})`,
     ),
-    insert: `INSERT INTO ${keys} (${columns(KEY)}, next_ticket) VALUES (?, ${US}, ${list(KEY.length - 2, '?')}, 1 + ?)`,
+    insert: `INSERT INTO ${keys} (${columns(INSERTED.slice(0, -1))}, revision, next_ticket)
+      VALUES (${list(INSERTED.length - 1, '?')}, ${US}, 1 + ?)`,
     update: `UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = ?, k.mode = ?, k.permits = ?, ${deltas.join(', ')},
-      k.closed_until = ?, k.forget_at = GREATEST(k.forget_at, ?), ${columns(['holder', ...HOLDER], 'k.').replaceAll('`,', '` = ?,')} = ?
+      k.closed_until = ?, k.forget_at = GREATEST(k.forget_at, ?), ${columns(Object.keys(HOLDER), 'k.').replaceAll('`,', '` = ?,')} = ?
       WHERE k.\`key\` = ? AND k.revision = ?`,
     remove: (count: number, dead: boolean) =>
       `DELETE FROM ${claims} WHERE \`key\` = ? AND id IN (${list(count, '?')})${dead ? ' AND expires_at <= ?' : ''}`,
     /** A new waiter's ticket is its number among the new ones, from the first of those that the key has just given out. */
-    put: (fresh: boolean) => `INSERT INTO ${claims} (${columns(CLAIM)})
-      VALUES (${CLAIM.map((name) => (fresh && name === 'ticket' ? `? + (SELECT next_ticket FROM ${keys} WHERE \`key\` = ?) - ?` : '?')).join(', ')})
+    put: (fresh: boolean) => `INSERT INTO ${claims} (${columns(CLAIM_NAMES)})
+      VALUES (${CLAIM_NAMES.map((name) => (fresh && name === 'ticket' ? `? + (SELECT next_ticket FROM ${keys} WHERE \`key\` = ?) - ?` : '?')).join(', ')})
       ON DUPLICATE KEY UPDATE expires_at = IF(state = VALUES(state), GREATEST(expires_at, VALUES(expires_at)), VALUES(expires_at)),
-        ${CLAIM.filter((name) => !['key', 'id', 'expires_at', 'state'].includes(name))
+        ${CLAIM_NAMES.filter((name) => !['key', 'id', 'expires_at', 'state'].includes(name))
           .map((name) => `\`${name}\` = VALUES(\`${name}\`)`)
           .join(', ')}, state = VALUES(state)`,
     renewWaiting: (count: number) => `${bounded}UPDATE ${claims} FORCE INDEX (PRIMARY)
@@ -186,7 +162,7 @@ function excerptText(
         `${from} AND state = 'held' AND expires_at > ${MS} ORDER BY expires_at LIMIT ${most}`,
         `${from} AND state = 'waiting' AND expires_at > ${MS} ORDER BY ticket LIMIT ${heads}`,
       ]
-  const claim = CLAIM.slice(1).map((name) => `c.\`${name}\` AS c_${name}`)
+  const claim = CLAIM_NAMES.slice(1).map((name) => `c.\`${name}\` AS c_${name}`)
   return `(SELECT ${US} AS us, k.*, ${claim.join(', ')} FROM ${keys} k
     LEFT JOIN (${parts.map((part) => `(${part})`).join(' UNION ')}) c ON TRUE WHERE k.\`key\` = ?)`
 }
@@ -208,4 +184,34 @@ export function excerptValues({
     ...(owners.length > 0 ? [key, ...owners] : []),
     ...[key, key, key, key, key],
   ]
+}
+
+/** The values of columns in the order of their names, as the client takes them. */
+export function valuesOf(row: ColumnValues, names: readonly string[]): Value[] {
+  return names.map((name) => {
+    const value = row[name]
+    return typeof value === 'string' ? bytes(value) : (value as Value)
+  })
+}
+
+/** The statements that write one key. */
+export function stepsOf(texts: KeyTexts, write: KeyWrite, { nowMs }: Clock): TxStep[] {
+  const key = bytes(write.key)
+  const row = keyValues(write)
+  const written: TxStep =
+    write.revision === null
+      ? { text: texts.insert, values: valuesOf(row, INSERTED) }
+      : { text: texts.update, values: valuesOf(row, UPDATED), affects: 1 }
+  // A claim that was renewed at the last moment is not removed, and the transaction starts again.
+  const removed = [false, true].flatMap((dead) => {
+    const ids = write.gone.filter((one) => one.dead === dead).map(({ id }) => bytes(encodeName(id)))
+    const values = [key, ...ids, ...(dead ? [nowMs] : [])]
+    return ids.length === 0 ? [] : [{ text: texts.remove(ids.length, dead), values, affects: ids.length }]
+  })
+  const put = write.put.map((claim) => {
+    const values = valuesOf({ ...claimValues(claim), key: write.key }, CLAIM_NAMES)
+    if (claim.isNew) values.splice(CLAIM_NAMES.indexOf('ticket') + 1, 0, key, write.joined)
+    return { text: texts.put(claim.isNew), values }
+  })
+  return [written, ...removed, ...put]
 }

@@ -1,4 +1,5 @@
 import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
+import { NEW_CLAIM, newClaimValues } from '../tables/columns.ts'
 import type {
   ClaimRef,
   ClaimStatuses,
@@ -20,14 +21,13 @@ import {
   writeOf,
 } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { encodeName } from '../tables/texts.ts'
-import { atomically } from './atomically.ts'
-import type { MysqlClient, Row, Value } from './clients/client.ts'
-import { excerptValues, type KeyTexts, keyStatements } from './key-statements.ts'
-import { mailTable } from './mail.ts'
+import { claimRowOf, clockOf, encodeName, keyRowOf, type Row, statusesOf, text } from '../tables/rows.ts'
+import type { MysqlClient, Value } from './clients/client.ts'
+import { bytes } from './clients/client.ts'
+import { CLAIMED, excerptValues, type KeyTexts, keyStatements, stepsOf, valuesOf } from './key-statements.ts'
 import { QueueSteps } from './queue-statements.ts'
-import { bytes, claimOf, clockOf, placesOf, rowOf, text } from './rows.ts'
-import { freeClaim, freeOne, stepsOf } from './values.ts'
+import { inboxTable } from './records.ts'
+import { atomically } from './statements.ts'
 
 type KeyChange = RowChange<KeySnapshot, KeyState>
 
@@ -46,7 +46,7 @@ export class MysqlKeys implements KeyTable {
   constructor(client: MysqlClient, names: TableNames) {
     this.client = client
     this.names = names
-    this.mail = mailTable(names, client)
+    this.mail = inboxTable(names, client)
     this.text = keyStatements(names, false)
   }
 
@@ -79,7 +79,7 @@ export class MysqlKeys implements KeyTable {
       const need = needs.find(({ key }) => key === text(row.key)) as ReadRequest
       if (Number(row.waiting) > 0) waits.add(need.key)
       if (Number(row.others) > 0) open.push(need)
-      else rows.set(need.key, snapshotOf(need.key, rowOf(row), [], need, clock))
+      else rows.set(need.key, snapshotOf(need.key, keyRowOf(row), [], need, clock))
     }
     while (open.length > 0) {
       const again: ReadRequest[] = []
@@ -122,10 +122,14 @@ export class MysqlKeys implements KeyTable {
     const ordered = inOrder(claims)
     if (ordered.length === 1) {
       const claim = ordered[0] as Claim
-      const { insertId } = await this.client.run(this.text.claimFree(1), freeOne(claim, inbox), true)
+      const { insertId } = await this.client.run(
+        this.text.claimFree(1),
+        valuesOf(newClaimValues(claim, inbox), CLAIMED),
+        true,
+      )
       return new Map(insertId === 0 ? [] : [[claim.key, { seq: insertId, contended: false }]])
     }
-    const values = ordered.flatMap((claim) => freeClaim(claim, inbox))
+    const values = ordered.flatMap((claim) => valuesOf(newClaimValues(claim, inbox), Object.keys(NEW_CLAIM)))
     const { rows } = await this.client.run(this.text.claimFree(ordered.length), values)
     const { nowMs } = clockOf(rows)
     const ids = new Map(claims.map(({ key, id }) => [key, encodeName(id)]))
@@ -182,7 +186,7 @@ export class MysqlKeys implements KeyTable {
       return [key, ...ids, key, ...ids, key]
     })
     const counts = [...keys.values()].map((ids) => ids.length)
-    return placesOf((await this.client.run(this.text.find(counts), values)).rows)
+    return statusesOf((await this.client.run(this.text.find(counts), values)).rows)
   }
 
   async save(
@@ -219,8 +223,8 @@ export class MysqlKeys implements KeyTable {
     const seen = needs.flatMap((need): [ReadRequest, KeySnapshot][] => {
       const found = byKey.get(need.key)
       if (found === undefined || clock === null) return []
-      const claims = found.filter(({ c_id }) => c_id !== null).map(claimOf)
-      return [[need, snapshotOf(need.key, rowOf(found[0] as Row), claims, need, clock)]]
+      const claims = found.filter(({ c_id }) => c_id !== null).map((row) => claimRowOf(row, 'c_'))
+      return [[need, snapshotOf(need.key, keyRowOf(found[0] as Row), claims, need, clock)]]
     })
     return { clock, seen }
   }

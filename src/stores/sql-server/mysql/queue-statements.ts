@@ -1,35 +1,17 @@
 import type { Blocked, Claim } from '../../../model/index.ts'
 import { FORGET_SLACK_MS } from '../../shared/rules.ts'
+import { newClaimValues } from '../tables/columns.ts'
 import type { QuickAnswer } from '../tables/database.ts'
 import { permitsOf, positionOfJoined } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { encodeName, encodeNameOrNull } from '../tables/texts.ts'
-import { atomically } from './atomically.ts'
+import { admitsNobody, keepsOut, leavesNoRoom } from '../tables/queue-conditions.ts'
+import { clockOf, encodeName, joinedFrom } from '../tables/rows.ts'
 import type { MysqlClient } from './clients/client.ts'
-import { bytes, clockOf, joinedFrom, orNull } from './rows.ts'
-import { MS, US } from './statements.ts'
+import { bytes } from './clients/client.ts'
+import { valuesOf } from './key-statements.ts'
+import { atomically, MS, US } from './statements.ts'
 
-/** True if the first waiter of `k` has to go on waiting. */
-function keepsOut({ claims }: TableNames): string {
-  return `(k.waiting = 0 OR NOT COALESCE((
-    SELECT k.mode = 'shared' AND w.mode = 'shared' OR k.mode = 'permits' AND k.used + w.weight <= k.permits
-    FROM ${claims} w WHERE w.\`key\` = k.\`key\` AND w.state = 'waiting' ORDER BY w.ticket LIMIT 1), FALSE))`
-}
-
-/** True of every hold but the newest. A crowd comes in by portions, and the newest holder lets in the next one. */
-export function isOlder(seq: string): string {
-  return `${seq} < k.seq`
-}
-
-/** True if nobody comes in by a step of a holder that goes on holding. */
-function admitsNobody(tables: TableNames, seq: string): string {
-  return `(${isOlder(seq)} OR ${keepsOut(tables)})`
-}
-
-/** True if nobody comes in when a holder lets go; `whileOthersHold` is the condition where others stay. */
-export function leavesNoRoom(whileOthersHold: string): string {
-  return `(k.waiting = 0 OR k.mode = 'shared' AND k.holds > 1 AND ${whileOthersHold})`
-}
+const KEY = '`key`'
 
 /** A key has one holder less. Assignments are made from left to right. */
 export function oneLess(weight: string): string {
@@ -56,17 +38,16 @@ export class QueueSteps {
    * behind it change nobody's decision.
    */
   async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
-    const { ttlMs, actor, label, meta, lockDelayMs } = claim
-    const { limit, weight } = permitsOf(claim.mode)
-    const [key, id, mode] = [bytes(claim.key), bytes(encodeName(claim.id)), bytes(claim.mode.kind)]
-    const texts = [encodeNameOrNull(actor), encodeName(label), encodeNameOrNull(meta), inbox].map(orNull)
-    const own = [id, mode, limit, weight, ...texts, ttlMs, ttlMs, lockDelayMs, key]
+    const row = newClaimValues(claim, inbox)
     const steps = [
-      { text: this.text.joinKey, values: [ttlMs, ttlMs, key, id, mode, mode, limit], affects: 1 },
-      { text: this.text.joinClaim, values: own },
+      { text: this.text.joinKey, values: valuesOf(row, JOINED_KEY), affects: 1 },
+      { text: this.text.joinClaim, values: valuesOf(row, JOINED_CLAIM) },
     ]
-    const row = await atomically(this.client, true, steps, { text: this.text.joined, values: [key, key] })
-    return row === null ? null : positionOfJoined(joinedFrom(row), clockOf([row]))
+    const joined = await atomically(this.client, true, steps, {
+      text: this.text.joined,
+      values: valuesOf(row, ['key', 'key']),
+    })
+    return joined === null ? null : positionOfJoined(joinedFrom(joined), clockOf([joined]))
   }
 
   /** Renews a hold in a row of its own, which changes nobody's decision. */
@@ -91,6 +72,15 @@ export class QueueSteps {
   }
 }
 
+/** The values of the statements below, in their order. */
+const JOINED_KEY = ['ttl', 'ttl', 'key', 'id', 'mode', 'mode', 'permits']
+const JOINED_CLAIM = [
+  ...['id', 'mode', 'permits', 'weight', 'actor', 'label', 'meta', 'inbox'],
+  ...['ttl', 'ttl', 'lock_delay', 'key'],
+]
+const HOLD = ['key', 'id']
+const _RENEWED = ['ttl', ...HOLD, 'mode', 'permits', 'weight']
+
 function queueStatements(tables: TableNames) {
   const { keys, claims } = tables
   const own = "h.`key` = ? AND h.id = ? AND h.state = 'held'"
@@ -98,7 +88,7 @@ function queueStatements(tables: TableNames) {
   const first = `SELECT w.expires_at FROM ${claims} w WHERE w.\`key\` = k.\`key\` AND w.state = 'waiting' ORDER BY w.ticket LIMIT 1`
   const isHeld = `k.mode = 'exclusive' AND k.expires_at > ${MS} AND ? <> 'permits'`
   const isWaitedFor = `k.waiting > 0 AND (k.mode = 'permits') = (? = 'permits') AND k.permits = ?
-    AND k.holds > 0 AND (k.holder IS NULL OR k.expires_at > ${MS}) AND (${first}) > ${MS} AND ${keepsOut(tables)}
+    AND k.holds > 0 AND (k.holder IS NULL OR k.expires_at > ${MS}) AND (${first}) > ${MS} AND ${keepsOut(claims, KEY)}
     AND NOT EXISTS (SELECT 1 FROM ${held} AND h.expires_at <= ${MS})`
   return {
     joinKey: `UPDATE ${keys} k SET k.revision = k.revision + (k.waiting = 0), k.waiting = k.waiting + 1, k.others = k.others + 1,
@@ -114,10 +104,10 @@ function queueStatements(tables: TableNames) {
         ON k.holder IS NULL WHERE k.\`key\` = ?`,
     renewOwn: `UPDATE ${claims} h SET h.expires_at = GREATEST(h.expires_at, ${MS} + ?)
       WHERE ${own} AND h.expires_at > ${MS} AND h.owner IS NULL AND h.mode = ? AND h.permits = ? AND h.weight = ?`,
-    renewed: `SELECT @holdfast_done AS done, h.seq, k.waiting > 0 AS contended, NOT ${admitsNobody(tables, 'h.seq')} AS lets_in
+    renewed: `SELECT @holdfast_done AS done, h.seq, k.waiting > 0 AS contended, NOT ${admitsNobody(claims, KEY, 'h.seq')} AS lets_in
       FROM ${claims} h JOIN ${keys} k ON k.\`key\` = h.\`key\` WHERE ${own}`,
     leaveKey: `UPDATE ${keys} k JOIN ${claims} h ON h.\`key\` = k.\`key\` SET ${oneLess('h.weight')}, k.others = k.others - 1
-      WHERE ${own} AND ${leavesNoRoom(admitsNobody(tables, 'h.seq'))}`,
+      WHERE ${own} AND ${leavesNoRoom(admitsNobody(claims, KEY, 'h.seq'))}`,
     leaveClaim: `DELETE h FROM ${claims} h WHERE ${own} AND h.owner IS NULL AND h.expires_at > ${MS}`,
   }
 }

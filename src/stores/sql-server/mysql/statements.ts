@@ -1,6 +1,8 @@
 import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
 import type { TableNames } from '../tables/names.ts'
+import type { Row } from '../tables/rows.ts'
 import { KEYS_PER_CLEANING, ROWS_PER_CLEANING } from '../tables/rules.ts'
+import type { MysqlClient, TxStep } from './clients/client.ts'
 
 /** The server's clock when the statement began; in UTC, because a local hour may come twice. */
 export const US = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`
@@ -21,29 +23,53 @@ export function cachedByCount(make: (count: number) => string): (count: number) 
   }
 }
 
-/** Several statements that the server runs through in one go, with one answer: how many rows each of them changed. */
+/** The same statement several times in one compound statement; the answer counts the rows that each changed. */
 export function together(statement: string, count: number): string {
   const steps = Array.from(
     { length: count },
-    (_, place) => `${statement}; SET @holdfast_${place} = ROW_COUNT();`,
+    (_, index) => `${statement}; SET @holdfast_${index} = ROW_COUNT();`,
   )
-  const counts = Array.from({ length: count }, (_, place) => `@holdfast_${place} AS done_${place}`)
-  return inOneGo(`${steps.join(' ')} COMMIT;`, counts.join(', '))
+  const counts = Array.from({ length: count }, (_, index) => `@holdfast_${index} AS done_${index}`)
+  return compound(`${steps.join(' ')} COMMIT;`, `SELECT ${counts.join(', ')}`)
 }
 
-/** One statement that changes so many rows, or none: then it is not known which of them it could not. */
+/** One statement that changes so many rows, or none: then the answer does not say which rows it could not change. */
 export function allOrNone(statement: string, count: number): string {
   const decide = `IF @holdfast_done = ${count} THEN COMMIT; ELSE ROLLBACK; END IF;`
-  return inOneGo(`${statement}; SET @holdfast_done = ROW_COUNT(); ${decide}`, '@holdfast_done AS done')
+  return compound(`${statement}; SET @holdfast_done = ROW_COUNT(); ${decide}`, DONE)
 }
 
-function inOneGo(steps: string, answer: string): string {
+/**
+ * Runs statements together or not at all. MariaDB takes them as one compound statement, so that a process that stalls in the middle
+ * blocks nobody; MySQL takes them one by one. Resolves to the row of `answer`, or null when nothing was done.
+ */
+export async function atomically(
+  client: MysqlClient,
+  mariadb: boolean,
+  steps: readonly TxStep[],
+  answer: TxStep | null = null,
+): Promise<Row | null> {
+  if (!mariadb) return (await client.transaction(steps)) ? {} : null
+  const texts = steps.map(
+    ({ text, affects }) =>
+      `${text}; ${affects === undefined ? '' : `IF ROW_COUNT() <> ${affects} THEN SET @holdfast_done = 0; END IF;`}`,
+  )
+  const decide = 'IF @holdfast_done = 1 THEN COMMIT; ELSE ROLLBACK; END IF;'
+  const text = compound(`SET @holdfast_done = 1; ${texts.join(' ')} ${decide}`, answer?.text ?? DONE)
+  const values = [...steps.flatMap((step) => step.values), ...(answer?.values ?? [])]
+  const [row] = (await client.run(text, values)).rows
+  return row !== undefined && Number(row.done) === 1 ? row : null
+}
+
+const DONE = 'SELECT @holdfast_done AS done'
+
+function compound(steps: string, answer: string): string {
   const restore = 'SET SESSION innodb_lock_wait_timeout = @holdfast_wait;'
   return `BEGIN NOT ATOMIC
     DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; ${restore} RESIGNAL; END;
     SET @holdfast_wait = @@SESSION.innodb_lock_wait_timeout; SET SESSION innodb_lock_wait_timeout = 1;
     START TRANSACTION; ${steps} ${restore}
-    SELECT ${answer};
+    ${answer};
     END`
 }
 

@@ -3,9 +3,11 @@ import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
 import { orConflict } from '../server-errors.ts'
 import type { TransactionClaim } from '../tables/database.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { MysqlResult, Row, Value } from './clients/client.ts'
+import type { Row } from '../tables/rows.ts'
+import type { MysqlResult, Value } from './clients/client.ts'
+import { bytes } from './clients/client.ts'
 import { resultOf } from './clients/mysql2.ts'
-import { bytes } from './rows.ts'
+
 import { US } from './statements.ts'
 
 type Run = (text: string, values: readonly Value[]) => Promise<MysqlResult>

@@ -9,7 +9,8 @@ import type {
 } from '../advisory/session-server.ts'
 import { sessionTraits } from '../advisory/traits.ts'
 import type { StatementTimeout } from '../statement-timeout.ts'
-import type { PostgresClient, PostgresSession, Row } from './clients/client.ts'
+import type { Row } from '../tables/rows.ts'
+import type { PostgresClient, PostgresSession } from './clients/client.ts'
 
 export const ADVISORY_TRAITS = sessionTraits(
   {

@@ -1,6 +1,8 @@
 import { checkRuntime } from '../../../core/check.ts'
 import { show } from '../../../core/durations.ts'
+import type { Traits } from '../../../core/store.ts'
 import { InvalidArgumentError } from '../../../errors.ts'
+import { FULL_TRAITS } from '../../shared/traits.ts'
 import { AdvisoryStore } from '../advisory/store.ts'
 import type { StatementTimeout } from '../statement-timeout.ts'
 import { PolledInbox } from '../tables/inbox.ts'
@@ -11,10 +13,9 @@ import type { PostgresClient } from './clients/client.ts'
 import { PostgresDatabase } from './database.ts'
 import { POLLED, PostgresInbox } from './inbox.ts'
 import type { PostgresOptions } from './index.ts'
-import { mailTable } from './mail.ts'
-import { traitsOf } from './traits.ts'
+import { inboxTable } from './records.ts'
 
-/** What only a table needs is refused, so that nobody believes it to be in force. */
+/** Refuses options that only tables have: in silence they would seem to be in force. */
 export function advisoryOver(
   client: PostgresClient,
   options: PostgresOptions,
@@ -37,7 +38,7 @@ export function storeOver(
     throw new InvalidArgumentError('durability', `must be 'full' or 'relaxed', not ${show(durability)}`)
   const relaxed = durability === 'relaxed'
   const names = tableNames(table, '"')
-  const mail = mailTable(names, client)
+  const mail = inboxTable(names, client)
   return new ServerStore({
     traits: traitsOf(listener === null ? 'poll' : 'push', relaxed),
     database: new PostgresDatabase(client, names, relaxed),
@@ -49,4 +50,15 @@ export function storeOver(
     timeout,
     close: () => client.close(),
   })
+}
+
+/** `wakeUp` depends on whether a connection can listen: behind a pooler it cannot. */
+function traitsOf(wakeUp: Traits['wakeUp'], relaxed: boolean): Traits {
+  return {
+    ...FULL_TRAITS,
+    name: 'postgres',
+    wakeUp,
+    scope: 'every process that reaches the same PostgreSQL database',
+    failover: `a restart or a crash of the server keeps all holds${relaxed ? ' but those of the last moments' : ''}, and a crash may bring back one that was just released, for the rest of its ttl; a failover to an asynchronous replica may forget the last grants, renewals and releases; a jump of the server clock shortens or prolongs holds; tokens rise all the same, unless the clock falls behind by more than the time since the last grant`,
+  }
 }

@@ -1,14 +1,23 @@
-import { checkFlag, checkOptions, checkRuntime, type Known } from '../../../core/check.ts'
+import { checkFlag, checkOptions, checkRuntime, hasMethods, type Known } from '../../../core/check.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
+import { InvalidArgumentError } from '../../../errors.ts'
 import { StatementTimeout } from '../statement-timeout.ts'
 import { tableNames } from '../tables/names.ts'
 import { shareByPool } from '../tables/shared-store.ts'
-import { type AnyPostgresClient, adapterOf } from './clients/detect.ts'
+import type { PostgresClient } from './clients/client.ts'
+import { PgClient, type PgPool } from './clients/pg.ts'
+import { type PostgresJs, PostgresJsClient } from './clients/postgres.ts'
+
 import { advisoryOver, storeOver } from './create.ts'
 import { schemaOf } from './schema.ts'
 
-export type { AnyPostgresClient }
+type Method = (...args: never[]) => unknown
+
+/** A pool of `pg`, or the function that `postgres` makes: known by its shape. */
+export type AnyPostgresClient =
+  | { readonly totalCount: number; readonly query: Method; readonly connect: Method }
+  | { readonly unsafe: Method; readonly listen: Method; readonly begin: Method }
 
 export interface PostgresOptions {
   /** What the names of the tables begin with, with a schema and a dot before it if need be: `'holdfast'` by default. */
@@ -63,4 +72,14 @@ export function postgres(client: AnyPostgresClient, options: PostgresOptions = {
 /** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */
 export function migration(table = 'holdfast'): string {
   return schemaOf(tableNames(table, '"'))
+}
+
+/** The adapter for a client, which stays the caller's. */
+function adapterOf(client: AnyPostgresClient, argument: string, timeout: StatementTimeout): PostgresClient {
+  const shape = client as unknown as Partial<Record<string, unknown>> | null
+  if (typeof shape?.totalCount === 'number' && hasMethods(shape, ['query', 'connect', 'on', 'Client']))
+    return new PgClient(client as unknown as PgPool, false, timeout)
+  if (hasMethods(shape, ['unsafe', 'listen', 'begin']) && typeof shape?.options === 'object')
+    return new PostgresJsClient(client as unknown as PostgresJs, timeout)
+  throw new InvalidArgumentError(argument, 'must be a Pool of pg, or what the package postgres makes')
 }

@@ -2,7 +2,8 @@ import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { StoreWarning } from '../../../core/store.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { PostgresClient, Row } from './clients/client.ts'
+import type { Row } from '../tables/rows.ts'
+import type { PostgresClient } from './clients/client.ts'
 
 /** What a crash or a failover would take with it depends on these. */
 const SETTINGS = `

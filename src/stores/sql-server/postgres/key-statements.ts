@@ -1,85 +1,15 @@
 import { MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
 import { FORGET_SLACK_MS } from '../../shared/rules.ts'
+import { CLAIM, type Columns, GONE, HOLDER, KEY, NEW_CLAIM } from '../tables/columns.ts'
 import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
+import { isOlder, leavesNoRoom } from '../tables/queue-conditions.ts'
 
-import { handOff, isOlder, join, leavesNoRoom, ONE_LESS, releaseOwn, renewOwn } from './queue-statements.ts'
+import { handOff, join, ONE_LESS, releaseOwn, renewOwn } from './queue-statements.ts'
 import { given, later, NOW, timed } from './statements.ts'
 
 /** From so many heads on, all claims of the key are meant. */
 export const EVERYTHING = 2_000_000_000
-
-/** The claim that stands in the row of its key. */
-export const HOLDER = {
-  holder: 'text',
-  hold_seq: 'bigint',
-  weight: 'int',
-  owner: 'text',
-  actor: 'text',
-  label: 'text',
-  meta: 'text',
-  inbox: 'text',
-  since: 'bigint',
-  expires_at: 'bigint',
-  lock_delay: 'bigint',
-} as const
-
-/** What changes of a key by one step; the numbers of claims are added to those that are there. */
-export const KEY = {
-  key: 'text',
-  revision: 'bigint',
-  seq: 'bigint',
-  mode: 'text',
-  permits: 'int',
-  holds: 'int',
-  used: 'int',
-  waiting: 'int',
-  others: 'int',
-  joined: 'int',
-  closed_until: 'bigint',
-  forget_at: 'bigint',
-  ...HOLDER,
-} as const
-
-export const GONE = { key: 'text', id: 'text', dead: 'boolean' } as const
-
-export const CLAIM = {
-  key: 'text',
-  id: 'text',
-  state: 'text',
-  ticket: 'bigint',
-  mode: 'text',
-  permits: 'int',
-  weight: 'int',
-  seq: 'bigint',
-  owner: 'text',
-  actor: 'text',
-  label: 'text',
-  meta: 'text',
-  inbox: 'text',
-  since: 'bigint',
-  expires_at: 'bigint',
-  ttl: 'bigint',
-  lock_delay: 'bigint',
-} as const
-
-export const FREE_CLAIM = {
-  key: 'text',
-  id: 'text',
-  ttl: 'bigint',
-  needed: 'bigint',
-  mode: 'text',
-  permits: 'int',
-  weight: 'int',
-  owner: 'text',
-  actor: 'text',
-  label: 'text',
-  meta: 'text',
-  inbox: 'text',
-  lock_delay: 'bigint',
-} as const
-
-type Columns = Readonly<Record<string, string>>
 
 function lists(columns: Columns, first: number): string {
   return Object.values(columns)
@@ -148,7 +78,7 @@ export function keyStatements(tables: TableNames, relaxed: boolean) {
       INSERT INTO ${keys} AS k (key, revision, seq, mode, permits, holds, used, ${names(HOLDER)}, forget_at)
       SELECT c.key, t.us, t.us, c.mode, c.permits, 1, c.weight, c.id, t.us, c.weight, c.owner, c.actor, c.label, c.meta,
         c.inbox, ${NOW}, ${NOW} + c.ttl, c.lock_delay, ${NOW} + c.needed + ${FORGET_SLACK_MS}
-      FROM t CROSS JOIN ${given(many, FREE_CLAIM)}
+      FROM t CROSS JOIN ${given(many, NEW_CLAIM)}
       ${many ? 'ORDER BY c.key COLLATE "C"' : ''}
       ON CONFLICT (key) DO UPDATE SET revision = k.revision + 1, seq = greatest(k.seq + 1, excluded.seq),
         mode = excluded.mode, permits = excluded.permits, holds = 1, used = excluded.used, holder = excluded.holder,

@@ -1,8 +1,18 @@
 import type { Blocked, Claim, Clock, KeyLetter, KeyState } from '../../../model/index.ts'
 import { encodeNotification } from '../../shared/notifications.ts'
+import {
+  CLAIM,
+  type Columns,
+  type ColumnValues,
+  claimValues,
+  GONE,
+  KEY,
+  keyValues,
+  NEW_CLAIM,
+  newClaimValues,
+} from '../tables/columns.ts'
 import type {
   ClaimRef,
-  ClaimRow,
   ClaimStatuses,
   KeySnapshot,
   KeyTable,
@@ -15,23 +25,28 @@ import type {
 import { type InboxTable, leaveNotifications } from '../tables/inbox.ts'
 import {
   HEADS,
-  type KeyWrite,
   missingOwners,
   needsMoreHeads,
-  permitsOf,
   positionOfJoined,
   snapshotOf,
   writeOf,
 } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { neededMs } from '../tables/rows.ts'
-import { encodeName, encodeNameOrNull } from '../tables/texts.ts'
-import type { PostgresClient, Row } from './clients/client.ts'
+import {
+  claimRowOf,
+  clockOf,
+  encodeName,
+  joinedFrom,
+  keyRowOf,
+  type Row,
+  statusesOf,
+} from '../tables/rows.ts'
+import type { PostgresClient } from './clients/client.ts'
 import { channelOf, POLLED } from './inbox.ts'
-import { CLAIM, EVERYTHING, FREE_CLAIM, GONE, HOLDER, KEY, keyStatements } from './key-statements.ts'
-import { mailTable } from './mail.ts'
+import { EVERYTHING, keyStatements } from './key-statements.ts'
 import { JOINING, OWN } from './queue-statements.ts'
-import { claimOf, clockOf, joinedFrom, placesOf, rowOf } from './rows.ts'
+import { inboxTable } from './records.ts'
+
 import { FLUSH } from './statements.ts'
 
 export class PostgresKeys implements KeyTable {
@@ -42,7 +57,7 @@ export class PostgresKeys implements KeyTable {
 
   constructor(client: PostgresClient, names: TableNames, relaxed: boolean) {
     this.client = client
-    this.mail = mailTable(names, client)
+    this.mail = inboxTable(names, client)
     this.relaxed = relaxed
     this.text = keyStatements(names, relaxed)
   }
@@ -88,8 +103,8 @@ export class PostgresKeys implements KeyTable {
   }
 
   claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, QuickAnswer>> {
-    const rows = claims.map((claim) => freeClaim(claim, inbox))
-    return this.serve(this.text.claimFree, columns(FREE_CLAIM, rows))
+    const rows = claims.map((claim) => newClaimValues(claim, inbox))
+    return this.serve(this.text.claimFree, columns(NEW_CLAIM, rows))
   }
 
   renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>> {
@@ -113,7 +128,7 @@ export class PostgresKeys implements KeyTable {
    * the old holder came back and ran out) would hold what the server does not know of.
    */
   async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
-    const values = columns(JOINING, [freeClaim(claim, inbox)]).map(([value]) => value)
+    const values = columns(JOINING, [newClaimValues(claim, inbox)]).map(([value]) => value)
     const found = await this.client.run(this.text.join, values)
     const [row] = found
     if (row === undefined) return null
@@ -122,7 +137,7 @@ export class PostgresKeys implements KeyTable {
   }
 
   async renewOwn(claim: Claim): Promise<QuickAnswer | null> {
-    const values = columns(OWN, [freeClaim(claim, null)])
+    const values = columns(OWN, [newClaimValues(claim, null)])
     return (await this.serve(() => this.text.renewOwn, values)).get(claim.key) ?? null
   }
 
@@ -136,12 +151,12 @@ export class PostgresKeys implements KeyTable {
       claims.map(({ id }) => encodeName(id)),
       claims.map(({ ttlMs }) => ttlMs),
     ]
-    return placesOf(await this.client.run(this.text.renewWaiting, values))
+    return statusesOf(await this.client.run(this.text.renewWaiting, values))
   }
 
   async find(claims: readonly ClaimRef[]): Promise<ClaimStatuses> {
     const values = [claims.map(({ key }) => key), claims.map(({ id }) => encodeName(id))]
-    return placesOf(await this.client.run(this.text.find, values))
+    return statusesOf(await this.client.run(this.text.find, values))
   }
 
   async save(
@@ -154,11 +169,11 @@ export class PostgresKeys implements KeyTable {
       all.map((one) => ({ key, ...one, id: encodeName(one.id) })),
     )
     const put = writes.flatMap(({ key, put: all }) =>
-      all.map((claim) => ({ ...claimColumns(claim), key, is_new: claim.isNew })),
+      all.map((claim) => ({ ...claimValues(claim), key, is_new: claim.isNew })),
     )
     const rows = gone.length > 0 || put.length > 0
     const heard = letters.filter(isHeard)
-    const values: unknown[] = columns(KEY, writes.map(keyColumns))
+    const values: unknown[] = columns(KEY, writes.map(keyValues))
     if (rows)
       values.push(...columns(GONE, gone), clock.nowMs, ...columns({ ...CLAIM, is_new: 'boolean' }, put))
     if (heard.length > 0)
@@ -198,83 +213,13 @@ export class PostgresKeys implements KeyTable {
 
 function seenFrom(row: Row, need: ReadRequest, clock: Clock): KeySnapshot {
   const claims = row.claims === null ? [] : (JSON.parse(row.claims as string) as Row[])
-  const key = rowOf(JSON.parse(row.row as string) as Row)
-  return snapshotOf(need.key, key, claims.map(claimOf), need, clock)
-}
-
-function freeClaim(claim: Claim, inbox: string | null) {
-  const { key, id, ttlMs, mode, owner, actor, label, meta, lockDelayMs } = claim
-  const { limit, weight } = permitsOf(mode)
-  const texts = {
-    owner: encodeNameOrNull(owner),
-    actor: encodeNameOrNull(actor),
-    label: encodeName(label),
-    meta: encodeNameOrNull(meta),
-  }
-  const needed = neededMs(claim)
-  return {
-    key,
-    id: encodeName(id),
-    ttl: ttlMs,
-    needed,
-    mode: mode.kind,
-    permits: limit,
-    weight,
-    ...texts,
-    inbox,
-    lock_delay: lockDelayMs,
-  }
-}
-
-function keyColumns(write: KeyWrite) {
-  const { key, revision, seq, mode, holds, used, waiting, others, joined, holder } = write
-  return {
-    ...(holder === null
-      ? NO_HOLDER
-      : { ...claimColumns(holder), holder: encodeName(holder.id), hold_seq: holder.seq }),
-    ...{
-      key,
-      revision,
-      seq,
-      mode: mode?.kind ?? null,
-      permits: permitsOf(mode).limit,
-      holds,
-      used,
-      waiting,
-      others,
-      joined,
-    },
-    closed_until: write.closedUntilMs,
-    forget_at: write.forgetAtMs,
-  }
-}
-
-const NO_HOLDER: Readonly<Record<string, unknown>> = Object.fromEntries(
-  Object.entries(HOLDER).map(([name, type]) => [name, type === 'text' ? null : 0]),
-)
-
-function claimColumns(claim: ClaimRow): Readonly<Record<string, unknown>> {
-  const { id, state, ticket, mode, seq, owner, actor, label, meta, inbox } = claim
-  const { limit, weight } = permitsOf(mode)
-  return {
-    id: encodeName(id),
-    ...{ state, ticket, mode: mode.kind, permits: limit, weight, seq, inbox },
-    owner: encodeNameOrNull(owner),
-    actor: encodeNameOrNull(actor),
-    label: encodeName(label),
-    meta: encodeNameOrNull(meta),
-    since: claim.sinceMs,
-    expires_at: claim.expiresAtMs,
-    ttl: claim.ttlMs,
-    lock_delay: claim.lockDelayMs,
-  }
+  const key = keyRowOf(JSON.parse(row.row as string) as Row)
+  const found = claims.map((claim) => claimRowOf(claim))
+  return snapshotOf(need.key, key, found, need, clock)
 }
 
 /** A list for each column. */
-function columns(
-  of: Readonly<Record<string, string>>,
-  rows: readonly Readonly<Record<string, unknown>>[],
-): unknown[][] {
+function columns(of: Columns, rows: readonly ColumnValues[]): unknown[][] {
   return Object.keys(of).map((name) => rows.map((row) => row[name]))
 }
 

@@ -1,9 +1,7 @@
 import { clientMissing, optionalPeer } from '../../../core/optional-peer.ts'
-import { nodeRuntime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
-import { LockError, unreachable } from '../../../errors.ts'
-import type { AdvisoryStore } from '../advisory/store.ts'
-import { StatementTimeout } from '../statement-timeout.ts'
+import { migrated, prepared, timeoutOf } from '../opening.ts'
+import type { StatementTimeout } from '../statement-timeout.ts'
 import { shareByUrl } from '../tables/shared-store.ts'
 import type { ServerStore } from '../tables/store.ts'
 import type { PostgresClient } from './clients/client.ts'
@@ -15,56 +13,26 @@ import { type Location, locationOf } from './url.ts'
 /** A store over connections of its own: `postgres://user:password@host:5432/database`. */
 export async function openPostgres(url: string, callTimeoutMs?: number): Promise<Store> {
   const location = locationOf(url)
-  if (!location.options.advisory)
-    return shareByUrl(url, callTimeoutMs, () => openTables(location, callTimeoutMs))
-  const timeout = patienceOf(callTimeoutMs)
-  const store = advisoryOver(
-    await openClient(location.database, location.connections, timeout),
-    location.options,
-    timeout,
-  )
-  return prepared(store, location.database)
+  const { database, connections, options } = location
+  if (!options.advisory) return shareByUrl(url, callTimeoutMs, () => openTables(location, callTimeoutMs))
+  const timeout = timeoutOf(callTimeoutMs)
+  const client = await openClient(database, connections, timeout)
+  return prepared(advisoryOver(client, options, timeout), serverOf(database))
 }
 
-/** Makes the tables, or changes those of format 1. Resolves to whether there was anything to do. */
 export async function migratePostgres(url: string): Promise<boolean> {
-  const location = locationOf(url)
-  const timeout = patienceOf(undefined)
-  const client = await openClient(location.database, location.connections, timeout)
-  const store = storeOver(client, null, location.options, timeout)
-  try {
-    const upgraded = await store.upgrade()
-    await store.prepare()
-    return upgraded || store.madeTables
-  } catch (error) {
-    throw error instanceof LockError ? error : unreachable(serverOf(location.database), error)
-  } finally {
-    await store.close()
-  }
+  const { database, connections, options } = locationOf(url)
+  const timeout = timeoutOf()
+  const client = await openClient(database, connections, timeout)
+  return migrated(storeOver(client, null, options, timeout), serverOf(database))
 }
 
 async function openTables(location: Location, callTimeoutMs: number | undefined): Promise<ServerStore> {
   const { database, listen, options, connections } = location
-  const timeout = patienceOf(callTimeoutMs)
+  const timeout = timeoutOf(callTimeoutMs)
   const client = await openClient(database, connections, timeout)
   const listener = listen === null ? client : listen === false ? null : await openClient(listen, 1, timeout)
-  return prepared(storeOver(client, listener, options, timeout), database)
-}
-
-function patienceOf(callTimeoutMs: number | undefined): StatementTimeout {
-  const timeout = new StatementTimeout(nodeRuntime)
-  if (callTimeoutMs !== undefined) timeout.allow(callTimeoutMs)
-  return timeout
-}
-
-async function prepared<S extends AdvisoryStore | ServerStore>(store: S, database: string): Promise<S> {
-  try {
-    await store.prepare()
-  } catch (error) {
-    await store.close()
-    throw error instanceof LockError ? error : unreachable(serverOf(database), error)
-  }
-  return store
+  return prepared(storeOver(client, listener, options, timeout), serverOf(database))
 }
 
 async function openClient(url: string, most: number, timeout: StatementTimeout): Promise<PostgresClient> {
@@ -100,7 +68,7 @@ async function openPostgresJs(
   return new PostgresJsClient(sql as unknown as PostgresJs, timeout)
 }
 
-/** Who asks for which database: an authentication failure is about that. The password is left out. */
+/** The server, the database and the user, which an authentication failure is about; without the password. */
 function serverOf(url: string): string {
   const { username, hostname, port, pathname } = new URL(url)
   const user = username === '' ? '' : `, as the user ${decodeURIComponent(username)},`

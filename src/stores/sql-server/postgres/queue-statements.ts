@@ -1,6 +1,7 @@
 import { SPARE_TOKENS } from '../../../model/index.ts'
 import { RULES } from '../../shared/rules.ts'
 import type { TableNames } from '../tables/names.ts'
+import { admitsNobody, keepsOut, leavesNoRoom } from '../tables/queue-conditions.ts'
 
 import { POLLED } from './inbox.ts'
 import { given, later, NOW } from './statements.ts'
@@ -33,28 +34,6 @@ export const OWN = {
   weight: 'int',
 } as const
 
-/** True if the first waiter of `k` has to go on waiting. */
-function keepsOut({ claims }: TableNames): string {
-  return `(k.waiting = 0 OR NOT coalesce((
-    SELECT k.mode = 'shared' AND w.mode = 'shared' OR k.mode = 'permits' AND k.used + w.weight <= k.permits
-    FROM ${claims} w WHERE w.key = k.key AND w.state = 'waiting' ORDER BY w.ticket LIMIT 1), false))`
-}
-
-/** True of every hold but the newest. A crowd comes in by portions, and the newest holder lets in the next one. */
-export function isOlder(seq: string): string {
-  return `${seq} < k.seq`
-}
-
-/** True if nobody comes in by a step of a holder that goes on holding. */
-function admitsNobody(tables: TableNames, seq: string): string {
-  return `(${isOlder(seq)} OR ${keepsOut(tables)})`
-}
-
-/** True if nobody comes in when a holder lets go; `whileOthersHold` is the condition where others stay. */
-export function leavesNoRoom(whileOthersHold: string): string {
-  return `(k.waiting = 0 OR k.mode = 'shared' AND k.holds > 1 AND ${whileOthersHold})`
-}
-
 /** A key has one holder less. */
 export const ONE_LESS = `revision = k.revision + 1, mode = CASE WHEN k.holds > 1 THEN k.mode END,
   permits = CASE WHEN k.holds > 1 THEN k.permits ELSE 0 END, holds = k.holds - 1`
@@ -70,7 +49,7 @@ export function join(tables: TableNames): string {
   const held = `${claims} h WHERE h.key = k.key AND h.state = 'held'`
   const isHeld = `k.mode = 'exclusive' AND k.expires_at > ${NOW} AND c.mode <> 'permits'`
   const isWaitedFor = `k.waiting > 0 AND (k.mode = 'permits') = (c.mode = 'permits') AND k.permits = c.permits
-    AND k.holds > 0 AND (k.holder IS NULL OR k.expires_at > ${NOW}) AND (${first}) > ${NOW} AND ${keepsOut(tables)}
+    AND k.holds > 0 AND (k.holder IS NULL OR k.expires_at > ${NOW}) AND (${first}) > ${NOW} AND ${keepsOut(claims, 'key')}
     AND NOT EXISTS (SELECT 1 FROM ${held} AND h.expires_at <= ${NOW})`
   return `k AS (
     UPDATE ${keys} k SET revision = k.revision + CASE WHEN k.waiting = 0 THEN 1 ELSE 0 END, waiting = k.waiting + 1,
@@ -96,7 +75,7 @@ export function renewOwn(tables: TableNames): string {
   return `UPDATE ${tables.claims} h SET expires_at = greatest(h.expires_at, ${NOW} + c.ttl)
     FROM t CROSS JOIN ${given(false, OWN)} JOIN ${tables.keys} k ON k.key = c.key
     WHERE h.key = c.key AND h.id = c.id AND h.state = 'held' AND h.expires_at > ${NOW} AND h.owner IS NULL AND h.mode = c.mode
-      AND h.permits = c.permits AND h.weight = c.weight AND ${admitsNobody(tables, 'h.seq')}
+      AND h.permits = c.permits AND h.weight = c.weight AND ${admitsNobody(tables.claims, 'key', 'h.seq')}
     RETURNING h.key, h.seq, k.waiting > 0 AS contended`
 }
 
@@ -108,7 +87,7 @@ export function releaseOwn(tables: TableNames): string {
     JOIN ${claims} h ON h.key = c.key AND h.id = c.id AND h.state = 'held' AND h.owner IS NULL AND h.expires_at > ${NOW}
     JOIN ${keys} k ON k.key = c.key FOR UPDATE OF k),
   gone AS (
-    DELETE FROM ${claims} h USING l k WHERE h.key = k.key AND h.id = k.id AND ${leavesNoRoom(admitsNobody(tables, 'k.own_seq'))}
+    DELETE FROM ${claims} h USING l k WHERE h.key = k.key AND h.id = k.id AND ${leavesNoRoom(admitsNobody(claims, 'key', 'k.own_seq'))}
     RETURNING h.key, h.weight)
   UPDATE ${keys} k SET ${ONE_LESS}, used = k.used - g.weight, others = k.others - 1
   FROM gone g WHERE k.key = g.key RETURNING k.key, k.seq, false AS contended`

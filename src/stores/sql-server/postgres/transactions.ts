@@ -3,7 +3,8 @@ import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
 import { orConflict } from '../server-errors.ts'
 import type { TransactionClaim } from '../tables/database.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { Row } from './clients/client.ts'
+import type { Row } from '../tables/rows.ts'
+
 import { longestWait } from './statements.ts'
 
 type Run = (text: string, values: readonly unknown[]) => Promise<readonly Row[]>

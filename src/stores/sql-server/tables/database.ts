@@ -159,15 +159,9 @@ export interface VersionedRecord {
   readonly version: number
 }
 
-/** A claim that must hold its key when a record is changed. */
-export interface Proof {
-  readonly key: string
-  readonly id: string
-}
-
 export interface RecordTable extends VersionedTable<RecordRow, VersionedRecord> {
-  /** The same for one record, only while that claim holds its key. */
-  saveHeld(change: RowChange<RecordRow, VersionedRecord>, clock: Clock, proof: Proof): Promise<boolean>
+  /** The same for one record, only while the claim of `proof` holds its key. */
+  saveHeld(change: RowChange<RecordRow, VersionedRecord>, clock: Clock, proof: ClaimRef): Promise<boolean>
 }
 
 /** Both reject with a `ConflictError` when the transaction has to be rolled back. */

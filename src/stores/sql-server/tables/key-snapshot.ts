@@ -13,7 +13,7 @@ import {
 import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
 
 import type { ClaimRow, KeyRow, KeySnapshot, ReadRequest, RowChange } from './database.ts'
-import { decodeName as readText } from './texts.ts'
+import { decodeName } from './rows.ts'
 
 /** Bounds of one look; what lies beyond them is counted as alive and left to the next step. */
 export const MOST_DEAD = 100
@@ -127,7 +127,7 @@ export function positionOfJoined(
     position: waiting,
     retryAfterMs: holder === null ? null : Math.max(0, holder.expiresAtMs - nowMs),
     storeTimeMs: nowMs,
-    holder: holder === null ? null : { label: readText(holder.label), heldMs: nowMs - holder.sinceMs },
+    holder: holder === null ? null : { label: decodeName(holder.label), heldMs: nowMs - holder.sinceMs },
   }
 }
 

@@ -11,10 +11,10 @@ import {
   type WriteAnswer,
   written,
 } from '../../../model/index.ts'
+import { RULES } from '../../shared/rules.ts'
 import { CompareAndSwap } from './compare-and-swap.ts'
 import { claimName, type RecordRow, type ServerDatabase, type VersionedRecord } from './database.ts'
 import { KeySerializer } from './key-serializer.ts'
-import { foundOf } from './rows.ts'
 import { PendingStep, type States, type Step, type StepResult } from './step.ts'
 
 type Held = RecordCondition & { kind: 'held' }
@@ -152,4 +152,23 @@ function writing(value: string, ttlMs: number | null, condition: RecordCondition
       answer: { kind: 'written', version: next.version },
     }
   }
+}
+
+function foundOf(row: RecordRow | undefined, nowMs: number): VersionedRecord {
+  if (row === undefined) return { record: null, version: 0 }
+  const { version, value, expiresAtMs } = row
+  if (value === null || (expiresAtMs !== null && expiresAtMs <= nowMs)) return { record: null, version }
+  return { record: { value: JSON.parse(value), version, expiresAtMs }, version }
+}
+
+interface RecordValues extends Omit<RecordRow, 'revision'> {
+  readonly forgetAtMs: number | null
+}
+
+/** The columns of a record. The value is JSON, because databases refuse U+0000 and lone surrogates in a text. */
+export function recordValues({ record, version }: VersionedRecord, { nowMs }: Clock): RecordValues {
+  if (record === null) return { version, value: null, expiresAtMs: null, forgetAtMs: nowMs + RULES.keepSeqMs }
+  const { value, expiresAtMs } = record
+  // Clean-up then drops the value and keeps the version for a day.
+  return { version: record.version, value: JSON.stringify(value), expiresAtMs, forgetAtMs: expiresAtMs }
 }

@@ -1,7 +1,4 @@
-import type { TxStep } from '../atomically.ts'
-
-export type Row = Readonly<Record<string, unknown>>
-
+import type { Row } from '../../tables/rows.ts'
 export interface MysqlResult {
   readonly rows: readonly Row[]
   readonly affected: number
@@ -32,6 +29,21 @@ export interface MysqlClient {
 }
 
 export type Value = Buffer | number | null
+
+/** One statement of a transaction; if it changes other than `affects` rows, the transaction is rolled back. */
+export interface TxStep {
+  readonly text: string
+  readonly values: readonly Value[]
+  readonly affects?: number
+}
+
+export function bytes(value: string): Buffer {
+  return Buffer.from(value)
+}
+
+export function bytesOrNull(value: string | null): Buffer | null {
+  return value === null ? null : bytes(value)
+}
 
 /** The server keeps no more prepared statements, cannot prepare this one, or (behind a proxy) never heard of it: nothing was done. */
 const UNPREPARED = new Set([1461, 1295, 1615, 1243])
@@ -71,5 +83,34 @@ export async function inTransaction(
   } catch (error) {
     await run('ROLLBACK', []).catch(() => {})
     throw error
+  }
+}
+
+/** The part of a connection that keeping it needs, of `mysql2` and of `mariadb` alike. */
+export interface PoolConnection {
+  on(event: string, listener: () => void): unknown
+  destroy(): void
+}
+
+/** A session never gives its connection back: it ends it, and the pool opens another when it needs one. */
+export function keptSession(
+  connection: PoolConnection,
+  query: MysqlSession['query'],
+  lost: () => void,
+  destroy: () => void,
+): MysqlSession {
+  let open = true
+  const end = (): void => {
+    if (open) lost()
+    open = false
+  }
+  connection.on('error', end)
+  connection.on('end', end)
+  return {
+    query,
+    close: () => {
+      open = false
+      destroy()
+    },
   }
 }

@@ -1,17 +1,18 @@
 import { ConnectionLender, type ConnectionSource } from '../../connection-lender.ts'
 import type { StatementTimeout } from '../../statement-timeout.ts'
-import type { TxStep } from '../atomically.ts'
+import type { Row } from '../../tables/rows.ts'
 import {
   inTransaction,
+  keptSession,
   type MysqlClient,
   type MysqlResult,
   type MysqlSession,
+  type PoolConnection,
   PreparedStatements,
-  type Row,
+  type TxStep,
   type Value,
 } from './client.ts'
 import { resultOf } from './mysql2.ts'
-import { keptSession, type PoolConnection } from './session.ts'
 
 interface Connection extends PoolConnection {
   query(options: object, values?: unknown[]): Promise<unknown>

@@ -1,16 +1,18 @@
+import { InvalidArgumentError } from '../../../../errors.ts'
 import { ConnectionLender, type ConnectionSource, noteAnswer } from '../../connection-lender.ts'
 import type { StatementTimeout } from '../../statement-timeout.ts'
-import type { TxStep } from '../atomically.ts'
+import type { Row } from '../../tables/rows.ts'
 import {
   inTransaction,
+  keptSession,
   type MysqlClient,
   type MysqlResult,
   type MysqlSession,
+  type PoolConnection,
   PreparedStatements,
-  type Row,
+  type TxStep,
   type Value,
 } from './client.ts'
-import { keptSession, type PoolConnection } from './session.ts'
 
 interface Packet {
   readonly affectedRows?: number
@@ -147,6 +149,18 @@ export function resultOf(result: unknown): MysqlResult {
   if (Array.isArray(result)) return { rows: result as Row[], affected: 0, insertId: 0 }
   const { affectedRows = 0, insertId = 0 } = result as Packet
   return { rows: [], affected: affectedRows, insertId: Number(insertId) }
+}
+
+/** The pool with callbacks, which a pool with promises wraps. */
+export function mysql2PoolOf(client: object): Mysql2Pool {
+  const { pool } = client as { pool?: object }
+  for (const one of [client, pool])
+    if (typeof (one as Partial<Mysql2Pool> | undefined)?.promise === 'function') return one as Mysql2Pool
+  throw notAPool()
+}
+
+export function notAPool(): InvalidArgumentError {
+  return new InvalidArgumentError('client', 'must be a pool of mysql2 or of mariadb')
 }
 
 function ignore(): void {}

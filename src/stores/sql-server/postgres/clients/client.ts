@@ -1,5 +1,4 @@
-export type Row = Readonly<Record<string, unknown>>
-
+import type { Row } from '../../tables/rows.ts'
 /** A connection of its own, for what belongs to a session. */
 export interface PostgresSession {
   /** What the server said to be the number of the process that serves it; null when the client does not tell. */

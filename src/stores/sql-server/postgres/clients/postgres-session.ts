@@ -1,7 +1,8 @@
 import { optionalPeer } from '../../../../core/optional-peer.ts'
 import { UnsupportedError } from '../../../../errors.ts'
 import type { StatementTimeout } from '../../statement-timeout.ts'
-import { isAnswer, type PostgresSession, type Row, type SessionEvents } from './client.ts'
+import type { Row } from '../../tables/rows.ts'
+import { isAnswer, type PostgresSession, type SessionEvents } from './client.ts'
 
 interface OneConnection {
   unsafe(text: string, values?: unknown[], options?: { prepare: boolean }): Promise<readonly Row[]>

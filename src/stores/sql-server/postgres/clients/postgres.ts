@@ -1,12 +1,7 @@
 import { ConnectionLender } from '../../connection-lender.ts'
 import type { StatementTimeout } from '../../statement-timeout.ts'
-import {
-  isUnprepared,
-  type PostgresClient,
-  type PostgresSession,
-  type Row,
-  type SessionEvents,
-} from './client.ts'
+import type { Row } from '../../tables/rows.ts'
+import { isUnprepared, type PostgresClient, type PostgresSession, type SessionEvents } from './client.ts'
 import { openSession } from './postgres-session.ts'
 import { SessionPool } from './session-pool.ts'
 
