@@ -210,7 +210,7 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
     uses: ['node:crypto'],
     why: 'a hash of the request; nothing in it is left to chance',
   },
-  'src/stores/sql-server/advisory/digest.ts': {
+  'src/stores/sql-server/advisory/session-server.ts': {
     uses: ['node:crypto'],
     why: 'a hash of the key, because servers know session locks by numbers and short names',
   },
@@ -230,7 +230,7 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'an inbox whose watch was compacted away and whose look failed is looked through again',
   },
-  'src/stores/sqlite/pause.ts': {
+  'src/stores/sqlite/busy.ts': {
     uses: 'Atomics.wait',
     why: 'opening is synchronous, and a file that is busy is free again sooner than any timer would ring',
   },

@@ -1,10 +1,10 @@
 import { StoreError } from '../../errors.ts'
-import type { Binding, SqliteDatabase, SqliteStatement } from './binding.ts'
+import type { Binding, SqliteDatabase, SqliteStatement, SqlValue } from './binding.ts'
 import type { BootClock } from './boot.ts'
-import { pause } from './pause.ts'
-import { isBusy, whyNotOpened } from './results.ts'
+import { isBusy, pause, resultCodeOf } from './busy.ts'
+import { refusal } from './location.ts'
+
 import { requireSchema } from './schema.ts'
-import { LazyStatement } from './statement.ts'
 
 /** Opening is synchronous and rare, so it may wait inside SQLite for others who open or close the same file. */
 const OPEN_PATIENCE_MS = 5000
@@ -12,6 +12,10 @@ const OPEN_RETRY_MS = 5
 
 /** A commit writes whole pages to the log, and rows are short. Only for a new file: it keeps what it was made with. */
 const PAGE_BYTES = 1024
+const READ_ONLY = 8
+const CANNOT_OPEN = 14
+const NOT_A_DATABASE = 26
+
 /** The length of the write-ahead log at which SQLite starts it anew if nobody did so earlier, and to which it is cut then. */
 const LONGEST_LOG_BYTES = 32 * 1024 * 1024
 
@@ -146,5 +150,55 @@ function useWriteAheadLog(database: SqliteDatabase, file: string): void {
       if (!isBusy(error) || waitedMs >= OPEN_PATIENCE_MS) throw error
       pause(OPEN_RETRY_MS)
     }
+  }
+}
+
+/** The error for a database that could not be opened. */
+function whyNotOpened(error: unknown, file: string): unknown {
+  switch (resultCodeOf(error)) {
+    case NOT_A_DATABASE:
+      return refusal(file, 'is not an SQLite database')
+    case CANNOT_OPEN:
+      return refusal(file, 'cannot be opened: SQLite was not allowed to create or open it')
+    case READ_ONLY:
+      return refusal(file, 'cannot be written')
+    case null:
+      return error
+    default:
+      return new StoreError(`cannot open ${JSON.stringify(file)}: ${(error as Error).message}`, {
+        cause: error,
+      })
+  }
+}
+
+/** A statement that is prepared at its first use: to prepare all of them is most of the cost of opening. */
+class LazyStatement implements SqliteStatement {
+  private readonly make: () => SqliteStatement
+  private made: SqliteStatement | null = null
+
+  constructor(make: () => SqliteStatement) {
+    this.make = make
+  }
+
+  run(...parameters: readonly SqlValue[]): ReturnType<SqliteStatement['run']> {
+    return this.statement.run(...parameters)
+  }
+
+  get(...parameters: readonly SqlValue[]): unknown {
+    return this.statement.get(...parameters)
+  }
+
+  all(...parameters: readonly SqlValue[]): unknown[] {
+    return this.statement.all(...parameters)
+  }
+
+  /** The package keeps a closed file open until the last of its statements is collected. */
+  forget(): void {
+    this.made = null
+  }
+
+  private get statement(): SqliteStatement {
+    this.made ??= this.make()
+    return this.made
   }
 }

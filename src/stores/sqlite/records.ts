@@ -36,14 +36,14 @@ interface Found {
 export class SqliteRecords implements Records {
   private readonly clock: BootClock
   private readonly keys: SqliteKeys
-  private readonly desk: TransactionRunner
+  private readonly runner: TransactionRunner
   private readonly select: SqliteStatement
   private readonly upsert: SqliteStatement
 
-  constructor(connection: SqliteConnection, clock: BootClock, keys: SqliteKeys, desk: TransactionRunner) {
+  constructor(connection: SqliteConnection, clock: BootClock, keys: SqliteKeys, runner: TransactionRunner) {
     this.clock = clock
     this.keys = keys
-    this.desk = desk
+    this.runner = runner
     this.select = connection.prepare(
       'SELECT boot, at, version, value, expires_at, expires_wall FROM holdfast_records WHERE key = ?',
     )
@@ -56,23 +56,23 @@ export class SqliteRecords implements Records {
   }
 
   read(key: string): Soon<RecordState | null> {
-    return this.desk.run(({ nowMs }) => this.find(key, nowMs).record)
+    return this.runner.run(({ nowMs }) => this.find(key, nowMs).record)
   }
 
   write(key: string, value: string, ttlMs: number | null, condition: RecordCondition) {
-    return this.desk.transact((clock) => this.writeIn(clock, { key, value, ttlMs, condition }))
+    return this.runner.transact((clock) => this.writeIn(clock, { key, value, ttlMs, condition }))
   }
 
   readAll(keys: readonly string[]): Soon<readonly (RecordState | null)[]> {
-    return this.desk.run(({ nowMs }) => keys.map((key) => this.find(key, nowMs).record), keys.length)
+    return this.runner.run(({ nowMs }) => keys.map((key) => this.find(key, nowMs).record), keys.length)
   }
 
   writeAll(writes: readonly RecordWrite[]): Soon<readonly WriteAnswer[]> {
-    return this.desk.transact((clock) => writes.map((write) => this.writeIn(clock, write)), writes.length)
+    return this.runner.transact((clock) => writes.map((write) => this.writeIn(clock, write)), writes.length)
   }
 
   remove(key: string, condition: RecordCondition): Soon<boolean> {
-    return this.desk.transact((clock) => {
+    return this.runner.transact((clock) => {
       const { record } = this.find(key, clock.nowMs)
       if (record === null || !this.allows(record, condition, clock)) return false
       const { nowMs } = clock
@@ -83,7 +83,7 @@ export class SqliteRecords implements Records {
   }
 
   take(key: string, count: number) {
-    return this.desk.transact((clock) => {
+    return this.runner.transact((clock) => {
       const { next, answer } = take(this.find(key, clock.nowMs).record, count, clock)
       if (next !== null && answer.kind === 'taken') this.save(key, next, clock.nowMs)
       return answer

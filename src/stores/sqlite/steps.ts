@@ -35,12 +35,12 @@ interface Plan<C extends ClaimRef, E extends Event> {
 
 /** Takes claims through the steps of the model and writes what they say, in the cheapest way that comes to the same. */
 export class Steps {
-  private readonly desk: TransactionRunner
+  private readonly runner: TransactionRunner
   private readonly keys: SqliteKeys
-  private readonly crowd = new ContendedKeys()
+  private readonly contended = new ContendedKeys()
 
-  constructor(desk: TransactionRunner, keys: SqliteKeys) {
-    this.desk = desk
+  constructor(runner: TransactionRunner, keys: SqliteKeys) {
+    this.runner = runner
     this.keys = keys
   }
 
@@ -48,11 +48,12 @@ export class Steps {
     const batch = this.run(claims, {
       group: (claim: Claim) => claim.group,
       event: (claim) => ({ kind: 'claim', claim, inbox }) as const,
-      quick: (claim, clock) => (this.crowd.has(claim.key) ? null : this.keys.tryClaim(claim, inbox, clock)),
+      quick: (claim, clock) =>
+        this.contended.has(claim.key) ? null : this.keys.tryClaim(claim, inbox, clock),
       newer: ({ message }) => refused('format', message),
     })
     for (let place = 0; place < claims.length; place++)
-      this.crowd.note((claims[place] as Claim).key, batch.answers[place] as ClaimAnswer)
+      this.contended.note((claims[place] as Claim).key, batch.answers[place] as ClaimAnswer)
     return batch
   }
 
@@ -60,7 +61,7 @@ export class Steps {
     return this.run(claims, {
       event: renewOf,
       quick: ({ key, id, ttlMs }, { nowMs }) =>
-        this.crowd.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
+        this.contended.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
       // Not lost: what a newer version has written may well be this hold.
       newer: unknown,
     })
@@ -69,7 +70,8 @@ export class Steps {
   release(claims: readonly ClaimRef[]): Batch<ReleaseReply> {
     return this.run(claims, {
       event: releaseOf,
-      quick: ({ key, id }, { nowMs }) => (this.crowd.has(key) ? null : this.keys.tryRelease(key, id, nowMs)),
+      quick: ({ key, id }, { nowMs }) =>
+        this.contended.has(key) ? null : this.keys.tryRelease(key, id, nowMs),
       newer: unknown,
     })
   }
@@ -90,10 +92,10 @@ export class Steps {
     plan: Plan<C, E>,
   ): Batch<Answer<E> | Unknown> {
     const only = claims.length === 1 ? (claims[0] as C) : null
-    const answer = only === null ? null : plan.quick(only, this.desk.now())
+    const answer = only === null ? null : plan.quick(only, this.runner.now())
     if (answer !== null) return { answers: [answer], letters: [] }
-    return this.desk.transaction((clock) => {
-      const run = new Run(this.desk, this.keys, clock, plan)
+    return this.runner.transaction((clock) => {
+      const run = new Run(this.runner, this.keys, clock, plan)
       const tryQuick = only === null
       for (let first = 0; first < claims.length; ) first = run.next(claims, first, tryQuick)
       return run.finish()
@@ -103,7 +105,7 @@ export class Steps {
 
 /** The steps of one transaction. */
 class Run<C extends ClaimRef, E extends Event> {
-  private readonly desk: TransactionRunner
+  private readonly runner: TransactionRunner
   private readonly keys: SqliteKeys
   private readonly clock: Clock
   private readonly plan: Plan<C, E>
@@ -111,8 +113,8 @@ class Run<C extends ClaimRef, E extends Event> {
   private letters: KeyLetter[] = []
   private readonly opened = new Map<string, SqliteKeyIndex>()
 
-  constructor(desk: TransactionRunner, keys: SqliteKeys, clock: Clock, plan: Plan<C, E>) {
-    this.desk = desk
+  constructor(runner: TransactionRunner, keys: SqliteKeys, clock: Clock, plan: Plan<C, E>) {
+    this.runner = runner
     this.keys = keys
     this.clock = clock
     this.plan = plan
@@ -159,7 +161,7 @@ class Run<C extends ClaimRef, E extends Event> {
     const { letters } = this
     this.letters = []
     const granted: (Answer<E> | Unknown)[] = []
-    const done = this.desk.attempt(() => {
+    const done = this.runner.attempt(() => {
       for (const claim of claims) {
         const answer = this.step(claim)
         if ((answer as ClaimAnswer).kind !== 'granted') {

@@ -15,7 +15,7 @@ import { FULL_TRAITS } from '../shared/traits.ts'
 import { SqliteAdmin } from './admin.ts'
 import type { BootClock } from './boot.ts'
 import type { SqliteConnection } from './connection.ts'
-import { SqliteInspection } from './inspection.ts'
+
 import { SqliteKeys } from './keys.ts'
 import { NotificationChannel } from './notification-channel.ts'
 import { SqliteRecords } from './records.ts'
@@ -31,31 +31,30 @@ const TRAITS: Traits = {
     'a restart of the machine ends all holds, a jump of the wall clock none; a power cut may take back the last commits, and then tokens rise as long as the wall clock did not go back',
 }
 
-/** The model over the rows of a file, and letters to those whom its steps are about. */
+/** The model over the rows of a file, and notifications to the processes that its steps concern. */
 export class SqliteStore implements Store {
   readonly traits = TRAITS
   readonly admin: Admin
   readonly records: Records
-  private readonly desk: TransactionRunner
-  private readonly post: NotificationChannel
+  private readonly runner: TransactionRunner
+  private readonly notifications: NotificationChannel
   private readonly steps: Steps
   private open = true
 
   constructor(connection: SqliteConnection, clock: BootClock, runtime: Runtime) {
-    this.desk = new TransactionRunner(connection, clock, runtime)
-    this.post = new NotificationChannel(connection.file, runtime)
+    this.runner = new TransactionRunner(connection, clock, runtime)
+    this.notifications = new NotificationChannel(connection.file, runtime)
     const keys = new SqliteKeys(connection, clock)
-    this.steps = new Steps(this.desk, keys)
-    const inspection = new SqliteInspection(connection, clock)
+    this.steps = new Steps(this.runner, keys)
     const evict: SqliteAdmin['evict'] = (key, token, ask) => this.evict(key, token, ask)
-    this.admin = new SqliteAdmin(keys, this.desk, runtime, evict, inspection)
-    this.records = new SqliteRecords(connection, clock, keys, this.desk)
+    this.admin = new SqliteAdmin(connection, keys, this.runner, runtime, evict)
+    this.records = new SqliteRecords(connection, clock, keys, this.runner)
   }
 
   attempt(claims: readonly Claim[]): Soon<readonly ClaimReply[]> {
     return this.run(() => {
-      this.post.touch()
-      return this.steps.claim(claims, this.post.address)
+      this.notifications.touch()
+      return this.steps.claim(claims, this.notifications.address)
     }, claims.length)
   }
 
@@ -68,14 +67,14 @@ export class SqliteStore implements Store {
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
-    return this.post.listen(listener)
+    return this.notifications.listen(listener)
   }
 
   close(): void {
     if (!this.open) return
     this.open = false
-    this.post.close()
-    this.desk.close()
+    this.notifications.close()
+    this.runner.close()
   }
 
   private evict(key: string, token: bigint | null, ask: boolean): Soon<EvictAnswer> {
@@ -87,10 +86,10 @@ export class SqliteStore implements Store {
   }
 
   private run<A>(work: () => Batch<A>, keys = 1): Soon<readonly A[]> {
-    return this.desk.run(() => {
+    return this.runner.run(() => {
       const { answers, letters } = work()
-      // Only what is committed may be told.
-      this.post.send(letters)
+      // After the commit: nobody may hear of what could still be undone.
+      this.notifications.send(letters)
       return answers
     }, keys)
   }

@@ -10,7 +10,7 @@ import { WorkQueue } from './work-queue.ts'
 /** How the parts of a store work on the database: one at a time, on the store's clock, tidying up behind them. */
 export class TransactionRunner {
   private readonly connection: SqliteConnection
-  private readonly clock: BootClock
+  readonly clock: BootClock
   private readonly turns: WorkQueue
   private readonly cleaner: SqliteCleaner
   private readonly log: LogKeeper

@@ -1,8 +1,7 @@
 import type { Runtime } from '../../core/runtime.ts'
 import type { Soon } from '../../core/store.ts'
 import { ClosedError, StoreError } from '../../errors.ts'
-import { pause } from './pause.ts'
-import { isBusy } from './results.ts'
+import { isBusy, pause } from './busy.ts'
 
 /**
  * Others hold the write lock for some ten microseconds, hence most of the time it is free after the first of these

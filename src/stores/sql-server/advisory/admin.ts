@@ -2,9 +2,8 @@ import type { Runtime } from '../../../core/runtime.ts'
 import type { Admin } from '../../../core/store.ts'
 import { quote, UnsupportedError } from '../../../errors.ts'
 import type { Claim, EvictAnswer, HolderView, KeyView } from '../../../model/index.ts'
-import type { Holder } from './gate.ts'
 import type { LockSession } from './session.ts'
-import type { SessionLocks } from './session-locks.ts'
+import type { Holder, SessionLocks } from './session-locks.ts'
 import type { SeenHolder, SessionServer } from './session-server.ts'
 
 /** What an operator can do to a hold of this process. */
@@ -16,20 +15,20 @@ interface Force {
 /** The server has a number for each lock and a connection for each holder; all else is known of this process alone. */
 export class AdvisoryAdmin implements Admin {
   private readonly server: SessionServer
-  private readonly book: SessionLocks
+  private readonly locks: SessionLocks
   private readonly session: LockSession
   private readonly runtime: Runtime
   private readonly force: Force
 
   constructor(
     server: SessionServer,
-    book: SessionLocks,
+    locks: SessionLocks,
     session: LockSession,
     runtime: Runtime,
     force: Force,
   ) {
     this.server = server
-    this.book = book
+    this.locks = locks
     this.session = session
     this.runtime = runtime
     this.force = force
@@ -50,7 +49,7 @@ export class AdvisoryAdmin implements Admin {
 
   /** Only what this process holds: the server cannot tell the name of a key. */
   async *list(prefix: string): AsyncIterable<KeyView> {
-    const keys = new Set([...this.book.holders()].map(({ claim }) => claim.key))
+    const keys = new Set([...this.locks.holders()].map(({ claim }) => claim.key))
     for (const key of [...keys].sort()) if (key.startsWith(prefix)) yield this.read(key)
   }
 
@@ -73,8 +72,8 @@ export class AdvisoryAdmin implements Admin {
   }
 
   private ownHolders(key: string): readonly Holder[] {
-    const gate = this.book.locks.get(this.server.nameOf(key))
-    return [...(gate?.holders.values() ?? [])].filter(({ claim }) => claim.key === key)
+    const lock = this.locks.locks.get(this.server.nameOf(key))
+    return [...(lock?.holders.values() ?? [])].filter(({ claim }) => claim.key === key)
   }
 
   private holderView({ claim, sinceMs, expiresAtMs }: Holder): HolderView {

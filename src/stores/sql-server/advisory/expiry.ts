@@ -4,15 +4,15 @@ import type { SessionLocks } from './session-locks.ts'
 
 /** The server knows no ttl for a single lock, so the process that holds it lets go by its own clock. */
 export class HoldExpiry {
-  private readonly book: SessionLocks
+  private readonly locks: SessionLocks
   private readonly runtime: Runtime
   private readonly end: (claim: Claim) => void
   private timer: Timer | null = null
   private dueMs = Number.POSITIVE_INFINITY
   private closed = false
 
-  constructor(book: SessionLocks, runtime: Runtime, end: (claim: Claim) => void) {
-    this.book = book
+  constructor(locks: SessionLocks, runtime: Runtime, end: (claim: Claim) => void) {
+    this.locks = locks
     this.runtime = runtime
     this.end = end
   }
@@ -39,7 +39,7 @@ export class HoldExpiry {
   private ring(): void {
     this.dueMs = Number.POSITIVE_INFINITY
     const nowMs = this.runtime.nowMs()
-    for (const { claim, expiresAtMs } of [...this.book.holders()]) {
+    for (const { claim, expiresAtMs } of [...this.locks.holders()]) {
       if (expiresAtMs <= nowMs) this.end(claim)
       else this.arm(expiresAtMs)
     }

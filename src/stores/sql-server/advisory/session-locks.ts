@@ -1,12 +1,12 @@
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Claim, ClaimAnswer, ReleaseAnswer, RenewAnswer } from '../../../model/index.ts'
-import { answered, BLOCKED, GRANTED, refusalOf, refused } from './answers.ts'
-import { type Holder, SessionLock } from './gate.ts'
+import { type Blocked, type Granted, type Refused, refused, SPARE_TOKENS } from '../../../model/index.ts'
+
 import type { LockOperation } from './session-server.ts'
 
 /** What has to be asked of the server for an answer, and the answer that follows. */
 export interface LockPlan<A> {
-  readonly steps: readonly LockOperation[]
+  readonly operations: readonly LockOperation[]
   /** False when this process knows the answer. What promises time needs a session that has just answered. */
   readonly asks: boolean
   /** Nothing else may be planned for the same lock before this is settled. */
@@ -26,9 +26,9 @@ export class SessionLocks {
   readonly locks = new Map<string, SessionLock>()
   private readonly runtime: Runtime
   /** Told when a lock of that name may have become free for others of this process. */
-  private readonly freed: (gate: SessionLock) => void
+  private readonly freed: (lock: SessionLock) => void
 
-  constructor(runtime: Runtime, freed: (gate: SessionLock) => void) {
+  constructor(runtime: Runtime, freed: (lock: SessionLock) => void) {
     this.runtime = runtime
     this.freed = freed
   }
@@ -36,22 +36,22 @@ export class SessionLocks {
   attempt(name: string, claim: Claim): LockPlan<ClaimAnswer> {
     const refusal = refusalOf(claim)
     if (refusal !== null) return answered(refusal)
-    const gate = this.locks.get(name) ?? new SessionLock(name)
-    const own = gate.holderOf(claim)
-    if (own !== undefined) return this.again(gate, own, claim)
+    const lock = this.locks.get(name) ?? new SessionLock(name)
+    const own = lock.holderOf(claim)
+    if (own !== undefined) return this.again(lock, own, claim)
     if (claim.replaces !== null) return answered(refused('absent', 'the lock is no longer held'))
-    const { first } = gate
+    const { first } = lock
     const shared = claim.mode.kind === 'shared'
-    if (first !== undefined && !(shared && gate.shared)) {
+    if (first !== undefined && !(shared && lock.shared)) {
       const holder = { label: first.claim.label, heldMs: this.runtime.nowMs() - first.sinceMs }
-      return answered({ ...this.block(gate, claim), holder })
+      return answered({ ...this.block(lock, claim), holder })
     }
-    const steps: LockOperation[] = first === undefined ? [{ kind: 'lock', shared, name }] : []
-    return this.asking(steps, true, claim.ttlMs, (done, sentAtMs) => {
-      if (done[0] === false) return this.block(gate, claim)
-      gate.waiters.delete(claim.id)
-      gate.holders.set(claim.id, { claim, sinceMs: sentAtMs, expiresAtMs: sentAtMs + claim.ttlMs })
-      this.locks.set(name, gate)
+    const operations: LockOperation[] = first === undefined ? [{ kind: 'lock', shared, name }] : []
+    return this.asking(operations, true, claim.ttlMs, (done, sentAtMs) => {
+      if (done[0] === false) return this.block(lock, claim)
+      lock.waiters.delete(claim.id)
+      lock.holders.set(claim.id, { claim, sinceMs: sentAtMs, expiresAtMs: sentAtMs + claim.ttlMs })
+      this.locks.set(name, lock)
       return GRANTED
     })
   }
@@ -66,23 +66,23 @@ export class SessionLocks {
   }
 
   release(name: string, claim: Claim): LockPlan<ReleaseAnswer> {
-    const gate = this.locks.get(name)
-    gate?.waiters.delete(claim.id)
-    const holder = gate?.holderOf(claim)
-    if (gate === undefined || holder === undefined) {
-      if (gate !== undefined) this.tidy(gate)
+    const lock = this.locks.get(name)
+    lock?.waiters.delete(claim.id)
+    const holder = lock?.holderOf(claim)
+    if (lock === undefined || holder === undefined) {
+      if (lock !== undefined) this.tidy(lock)
       return answered({ kind: 'absent' })
     }
     const expired = holder.expiresAtMs <= this.runtime.nowMs()
     const answer: ReleaseAnswer = { kind: expired ? 'absent' : 'released' }
-    if (gate.holders.size > 1) {
-      gate.holders.delete(claim.id)
+    if (lock.holders.size > 1) {
+      lock.holders.delete(claim.id)
       return answered(answer)
     }
-    return this.asking([{ kind: 'unlock', shared: gate.shared, name }], true, 0, () => {
-      gate.holders.delete(claim.id)
-      this.freed(gate)
-      this.tidy(gate)
+    return this.asking([{ kind: 'unlock', shared: lock.shared, name }], true, 0, () => {
+      lock.holders.delete(claim.id)
+      this.freed(lock)
+      this.tidy(lock)
       return answer
     })
   }
@@ -90,16 +90,16 @@ export class SessionLocks {
   /** Forgets every hold, because the session is gone; those who wait stay. */
   lose(): readonly Holder[] {
     const lost: Holder[] = []
-    for (const gate of this.locks.values()) {
-      lost.push(...gate.holders.values())
-      gate.holders.clear()
-      this.tidy(gate)
+    for (const lock of this.locks.values()) {
+      lost.push(...lock.holders.values())
+      lock.holders.clear()
+      this.tidy(lock)
     }
     return lost
   }
 
   *holders(): Iterable<Holder> {
-    for (const gate of this.locks.values()) yield* gate.holders.values()
+    for (const lock of this.locks.values()) yield* lock.holders.values()
   }
 
   /** When the last of the holds ends that there are; zero when there are none. */
@@ -110,29 +110,29 @@ export class SessionLocks {
   }
 
   /** A claim that holds already: its time begins anew, and a writer may become a reader. */
-  private again(gate: SessionLock, own: Holder, claim: Claim): LockPlan<ClaimAnswer> {
-    const { name } = gate
+  private again(lock: SessionLock, own: Holder, claim: Claim): LockPlan<ClaimAnswer> {
+    const { name } = lock
     const shared = claim.mode.kind === 'shared'
-    if (gate.shared && !shared) return answered(refused('upgrade', 'a reader cannot become a writer'))
+    if (lock.shared && !shared) return answered(refused('upgrade', 'a reader cannot become a writer'))
     const downgrade: LockOperation[] = [
       { kind: 'lock', shared: true, name },
       { kind: 'unlock', shared: false, name },
     ]
-    const change = shared && !gate.shared
+    const change = shared && !lock.shared
     return this.asking(change ? downgrade : [], change, claim.ttlMs, (_, sentAtMs) => {
       own.claim = claim
       prolong(own, sentAtMs + claim.ttlMs)
-      if (change) this.freed(gate)
+      if (change) this.freed(lock)
       return GRANTED
     })
   }
 
-  private block(gate: SessionLock, { id, key, queue }: Claim) {
+  private block(lock: SessionLock, { id, key, queue }: Claim) {
     if (!queue) return BLOCKED
     const nowMs = this.runtime.nowMs()
-    const waiter = gate.waiters.get(id) ?? { key, sinceMs: nowMs }
-    gate.waiters.set(id, waiter)
-    this.locks.set(gate.name, gate)
+    const waiter = lock.waiters.get(id) ?? { key, sinceMs: nowMs }
+    lock.waiters.set(id, waiter)
+    this.locks.set(lock.name, lock)
     const pauseMs = Math.max(SHORTEST_LOOK_MS, (nowMs - waiter.sinceMs) * PATIENCE)
     return {
       ...BLOCKED,
@@ -141,20 +141,89 @@ export class SessionLocks {
   }
 
   private asking<A>(
-    steps: readonly LockOperation[],
+    operations: readonly LockOperation[],
     alone: boolean,
     ttlMs: number,
     settle: (done: readonly boolean[], sentAtMs: number) => A,
   ): LockPlan<A> {
     const sentAtMs = this.runtime.nowMs()
-    return { steps, asks: true, alone, ttlMs, settle: (done) => settle(done, sentAtMs) }
+    return { operations, asks: true, alone, ttlMs, settle: (done) => settle(done, sentAtMs) }
   }
 
-  private tidy(gate: SessionLock): void {
-    if (gate.empty && this.locks.get(gate.name) === gate) this.locks.delete(gate.name)
+  private tidy(lock: SessionLock): void {
+    if (lock.empty && this.locks.get(lock.name) === lock) this.locks.delete(lock.name)
   }
 }
 
 function prolong(holder: Holder, expiresAtMs: number): void {
   holder.expiresAtMs = Math.max(holder.expiresAtMs, expiresAtMs)
+}
+
+export interface Holder {
+  claim: Claim
+  readonly sinceMs: number
+  expiresAtMs: number
+}
+
+/** A claim that was told that the lock is taken, and means to ask again. */
+export interface SessionWaiter {
+  readonly key: string
+  readonly sinceMs: number
+}
+
+/**
+ * One lock of the session and the claims of this process behind it. The server counts how often a session took a lock and
+ * lets it in every time, so who may hold it beside whom is decided here: the session holds it once, while there are holders.
+ */
+export class SessionLock {
+  readonly name: string
+  readonly holders = new Map<string, Holder>()
+  readonly waiters = new Map<string, SessionWaiter>()
+
+  constructor(name: string) {
+    this.name = name
+  }
+
+  get first(): Holder | undefined {
+    return this.holders.values().next().value
+  }
+
+  get shared(): boolean {
+    return this.first?.claim.mode.kind === 'shared'
+  }
+
+  get empty(): boolean {
+    return this.holders.size === 0 && this.waiters.size === 0
+  }
+
+  /** The hold of that claim; a key that happens to have the same name is not its key. */
+  holderOf({ id, key }: Claim): Holder | undefined {
+    const holder = this.holders.get(id)
+    return holder?.claim.key === key ? holder : undefined
+  }
+}
+
+/** There are no tokens, and whether others wait is not known; so the bound on hand-overs is that of tokens elsewhere. */
+const GRANTED: Granted = { kind: 'granted', token: null, spare: SPARE_TOKENS, contended: false }
+
+/** The server keeps no line that one could stand in without standing still. */
+const BLOCKED: Blocked = {
+  kind: 'blocked',
+  position: 0,
+  retryAfterMs: null,
+  storeTimeMs: 0,
+  holder: null,
+}
+
+function answered<A>(answer: A): LockPlan<A> {
+  return { operations: [], asks: false, alone: false, ttlMs: 0, settle: () => answer }
+}
+
+/** Why a claim cannot be made on a session lock; null when it can. */
+function refusalOf({ id, mode, owner, lockDelayMs, group, replaces }: Claim): Refused | null {
+  if (mode.kind === 'permits') return refused('mode', 'a session lock has no permits')
+  if (owner !== null) return refused('mode', 'a session lock has no named owners')
+  if (replaces !== null && replaces !== id) return refused('mode', 'a session lock cannot change its process')
+  if (group !== null) return refused('group', 'session locks are granted one by one')
+  return lockDelayMs > 0 ? refused('mode', 'a session lock cannot be kept closed after an expiry') : null
 }

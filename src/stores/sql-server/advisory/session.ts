@@ -46,17 +46,17 @@ export class LockSession {
     return this.opening
   }
 
-  /** In one statement; an error leaves none of the locks that the steps are about. */
-  async run(steps: readonly LockOperation[], ttlMs: number): Promise<readonly boolean[]> {
+  /** In one statement; an error leaves none of the locks that the operations are about. */
+  async run(operations: readonly LockOperation[], ttlMs: number): Promise<readonly boolean[]> {
     const connection = this.connection ?? (await this.open())
     try {
       if (ttlMs > this.idleMs) await this.keepFor(connection, ttlMs)
-      const done = await this.bounded(connection, connection.run(steps))
+      const done = await this.bounded(connection, connection.run(operations))
       // An answer that came with the end of its connection is history.
       if (this.connection === connection) return done
       throw ended()
     } catch (error) {
-      if (this.connection === connection) await this.undo(connection, steps)
+      if (this.connection === connection) await this.undo(connection, operations)
       throw orConflict(error)
     }
   }
@@ -103,9 +103,9 @@ export class LockSession {
     this.idleMs = idleMs
   }
 
-  /** A failed statement may have taken some of its steps; a lock that is not held can be given back without harm. */
-  private async undo(connection: SessionConnection, steps: readonly LockOperation[]): Promise<void> {
-    const back = steps.map((step): LockOperation => ({ ...step, kind: 'unlock' }))
+  /** A failed statement may have taken some of its operations; a lock that is not held can be given back without harm. */
+  private async undo(connection: SessionConnection, operations: readonly LockOperation[]): Promise<void> {
+    const back = operations.map((step): LockOperation => ({ ...step, kind: 'unlock' }))
     try {
       await this.bounded(connection, connection.run(back))
     } catch {

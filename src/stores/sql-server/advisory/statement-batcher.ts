@@ -1,8 +1,8 @@
 import type { LockPlan } from './session-locks.ts'
 import type { LockOperation } from './session-server.ts'
 
-/** Takes the steps on the session; their results in their order. */
-type Run = (steps: readonly LockOperation[], ttlMs: number) => Promise<readonly boolean[]>
+/** Takes the operations on the session; their results in their order. */
+type Run = (operations: readonly LockOperation[], ttlMs: number) => Promise<readonly boolean[]>
 
 type Asked = readonly [task: Request, plan: LockPlan<unknown>]
 
@@ -83,22 +83,22 @@ export class StatementBatcher {
   }
 
   private ask(asked: readonly Asked[]): void {
-    const steps: LockOperation[] = []
+    const operations: LockOperation[] = []
     let ttlMs = 0
     for (const [, plan] of asked) {
-      steps.push(...plan.steps)
+      operations.push(...plan.operations)
       ttlMs = Math.max(ttlMs, plan.ttlMs)
     }
     const settle = (done: readonly boolean[]): void => {
       let place = 0
       for (const [task, plan] of asked) {
-        const end = place + plan.steps.length
+        const end = place + plan.operations.length
         answer(task, plan.settle(done.slice(place, end)))
         place = end
       }
       this.work()
     }
-    this.run(steps, ttlMs).then(settle, (error) => {
+    this.run(operations, ttlMs).then(settle, (error) => {
       for (const [{ call }] of asked) call.reject(error)
       this.work()
     })

@@ -4,10 +4,8 @@ import type { Claim, ClaimAnswer, LossCause, ReleaseAnswer, RenewAnswer } from '
 import type { StatementTimeout } from '../statement-timeout.ts'
 import { AdvisoryAdmin } from './admin.ts'
 import { HoldExpiry } from './expiry.ts'
-import type { SessionLock } from './gate.ts'
-import { LockNames } from './names.ts'
 import { LockSession } from './session.ts'
-import { SessionLocks } from './session-locks.ts'
+import { type SessionLock, SessionLocks } from './session-locks.ts'
 import type { SessionServer } from './session-server.ts'
 import { StatementBatcher } from './statement-batcher.ts'
 
@@ -19,8 +17,8 @@ export class AdvisoryStore implements Store {
   private readonly timeout: StatementTimeout
   private readonly names: LockNames
   private readonly session: LockSession
-  private readonly book: SessionLocks
-  private readonly rounds: StatementBatcher
+  private readonly locks: SessionLocks
+  private readonly batcher: StatementBatcher
   private readonly expiry: HoldExpiry
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
 
@@ -28,18 +26,18 @@ export class AdvisoryStore implements Store {
     this.traits = server.traits
     this.timeout = timeout
     this.names = new LockNames(server)
-    this.book = new SessionLocks(runtime, (gate) => this.wake(gate))
+    this.locks = new SessionLocks(runtime, (lock) => this.wake(lock))
     this.session = new LockSession(server, runtime, timeout, {
-      heldUntilMs: () => this.book.heldUntilMs(),
+      heldUntilMs: () => this.locks.heldUntilMs(),
       lost: () => this.lost(),
     })
-    this.rounds = new StatementBatcher((steps, ttlMs) => this.session.run(steps, ttlMs))
+    this.batcher = new StatementBatcher((operations, ttlMs) => this.session.run(operations, ttlMs))
     this.expiry = new HoldExpiry(
-      this.book,
+      this.locks,
       runtime,
       (claim) => void this.end(claim, 'expired').catch(() => {}),
     )
-    this.admin = new AdvisoryAdmin(server, this.book, this.session, runtime, {
+    this.admin = new AdvisoryAdmin(server, this.locks, this.session, runtime, {
       evict: (claim) => this.end(claim, 'evicted'),
       revoke: ({ id, key }) => this.tell({ kind: 'revoked', id, key }),
     })
@@ -51,17 +49,17 @@ export class AdvisoryStore implements Store {
   }
 
   async attempt(claims: readonly Claim[]): Promise<readonly ClaimAnswer[]> {
-    const answers = await this.rounds.add(claims, this.nameOf, this.planAttempt)
+    const answers = await this.batcher.add(claims, this.nameOf, this.planAttempt)
     this.expiry.expect(claims)
     return answers
   }
 
   renew(claims: readonly Claim[]): Promise<readonly RenewAnswer[]> {
-    return this.rounds.add(claims, this.nameOf, this.planRenew)
+    return this.batcher.add(claims, this.nameOf, this.planRenew)
   }
 
   release(claims: readonly Claim[]): Promise<readonly ReleaseAnswer[]> {
-    return this.rounds.add(claims, this.nameOf, this.planRelease)
+    return this.batcher.add(claims, this.nameOf, this.planRelease)
   }
 
   setCallTimeout(timeoutMs: number): void {
@@ -80,9 +78,9 @@ export class AdvisoryStore implements Store {
   }
 
   private readonly nameOf = ({ key }: Claim): string => this.names.of(key)
-  private readonly planAttempt = (name: string, claim: Claim) => this.book.attempt(name, claim)
-  private readonly planRenew = (name: string, claim: Claim) => this.book.renew(name, claim)
-  private readonly planRelease = (name: string, claim: Claim) => this.book.release(name, claim)
+  private readonly planAttempt = (name: string, claim: Claim) => this.locks.attempt(name, claim)
+  private readonly planRenew = (name: string, claim: Claim) => this.locks.renew(name, claim)
+  private readonly planRelease = (name: string, claim: Claim) => this.locks.release(name, claim)
 
   /** Ends a hold that its holder did not release. */
   private async end(claim: Claim, cause: LossCause): Promise<void> {
@@ -92,16 +90,38 @@ export class AdvisoryStore implements Store {
 
   /** The session took its locks with it. */
   private lost(): void {
-    const lost = this.book.lose()
+    const lost = this.locks.lose()
     for (const { claim } of lost) this.tell({ kind: 'lost', id: claim.id, key: claim.key, cause: 'expired' })
   }
 
   /** Whoever waits in this process need not wait until it looks again. */
-  private wake(gate: SessionLock): void {
-    for (const [id, { key }] of gate.waiters) this.tell({ kind: 'lost', id, key, cause: 'expired' })
+  private wake(lock: SessionLock): void {
+    for (const [id, { key }] of lock.waiters) this.tell({ kind: 'lost', id, key, cause: 'expired' })
   }
 
   private tell(notice: StoreNotice): void {
     for (const listener of this.listeners) listener(notice)
+  }
+}
+
+const MOST_NAMES = 1000
+
+/** A cache of the names of keys, so that a claim and its release do not hash the key twice. */
+class LockNames {
+  private readonly server: SessionServer
+  private readonly known = new Map<string, string>()
+
+  constructor(server: SessionServer) {
+    this.server = server
+  }
+
+  of(key: string): string {
+    let name = this.known.get(key)
+    if (name === undefined) {
+      name = this.server.nameOf(key)
+      if (this.known.size >= MOST_NAMES) this.known.clear()
+      this.known.set(key, name)
+    }
+    return name
   }
 }

@@ -1,12 +1,11 @@
-import { digestOf } from '../advisory/digest.ts'
-import { connectionNotKept } from '../advisory/pooled.ts'
 import type {
   LockOperation,
   SeenHolder,
   SessionConnection,
   SessionServer,
 } from '../advisory/session-server.ts'
-import { sessionTraits } from '../advisory/traits.ts'
+import { connectionNotKept, digestOf, sessionTraits } from '../advisory/session-server.ts'
+
 import type { StatementTimeout } from '../statement-timeout.ts'
 import type { MysqlClient, MysqlSession } from './clients/client.ts'
 
@@ -62,8 +61,8 @@ class MysqlConnection implements SessionConnection {
   }
 
   /** In one column, which is read faster than several. The names are ours and need no quoting: a prefix and digits. */
-  async run(steps: readonly LockOperation[]): Promise<readonly boolean[]> {
-    const calls = steps.map(({ kind, name }) =>
+  async run(operations: readonly LockOperation[]): Promise<readonly boolean[]> {
+    const calls = operations.map(({ kind, name }) =>
       kind === 'lock' ? `GET_LOCK('${name}', 0)` : `RELEASE_LOCK('${name}')`,
     )
     const what = calls.length > 1 ? `CONCAT_WS(' ', ${calls.map(orNo).join(', ')})` : orNo(calls[0] ?? '1')

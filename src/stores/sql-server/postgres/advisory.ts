@@ -1,13 +1,12 @@
 import { StoreError } from '../../../errors.ts'
-import { digestOf } from '../advisory/digest.ts'
-import { connectionNotKept } from '../advisory/pooled.ts'
 import type {
   LockOperation,
   SeenHolder,
   SessionConnection,
   SessionServer,
 } from '../advisory/session-server.ts'
-import { sessionTraits } from '../advisory/traits.ts'
+import { connectionNotKept, digestOf, sessionTraits } from '../advisory/session-server.ts'
+
 import type { StatementTimeout } from '../statement-timeout.ts'
 import type { Row } from '../tables/rows.ts'
 import type { PostgresClient, PostgresSession } from './clients/client.ts'
@@ -109,14 +108,14 @@ class PostgresConnection implements SessionConnection {
     const here = (what: string): string => `SELECT CASE pg_backend_pid() WHEN ${pid} THEN ${what} END AS done`
     this.sign = here('true')
     this.single = Object.fromEntries(WORDS.map((word) => [word, here(`${DO[word]}($1::bigint)`)]))
-    this.several = `${here(`CASE step ${EACH} END`)} FROM unnest($1::int[], $2::bigint[]) AS steps(step, name)`
+    this.several = `${here(`CASE step ${EACH} END`)} FROM unnest($1::int[], $2::bigint[]) AS operations(step, name)`
   }
 
-  async run(steps: readonly LockOperation[]): Promise<readonly boolean[]> {
-    const [first] = steps
-    if (steps.length > 1) {
-      const words = steps.map(({ kind, shared }) => WORDS.indexOf(`${kind} ${shared}`))
-      const rows = await this.session.query(this.several, [words, steps.map(({ name }) => name)], true)
+  async run(operations: readonly LockOperation[]): Promise<readonly boolean[]> {
+    const [first] = operations
+    if (operations.length > 1) {
+      const words = operations.map(({ kind, shared }) => WORDS.indexOf(`${kind} ${shared}`))
+      const rows = await this.session.query(this.several, [words, operations.map(({ name }) => name)], true)
       return rows.map(done)
     }
     const rows =

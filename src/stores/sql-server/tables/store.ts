@@ -17,7 +17,7 @@ import type { StatementTimeout } from '../statement-timeout.ts'
 import { ServerAdmin } from './admin.ts'
 import { ServerCleaner } from './cleaner.ts'
 import { claimName, type ServerDatabase } from './database.ts'
-import { ServerInspection } from './inspection.ts'
+
 import { positionOfTicket } from './key-snapshot.ts'
 import { LocalWaiters } from './local-waiters.ts'
 import { LockExecutor } from './lock-executor.ts'
@@ -78,12 +78,7 @@ export class ServerStore implements Store {
     )
     const ready = () => this.prepare()
     const evict: ServerAdmin['evict'] = (key, token, ask) => this.evict(key, token, ask)
-    this.admin = new ServerAdmin(
-      database.keys,
-      ready,
-      evict,
-      new ServerInspection(database, runtime, ready, evict),
-    )
+    this.admin = new ServerAdmin(database, runtime, ready, evict)
     this.transactions = new ServerTransactions(database, ready, evict)
     this.records = new ServerRecords(database, runtime, (keys) => {
       this.cleaner.count(keys)
