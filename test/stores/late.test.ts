@@ -8,7 +8,7 @@ import { startZooKeeper } from '../../scripts/servers/zookeeper.ts'
 import { failure } from '../core/support.ts'
 
 const CALL_TIMEOUT_MS = 250
-/** What a busy machine may add to a deadline. */
+/** The time that a busy machine may add to a deadline. */
 const SLACK_MS = 3000
 
 const [cluster, ensemble] = await Promise.all([startEtcd({ members: 1 }), startZooKeeper({ size: 1 })])
@@ -31,7 +31,7 @@ async function startClosedWay(targetPort: number) {
     clients.add(client)
     client.on('error', () => {})
     client.on('close', () => clients.delete(client))
-    // What it says is read also while nobody answers: else its end would not be noticed.
+    // Reads without an answer too, so that the end of the connection is noticed.
     const said = client.pipe(new PassThrough())
     await opened
     const upstream = connectTo(targetPort, '127.0.0.1')

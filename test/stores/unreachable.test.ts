@@ -24,7 +24,7 @@ afterAll(() => Promise.all([postgres.stop(), mariadb.stop(), guarded.stop()]))
 const REFUSED = `connect ECONNREFUSED 127.0.0.1:${closed}`
 const NOT_FOUND = 'getaddrinfo ENOTFOUND nowhere.invalid'
 
-/** What can be learned from an error, its causes and their own properties included. */
+/** All text of an error, with its causes and their own properties. */
 function everythingOf(error: Error): string {
   return `${inspect(error, { depth: 20, showHidden: true })} ${error.stack}`
 }

@@ -2,7 +2,7 @@ import type { ClaimAnswer } from '../../model/index.ts'
 
 const MOST_KEYS = 10_000
 
-/** The keys at which others were met lately: there a fast path would nearly always be a statement for nothing. */
+/** The keys with other claims lately: on these the statement of a fast path would nearly always be wasted. */
 export class ContendedKeys {
   private readonly keys = new Set<string>()
 

@@ -3,7 +3,7 @@ import type { StatementTimeout } from './statement-timeout.ts'
 
 /** A pool that gives a connection to one statement at a time. */
 export interface ConnectionSource<C> {
-  /** Whether `noteAnswer` is called for each new connection; otherwise an unknown connection may be an old one. */
+  /** True if `noteAnswer` is called for each new connection; otherwise an unknown connection may be an old one. */
   readonly announces: boolean
   take(): Promise<C>
   /** `error` is the failure of the statement, if it failed. */

@@ -2,7 +2,7 @@ import { nodeRuntime } from '../../core/runtime.ts'
 import { InvalidArgumentError, LockError, unreachable } from '../../errors.ts'
 import { StatementTimeout } from './statement-timeout.ts'
 
-/** How many connections of its own a store takes for its statements. Those that no statement needs for a while are closed. */
+/** A store opens so many connections for its statements; idle ones are closed after a while. */
 const CONNECTIONS = 2
 const MOST_CONNECTIONS = 100
 

@@ -22,7 +22,7 @@ export interface Binding {
 
 const PEER = '@photostructure/sqlite'
 
-/** SQLite is part of Node from 22 on; on older ones a package with the same interface brings it, without a compiler. */
+/** SQLite is part of Node from 22 on. For older versions a package with the same interface brings it, without a compiler. */
 export function loadBinding(): Binding {
   return builtIn() ?? fromPackage()
 }
@@ -44,7 +44,7 @@ export function fromPackage(load: (name: string) => unknown = requirePeer): Bind
   }
 }
 
-/** Node 22 warns once, while the module loads, that it is experimental. Every other warning passes. */
+/** Node 22 warns once, while the module loads, that it is experimental. Other warnings pass. */
 function withoutSqliteWarning<T>(load: () => T): T {
   const emit = process.emitWarning
   const isOurs = (warning: unknown, type: unknown) =>

@@ -18,10 +18,10 @@ export function resultCodeOf(error: unknown): number | null {
   return typeof code === 'number' ? code & 0xff : null
 }
 
-/** Nothing ever wakes a wait on it. */
+/** A wait on it lasts until its timeout. */
 const NEVER = new Int32Array(new SharedArrayBuffer(4))
 
-/** Blocks the whole process, event loop and all: only for less time than a turn of the loop takes, or for rare waits. */
+/** Blocks the whole process with its event loop: only for less time than a turn of the loop takes, or for rare waits. */
 export function pause(ms: number): void {
   Atomics.wait(NEVER, 0, 0, ms)
 }

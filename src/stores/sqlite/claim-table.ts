@@ -24,13 +24,13 @@ type ClaimRow = readonly [
 
 const COLUMNS =
   'id, state, hold, ticket, mode, permits, weight, seq, owner, actor, label, meta, ttl, lock_delay, inbox, since, expires_at'
-/** One value, because the bindings make a row at a price for each of its values. */
+/** One value, because the bindings charge for each value of a row. */
 const ROW = `json_array(${COLUMNS}) AS json`
 
 /**
- * The claims that do not stand in the row of their key, a row for each. Every statement goes by an index. SQLite plans a statement
- * anew when a value is bound that its plan depends on, a limit or a state, which costs more than the statement itself: those that
- * every step uses have these values in their text.
+ * The claims that do not lie in the row of their key, a row for each. Every statement uses an index. SQLite plans a statement again
+ * when a value is bound that its plan depends on, such as a limit or a state, which costs more than the statement itself. The
+ * statements that every step uses have these values in their text.
  */
 export class ClaimTable {
   private readonly one: SqliteStatement
@@ -54,7 +54,7 @@ export class ClaimTable {
 
   constructor(connection: SqliteConnection) {
     const select = `SELECT ${ROW} FROM holdfast_claims WHERE key = ?1`
-    // Left to itself SQLite would read every claim of the key.
+    // Without the hint SQLite reads every claim of the key.
     const byOwner = `SELECT ${ROW} FROM holdfast_claims INDEXED BY holdfast_claims_owner WHERE key = ?1 AND owner = ?2`
     this.one = connection.prepare(`${select} AND id = ?2`)
     this.insert = connection.prepare(
@@ -106,7 +106,7 @@ export class ClaimTable {
     this.insert.run(key, id, state, hold, ticket, mode.kind, limit, weight, ...about, ...times)
   }
 
-  /** Writes what may change of a claim that stays: its end, and the mode of a writer that becomes a reader. */
+  /** Writes the parts of a claim that may change: its expiry, and the mode of a writer that becomes a reader. */
   update(key: string, { id, mode, expiresAtMs }: IndexedClaim): void {
     this.change.run(key, id, mode.kind, expiresAtMs)
   }
@@ -127,7 +127,7 @@ export class ClaimTable {
     return (this.lowestTicket.get(key) as { readonly ticket: number | null }).ticket
   }
 
-  /** Every waiter, in the order of the queue, for an operator's eyes. */
+  /** Every waiter in queue order, for operators. */
   waiting(key: string): IndexedClaim[] {
     return claimsOf(this.waiters.all(key))
   }
@@ -152,7 +152,7 @@ export class ClaimTable {
     return claimOf(this.waiterOf.get(key, encodeText(owner), mode.kind, permitsOf(mode).weight))
   }
 
-  /** How many of the first waiters stand before a ticket, and when the first of them ends. */
+  /** The number of waiters before a ticket, up to a bound, and the earliest expiry among them. */
   waitersBefore(key: string, ticket: number): { readonly count: number; readonly endMs: number | null } {
     return this.ahead.get(key, ticket) as { readonly count: number; readonly endMs: number | null }
   }
@@ -171,7 +171,7 @@ export class ClaimTable {
 
 const ODD_TEXT = /^"|\0|\p{Surrogate}/u
 
-/** The bindings cut text at U+0000 and replace lone surrogates: such text, and what looks like it, is written as JSON. */
+/** The bindings cut text at U+0000 and replace lone surrogates, so such text is written as JSON; so is text that begins with a quote. */
 export function encodeText<T extends string | null>(text: T): T {
   return text !== null && ODD_TEXT.test(text) ? (JSON.stringify(text) as T) : text
 }

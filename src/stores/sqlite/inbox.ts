@@ -21,16 +21,16 @@ import { removeDeadInboxes } from './dead-processes.ts'
 
 const NEWLINE = 10
 const NOTHING = Buffer.alloc(0)
-/** Reading is synchronous, so all mailboxes can share it. */
+/** All inboxes share it, because reading is synchronous. */
 const chunk = Buffer.allocUnsafe(16 * 1024)
 
 const HOUR_MS = 3_600_000
 /** A file that has grown to this is replaced by an empty one. */
 const LONGEST_FILE_BYTES = 256 * 1024
-/** A sender that opened the old file before it was replaced has written its last letter to it before this. */
+/** A sender that opened a file before it was replaced writes to it for no longer than this. */
 export const LAST_WRITES_MS = 1000
 
-/** The letters of other processes to this store: hints, so that every failure here only makes waiters slower. */
+/** The notifications of other processes to this store. They are hints, so every failure here only makes waiters slower. */
 export class SqliteInbox {
   readonly name: string
   private readonly folder: string
@@ -51,7 +51,7 @@ export class SqliteInbox {
     removeDeadInboxes(this.folder, this.name, runtime.wallMs())
   }
 
-  /** Shows now and then that the inbox is in use, and makes it again if somebody removed it. */
+  /** Marks the inbox as used once an hour, and creates it again if it was removed. */
   touch(): void {
     const nowMs = this.runtime.nowMs()
     if (nowMs - this.seenAtMs < HOUR_MS) return
@@ -66,25 +66,24 @@ export class SqliteInbox {
   }
 
   close(): void {
-    for (const mailbox of this.old) mailbox.close()
+    for (const file of this.old) file.close()
     this.old.clear()
     if (this.current === null) return
     this.current.close()
     this.current = null
     ignoringErrors(() => unlinkSync(join(this.folder, this.name)))
-    // Succeeds only for the last one.
+    // Succeeds only for the last inbox.
     ignoringErrors(() => rmdirSync(this.folder))
   }
 
   private openFile(): void {
     this.seenAtMs = this.runtime.nowMs()
-    // The last other process may remove the folder between the two steps.
+    // Another process may remove the folder between the two steps.
     for (let tries = 0; tries < 3 && this.current === null; tries++) {
       ignoringErrors(() => {
         const mode = statSync(this.database).mode & 0o666
         makeFolder(this.folder, mode)
-        const mailbox = new InboxFile(join(this.folder, this.name), mode, (line) => this.receive(line))
-        this.current = mailbox
+        this.current = new InboxFile(join(this.folder, this.name), mode, (line) => this.receive(line))
         ignoringErrors(() => chmodSync(join(this.folder, this.name), mode))
       })
     }
@@ -99,16 +98,16 @@ export class SqliteInbox {
     }
   }
 
-  /** The file that is replaced is read for a while longer. */
+  /** Reads a replaced file for a while longer. */
   private retire(): void {
-    const { current: mailbox } = this
-    if (mailbox === null) return
+    const { current } = this
+    if (current === null) return
     this.current = null
-    this.old.add(mailbox)
+    this.old.add(current)
     this.runtime.setTimer(
       () => {
-        mailbox.close()
-        this.old.delete(mailbox)
+        current.close()
+        this.old.delete(current)
       },
       LAST_WRITES_MS,
       true,
@@ -116,20 +115,20 @@ export class SqliteInbox {
   }
 }
 
-/** One file into which other processes append lines, and whose growth this process is told of. */
+/** A file to which other processes append lines, and which this process watches. */
 class InboxFile {
   private readonly descriptor: number
   private readonly watcher: FSWatcher
   private readonly onLine: (line: string) => void
   private rest = NOTHING
   private open = true
-  /** How much of the file was read. */
+  /** How many bytes of the file were read. */
   bytes = 0
 
-  /** Throws when the file cannot be made or not be watched, and leaves nothing behind then. */
+  /** Throws when the file cannot be created or watched, and then leaves nothing behind. */
   constructor(path: string, mode: number, onLine: (line: string) => void) {
     this.onLine = onLine
-    // Renamed into its place, so that it can replace one that others are writing to without a moment in between.
+    // A rename replaces the file atomically while others write to the old one.
     const unnamed = `${path}.new`
     this.descriptor = openSync(unnamed, 'ax+', mode)
     let current = unnamed
@@ -143,14 +142,14 @@ class InboxFile {
       unlinkSync(current)
       throw error
     }
-    // For what came before it was watched.
+    // Lines may have come before the watch began.
     this.read()
   }
 
-  /** Whole lines are handed on; the beginning of one waits for its end. */
+  /** Delivers whole lines; the beginning of a line waits for its end. */
   read(): void {
     let count = chunk.length
-    // Less than was asked for is the end of the file.
+    // A short read is the end of the file.
     while (this.open && count === chunk.length) {
       count = this.readChunk()
       this.bytes += count
@@ -163,7 +162,7 @@ class InboxFile {
     }
   }
 
-  /** Reads what came last and lets go of the file; removing it is up to the owner of its name. */
+  /** Reads the last lines and closes the file. The inbox removes it. */
   close(): void {
     if (!this.open) return
     this.read()
@@ -176,7 +175,7 @@ class InboxFile {
     try {
       return readSync(this.descriptor, chunk, 0, chunk.length, this.bytes)
     } catch {
-      // Letters are hints; an error here would end the process, because nobody called.
+      // Notifications are hints, and nothing catches an error in this callback: it would end the process.
       return 0
     }
   }
@@ -186,14 +185,14 @@ export function wakeFolder(database: string): string {
   return `${database}-wake`
 }
 
-/** Whoever may write the database may leave letters: the same people, whatever the process's own mask. */
+/** The users who may write the database may send notifications, whatever the umask of this process. */
 function makeFolder(folder: string, mode: number): void {
   if (mkdirSync(folder, { recursive: true }) === undefined) return
   const search = (mode & 0o444) >> 2
   chmodSync(folder, mode | search)
 }
 
-/** Pids of different namespaces, as of two containers, say nothing about each other. */
+/** Pids are comparable only within a namespace; two containers may have one each. */
 export function pidNamespace(): string {
   try {
     return /\d+/.exec(readlinkSync('/proc/self/ns/pid'))?.[0] ?? '0'
@@ -206,6 +205,6 @@ function ignoringErrors(task: () => void): void {
   try {
     task()
   } catch {
-    // See the class: letters are hints.
+    // Notifications are hints: see the class.
   }
 }

@@ -59,20 +59,20 @@ interface FoundKey extends SqliteKeyRow {
   readonly at: number
 }
 
-/** A key that a newer version has written: nothing is known of it but its name, and it must not spoil others. */
+/** A key in a newer format: only its name is known, and it must not affect other keys of a call. */
 interface NewerKey {
   readonly key: string
   readonly error: UnsupportedError
 }
 
 const SOLE = 'holder, owner, actor, label, meta, lock_delay, inbox, since, expires_at'
-/** What a statement writes that leaves the index of clean-up alone, which is half the cost. */
+/** A statement that writes only these columns leaves the index of clean-up alone, which is half the cost. */
 const SUMMARY = 'at, seq, closed_until, mode, permits, used, holders, waiters, last_ticket'
 const WRITTEN = `${SUMMARY}, ${SOLE}`
 const FIXED = `key, format, boot, forget_at`
 const ALL = Number.MAX_SAFE_INTEGER
 
-/** The rows of the keys, and through them the claims. */
+/** The rows of the keys, and their claims. */
 export class SqliteKeys {
   readonly claims: ClaimTable
   private readonly clock: BootClock
@@ -117,11 +117,11 @@ export class SqliteKeys {
         label = NULL, meta = NULL, inbox = NULL, expires_at = 0 ${sole}`)
   }
 
-  /** The key for the steps of one transaction, which ends with `save`; or why a key in a newer format takes no step. */
+  /** Opens a key for the steps of one transaction, which ends with `save`. Returns an error for a key in a newer format. */
   open(key: string, nowMs: number): SqliteKeyIndex | UnsupportedError {
     const row = this.look(key)
     if (row !== undefined && 'error' in row) return row.error
-    // Each dead row is removed once, all of a key together.
+    // The claims of an earlier boot are removed together, once.
     if (row !== undefined && this.isDead(row, nowMs) && row.summary.holders + row.summary.waiters > 0)
       this.claims.removeAll(key)
     return new SqliteKeyIndex(
@@ -132,7 +132,7 @@ export class SqliteKeys {
     )
   }
 
-  /** Without a boot's id the time of the last writing shows a restart, so it is written even if nothing else is. */
+  /** Without a boot id the time of the last write reveals a restart, so it is written even if nothing else changed. */
   save(index: SqliteKeyIndex, nowMs: number): void {
     const { key, summary, sole } = index
     const { bootId } = this.clock
@@ -147,7 +147,7 @@ export class SqliteKeys {
       this.upsert.run(key, bootId, neededMs + FORGET_SLACK_MS, ...fields, ...soleFields(sole))
   }
 
-  /** Every claim of a key, for an operator's eyes. */
+  /** Reads every claim of a key, for operators. */
   load(key: string, nowMs: number): KeyState {
     const row = this.find(key)
     return row === undefined ? EMPTY : this.stateOf(row, nowMs)
@@ -160,7 +160,7 @@ export class SqliteKeys {
     return claim?.held === true && claim.expiresAtMs > nowMs
   }
 
-  /** Keys in use, in their order: those that follow on `after`, or the first ones from `prefix` on; null for a newer format. */
+  /** Keys in use, in order: those after `after`, or from `prefix` on. The state is null for a newer format. */
   page(
     prefix: string,
     after: string | null,
@@ -175,8 +175,8 @@ export class SqliteKeys {
   }
 
   /**
-   * The model's answer to a claim on a key that is free, in one statement. Null when the key is not free, or the row needs
-   * more than that, and a step has to look at it.
+   * The model's answer to a claim on a free key, in one statement. Null when the key is not free or its row needs more than that:
+   * then the model decides.
    */
   tryClaim(claim: Claim, inbox: string | null, clock: Clock): Granted | null {
     if (claim.group !== null || claim.replaces !== null || !fits(claim.mode, [])) return null
@@ -196,7 +196,7 @@ export class SqliteKeys {
     return { kind: 'granted', token: tokenOf(seq), spare, contended: false }
   }
 
-  /** The model's answer to the renewal of a hold that stands alone, in one statement; null when a step has to look. */
+  /** The model's answer to the renewal of a sole hold, in one statement; null when the model must decide. */
   tryRenew(key: string, id: string, ttlMs: number, nowMs: number): RenewAnswer | null {
     const renewed = this.renewSole.run(key, id, this.clock.bootId, nowMs, nowMs + ttlMs)
     return renewed.changes === 0 ? null : RENEWED
@@ -221,7 +221,7 @@ export class SqliteKeys {
     return this.clock.isForeign(boot, at, nowMs)
   }
 
-  /** Of a key that was written before a restart only its last sequence number is left. */
+  /** A restart of the machine ends all claims and leaves only the last sequence number. */
   private living(found: FoundKey, nowMs: number): SqliteKeyRow {
     if (!this.isDead(found, nowMs)) return found
     return { summary: emptySummary(found.summary.seq, nowMs + RULES.keepSeqMs), sole: null, isStale: true }

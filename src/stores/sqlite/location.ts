@@ -2,7 +2,7 @@ import { accessSync, constants, realpathSync, type Stats, statSync } from 'node:
 import { basename, dirname, join, resolve } from 'node:path'
 import { InvalidArgumentError } from '../../errors.ts'
 
-/** The database's absolute path, without symbolic links; refuses a path that cannot hold a database, and says why. */
+/** The absolute path of the database, without symbolic links. Throws for a path that cannot hold a database. */
 export function locate(path: string): string {
   if (typeof path !== 'string' || path === '')
     throw new InvalidArgumentError('path', 'must be the path of a file')
@@ -53,7 +53,7 @@ function statOf(path: string): Stats | null {
     return statSync(path)
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR') return null
-    throw refusal(path, `cannot be looked at (${codeOf(cause)})`)
+    throw refusal(path, `cannot be read (${codeOf(cause)})`)
   }
 }
 

@@ -1,11 +1,11 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import type { SqliteConnection } from './connection.ts'
 
-const CALLS_PER_LOOK = 256
+const CALLS_PER_CHECK = 256
 const LONGEST_LOG_BYTES = 16 * 1024 * 1024
-/** How long those who are in the middle of a transaction are waited for: they need microseconds if they run at all. */
-const PATIENCE_MS = 20
-/** The file of the log: a header, and then pages, each with a header of its own. Both have the salt of the log as it was begun last. */
+/** How long to wait for open transactions of other processes, which take microseconds if the processes run at all. */
+const TIMEOUT_MS = 20
+/** The log file has a header and then pages with headers of their own. All carry the salt of the log's latest restart. */
 const HEADER_BYTES = 32
 const PAGE_HEADER_BYTES = 24
 const SALT_BYTES = 8
@@ -13,13 +13,13 @@ const SALT_AT = 16
 const PAGE_SALT_AT = 8
 
 /**
- * Starts the write-ahead log anew before it grows long. SQLite does that by itself only when it finds nobody in the middle
- * of a transaction, which does not happen while many processes are busy; from then on it would try, with two calls of
- * fsync, after every commit. The file keeps its length: to write over it costs a third less than to make it grow again.
+ * Restarts the write-ahead log before it grows long. By itself SQLite does so only when no transaction is open, which does not
+ * happen while many processes are busy; it would then try after every commit, with two calls of fsync. The file keeps its
+ * length: to overwrite it costs a third less than to make it grow again.
  */
 export class LogKeeper {
   private readonly connection: SqliteConnection
-  /** Where the salt of the page is with which the log is long. */
+  /** The position of the salt in the page that makes the log long. */
   private readonly lastSaltAt: number
   private readonly salt = Buffer.alloc(SALT_BYTES)
   private readonly lastSalt = Buffer.alloc(SALT_BYTES)
@@ -31,19 +31,18 @@ export class LogKeeper {
     this.lastSaltAt = HEADER_BYTES + Math.floor(LONGEST_LOG_BYTES / frameBytes) * frameBytes + PAGE_SALT_AT
   }
 
-  /** Called after every call. */
   count(): void {
-    if (++this.calls % CALLS_PER_LOOK !== 0) return
+    if (++this.calls % CALLS_PER_CHECK !== 0) return
     try {
-      if (this.isLong()) this.startAnew()
+      if (this.isLong()) this.restart()
     } catch {
-      // A call that has succeeded must not fail because of this; if it stays impossible, the next look will come.
+      // A call that has succeeded must not fail because of this. The next check comes.
     }
   }
 
   /**
-   * What SQLite itself would say costs two calls of fsync, and its index must not be opened: when a process closes a file, its
-   * locks on that file end, and all locks of a write-ahead log are on its index.
+   * To ask SQLite itself costs two calls of fsync. The index of the log must not be opened: when a process closes a file, its
+   * locks on it end, and all locks of a write-ahead log are on its index.
    */
   private isLong(): boolean {
     const log = openSync(`${this.connection.file}-wal`, 'r')
@@ -56,7 +55,7 @@ export class LogKeeper {
     }
   }
 
-  private startAnew(): void {
-    this.connection.waitingFor(PATIENCE_MS, () => this.connection.exec('PRAGMA wal_checkpoint(RESTART)'))
+  private restart(): void {
+    this.connection.waitingFor(TIMEOUT_MS, () => this.connection.exec('PRAGMA wal_checkpoint(RESTART)'))
   }
 }

@@ -9,7 +9,7 @@ import { LAST_WRITES_MS, SqliteInbox, wakeFolder } from './inbox.ts'
 
 type Listener = (notice: StoreNotice) => void
 
-/** Takes letters to the stores they are for, in this process or another, after the commit that they tell of. */
+/** Sends notifications to the stores that they concern, in this process or another, after their commit. */
 export class NotificationChannel {
   private readonly listeners = new Set<Listener>()
   private readonly database: string
@@ -23,7 +23,7 @@ export class NotificationChannel {
     this.outbox = new Outbox(database, runtime)
   }
 
-  /** Where letters to this store go; null as long as nobody listens. */
+  /** The address of notifications to this store; null as long as nobody listens. */
   get address(): string | null {
     return this.inbox?.name ?? null
   }
@@ -39,20 +39,20 @@ export class NotificationChannel {
     this.inbox?.touch()
   }
 
-  send(letters: readonly KeyLetter[]): void {
-    if (letters.length === 0) return
-    const abroad = new Map<string, string>()
-    for (const letter of letters) {
-      const { inbox } = letter
+  send(notifications: readonly KeyLetter[]): void {
+    if (notifications.length === 0) return
+    const lines = new Map<string, string>()
+    for (const notification of notifications) {
+      const { inbox } = notification
       if (inbox === null) continue
       if (inbox === this.address) {
-        const { key, notice } = letter
+        const { key, notice } = notification
         this.runtime.defer(() => this.announce({ ...notice, key }))
       } else {
-        abroad.set(inbox, `${abroad.get(inbox) ?? ''}${encodeNotification(letter)}\n`)
+        lines.set(inbox, `${lines.get(inbox) ?? ''}${encodeNotification(notification)}\n`)
       }
     }
-    for (const [inbox, lines] of abroad) this.outbox.append(inbox, lines)
+    for (const [inbox, text] of lines) this.outbox.append(inbox, text)
   }
 
   close(): void {
@@ -67,7 +67,7 @@ export class NotificationChannel {
   }
 }
 
-/** Shorter than an old mailbox is read, so that nobody writes into one that is read no more. */
+/** Shorter than a replaced inbox file is read, so that nothing is written to a file that is no longer read. */
 const OPEN_MS = LAST_WRITES_MS / 2
 const MOST_OPEN = 64
 
@@ -76,7 +76,7 @@ interface Slot {
   readonly openedAtMs: number
 }
 
-/** The mailboxes of others, kept open for a moment: while a key is busy, the same few are written again and again. */
+/** The inbox files of other processes, kept open for a moment: a contended key writes to the same few again and again. */
 class Outbox {
   private readonly folder: string
   private readonly runtime: Runtime
@@ -87,12 +87,12 @@ class Outbox {
     this.runtime = runtime
   }
 
-  /** Appends lines to the mailbox of an inbox. They are hints, so that a failure is not told. */
+  /** Appends lines to an inbox. They are hints, so a failure is not reported. */
   append(inbox: string, lines: string): void {
     try {
       writeSync(this.descriptorOf(inbox), lines)
     } catch {
-      // Its owner is gone or cannot be told. Whoever waits there looks again by itself.
+      // Its owner is gone or cannot be reached. Waiters poll anyway.
       this.shut(inbox)
     }
   }

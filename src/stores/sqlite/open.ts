@@ -10,7 +10,7 @@ import type { SqliteOptions } from './index.ts'
 import { locate } from './location.ts'
 import { SqliteStore } from './store.ts'
 
-/** What a store takes from the machine; tests bring their own. */
+/** The parts of the machine that a store depends on; tests replace them. */
 export interface Environment {
   readonly runtime?: Runtime
   readonly boot?: Boot

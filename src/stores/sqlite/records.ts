@@ -27,7 +27,7 @@ interface Row {
 
 type Write = Omit<RecordWrite, 'condition'> & { readonly condition: RecordCondition }
 
-/** A record, and the highest version that its key ever had, also when the record is gone. */
+/** A record, and the highest version that its key ever had, even if the record is gone. */
 interface Found {
   readonly record: RecordState | null
   readonly version: number
@@ -115,7 +115,7 @@ export class SqliteRecords implements Records {
     return { record: alive({ value, version, expiresAtMs: this.expiryOf(row, nowMs) }, nowMs), version }
   }
 
-  /** A record outlives a restart of the machine, and only the wall clock can tell how much of its time is left. */
+  /** A record survives a restart of the machine, after which only the wall clock can tell how much of its ttl is left. */
   private expiryOf({ boot, at, expires_at, expires_wall }: Row, nowMs: number): number | null {
     if (expires_at === null || expires_wall === null) return null
     return this.clock.isForeign(boot, at, nowMs) ? nowMs + expires_wall - this.clock.wallMs() : expires_at
@@ -125,7 +125,7 @@ export class SqliteRecords implements Records {
     const wallMs = expiresAtMs === null ? null : this.clock.wallMs() + expiresAtMs - nowMs
     // As JSON, because the bindings cut text at U+0000 and replace lone surrogates.
     const text = JSON.stringify(value)
-    // When it ends, its version is all that is kept, for a day: see the clean-up.
+    // At its end clean-up drops the value and keeps the version for a day.
     this.upsert.run(key, this.clock.bootId, nowMs, version, text, expiresAtMs, wallMs, expiresAtMs)
   }
 }

@@ -23,17 +23,17 @@ import type { TransactionRunner } from './transaction-runner.ts'
 
 type ClaimRef = Pick<Claim, 'key' | 'id' | 'ttlMs'>
 
-/** What happens to a claim, and the one statement that does the same to a simple one: its answer is null when a step has to look. */
+/** An event of the model, and the single statement that replaces it in simple cases and answers null in others. */
 interface Plan<C extends ClaimRef, E extends Event> {
-  /** Claims of one group, which stand together, are served all or none. */
+  /** Adjacent claims of one group are granted all or none. */
   readonly group?: (claim: C) => string | null
   event(claim: C): E
   quick(claim: C, clock: Clock): Answer<E> | null
-  /** The answer to a claim on a key in a newer format: only that claim goes without. */
+  /** The answer to a claim on a key in a newer format, which affects no other claim. */
   newer(error: UnsupportedError): Answer<E> | Unknown
 }
 
-/** Takes claims through the steps of the model and writes what they say, in the cheapest way that comes to the same. */
+/** Applies the steps of the model to claims and writes the outcome, in the cheapest way with the same result. */
 export class Steps {
   private readonly runner: TransactionRunner
   private readonly keys: SqliteKeys
@@ -52,8 +52,8 @@ export class Steps {
         this.contended.has(claim.key) ? null : this.keys.tryClaim(claim, inbox, clock),
       newer: ({ message }) => refused('format', message),
     })
-    for (let place = 0; place < claims.length; place++)
-      this.contended.note((claims[place] as Claim).key, batch.answers[place] as ClaimAnswer)
+    for (const [index, { key }] of claims.entries())
+      this.contended.note(key, batch.answers[index] as ClaimAnswer)
     return batch
   }
 
@@ -62,7 +62,7 @@ export class Steps {
       event: renewOf,
       quick: ({ key, id, ttlMs }, { nowMs }) =>
         this.contended.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
-      // Not lost: what a newer version has written may well be this hold.
+      // Not lost: the key in the newer format may well have this hold.
       newer: unknown,
     })
   }
@@ -120,12 +120,12 @@ class Run<C extends ClaimRef, E extends Event> {
     this.plan = plan
   }
 
-  /** Serves the claim at `first`, or the group that begins there, and says where the next one is. */
+  /** Serves the claim at `first`, or the group that begins there. Returns the index of the next one. */
   next(claims: readonly C[], first: number, tryQuick: boolean): number {
     const claim = claims[first] as C
     const group = this.plan.group?.(claim) ?? null
     if (group === null) {
-      // What a quick statement wrote would be missing in an index that was opened before.
+      // An index that was opened before would miss the write of a quick statement.
       const quick = tryQuick && !this.opened.has(claim.key) ? this.plan.quick(claim, this.clock) : null
       this.answers.push(quick ?? this.step(claim))
       return first + 1
@@ -155,7 +155,7 @@ class Run<C extends ClaimRef, E extends Event> {
     return answer
   }
 
-  /** All claims of a group are granted, or nothing has happened. */
+  /** Grants all claims of a group, or changes nothing. */
   private stepTogether(claims: readonly C[]): void {
     this.save()
     const { letters } = this

@@ -88,7 +88,7 @@ export class SqliteStore implements Store {
   private run<A>(work: () => Batch<A>, keys = 1): Soon<readonly A[]> {
     return this.runner.run(() => {
       const { answers, letters } = work()
-      // After the commit: nobody may hear of what could still be undone.
+      // Only after the commit: a notification of an undone grant would be wrong.
       this.notifications.send(letters)
       return answers
     }, keys)

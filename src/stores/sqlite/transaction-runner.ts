@@ -7,7 +7,7 @@ import type { SqliteConnection } from './connection.ts'
 import { LogKeeper } from './log-keeper.ts'
 import { WorkQueue } from './work-queue.ts'
 
-/** How the parts of a store work on the database: one at a time, on the store's clock, tidying up behind them. */
+/** Runs all work of a store on the database: one piece at a time, on the store's clock, with clean-up in proportion. */
 export class TransactionRunner {
   private readonly connection: SqliteConnection
   readonly clock: BootClock
@@ -23,7 +23,7 @@ export class TransactionRunner {
     this.log = new LogKeeper(connection)
   }
 
-  /** Runs `work` on so many keys in its turn; each of its statements is a transaction of its own unless it opens one. */
+  /** Runs `work` on so many keys in its turn. Each of its statements is a transaction of its own unless it opens one. */
   run<T>(work: (clock: Clock) => T, keys = 1): Soon<T> {
     return this.turns.run(() => {
       const result = work(this.clock.read())
@@ -42,17 +42,17 @@ export class TransactionRunner {
     return this.run(() => this.transaction(work), keys)
   }
 
-  /** One transaction inside a turn. The clock is read when nobody else can write any more. */
+  /** Runs one transaction inside a turn. The clock is read when no other process can write any more. */
   transaction<T>(work: (clock: Clock) => T): T {
     return this.connection.transaction(() => work(this.clock.read()))
   }
 
-  /** Runs `work`, which only reads, in its turn, on one moment of the database. */
+  /** Runs `work`, which only reads, in its turn, on a snapshot. */
   look<T>(work: (clock: Clock) => T): Soon<T> {
     return this.run((clock) => this.connection.snapshot(() => work(clock)))
   }
 
-  /** A part of a transaction that is undone if `work` says so, by `false`. */
+  /** Runs a part of a transaction, and undoes it if `work` returns false. */
   attempt(work: () => boolean): boolean {
     return this.connection.attempt(work)
   }

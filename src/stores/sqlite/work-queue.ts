@@ -4,13 +4,13 @@ import { ClosedError, StoreError } from '../../errors.ts'
 import { isBusy, pause } from './busy.ts'
 
 /**
- * Others hold the write lock for some ten microseconds, hence most of the time it is free after the first of these
- * pauses. They block the event loop, as the work itself does; a timer would not ring before a whole millisecond.
+ * Other processes hold the write lock for some ten microseconds, so it is mostly free after the first of these pauses. They block
+ * the event loop, as the work itself does; a timer would not fire before a whole millisecond.
  */
 const PAUSES_MS: readonly number[] = [0.02, 0.05, 0.1, 0.2, 0.4]
 const FIRST_DELAY_MS = 1
 const LONGEST_DELAY_MS = 8
-const PATIENCE_MS = 5000
+const GIVE_UP_MS = 5000
 
 interface QueuedWork {
   readonly work: () => unknown
@@ -20,8 +20,8 @@ interface QueuedWork {
 }
 
 /**
- * Runs work on the database at once if nobody else has it, else as soon as it can be had, in the order of the calls:
- * a release that overtook its own claim would leave a hold that nobody knows of.
+ * Runs work on the database at once if it is free, else as soon as it becomes free, in the order of the calls: a release that
+ * overtook its own claim would leave a hold that nobody knows of.
  */
 export class WorkQueue {
   private readonly runtime: Runtime
@@ -42,7 +42,7 @@ export class WorkQueue {
       if (done !== null) return done.value
     }
     return new Promise<T>((resolve, reject) => {
-      this.waiting.push({ work, resolve, reject, giveUpAtMs: this.runtime.nowMs() + PATIENCE_MS })
+      this.waiting.push({ work, resolve, reject, giveUpAtMs: this.runtime.nowMs() + GIVE_UP_MS })
       if (this.waiting.length === 1) this.schedule()
     })
   }
@@ -52,7 +52,7 @@ export class WorkQueue {
     for (const { reject } of this.waiting.splice(0)) reject(new ClosedError('the SQLite store was closed'))
   }
 
-  /** Null when somebody else has the database. */
+  /** Null when another process has the database. */
   private attempt<T>(work: () => T, pausesMs: readonly number[]): { readonly value: T } | null {
     for (let tries = 0; ; tries++) {
       try {
@@ -73,8 +73,8 @@ export class WorkQueue {
   }
 
   private readonly serve = (): void => {
-    for (let turn = this.waiting[0]; turn !== undefined; turn = this.waiting[0]) {
-      if (!this.settle(turn)) {
+    for (let next = this.waiting[0]; next !== undefined; next = this.waiting[0]) {
+      if (!this.settle(next)) {
         this.schedule()
         return
       }
@@ -83,15 +83,15 @@ export class WorkQueue {
     }
   }
 
-  private settle(turn: QueuedWork): boolean {
+  private settle(next: QueuedWork): boolean {
     try {
-      const done = this.attempt(turn.work, [])
-      if (done !== null) turn.resolve(done.value as never)
-      else if (this.runtime.nowMs() < turn.giveUpAtMs) return false
+      const done = this.attempt(next.work, [])
+      if (done !== null) next.resolve(done.value as never)
+      else if (this.runtime.nowMs() < next.giveUpAtMs) return false
       else
-        turn.reject(new StoreError(`${JSON.stringify(this.file)} was locked by others for ${PATIENCE_MS} ms`))
+        next.reject(new StoreError(`${JSON.stringify(this.file)} was locked by others for ${GIVE_UP_MS} ms`))
     } catch (error) {
-      turn.reject(error)
+      next.reject(error)
     }
     return true
   }

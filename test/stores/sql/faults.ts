@@ -24,7 +24,7 @@ export interface Harness {
   close(): Promise<void>
 }
 
-/** What a store must survive, whatever the database; `most` is how many connections a store may have. */
+/** The faults that a store must survive on every database; `most` is the number of connections that a store may have. */
 export function survive(clients: readonly string[], most: number, begin: () => Promise<Harness>): void {
   let harness: Harness
   let bundle: Bundle

@@ -140,7 +140,7 @@ for (const [name, library] of Object.entries({ PostgreSQL: postgres, MariaDB: ma
   }
 }
 
-/** Who comes waits until all have come. */
+/** A barrier: each call waits until all have come. */
 function meeting(count: number): () => Promise<void> {
   let missing = count
   let open = () => {}

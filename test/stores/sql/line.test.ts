@@ -46,7 +46,7 @@ it('a line that is long, where nobody is told, is served in its order', async ()
     }
     await lease.release()
     await Promise.all(waits)
-    // Whoever does not notice in time that the key was offered to it stands at the end of the line again.
+    // A waiter that misses its offer joins the end of the queue again.
     expect(served).toEqual(Array.from({ length: WAITERS }, (_, place) => place))
   } finally {
     await Promise.all(all.map((locks) => locks.close()))

@@ -84,7 +84,7 @@ export class Tokens {
     return back === null ? null : (this.seen.get(key)?.at(-1 - back) ?? null)
   }
 
-  /** What was shown, with the place of each token in place of it. */
+  /** The value with each token replaced by its rank. */
   ranked(key: string, shown: unknown): unknown {
     const places = this.seen.get(key) ?? []
     const text = JSON.stringify(shown, (_, part) =>

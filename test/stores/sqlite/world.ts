@@ -28,7 +28,7 @@ export class Machine {
     this.path = path
   }
 
-  /** What a process of this machine would open. */
+  /** The store that a process of this machine opens. */
   open(surroundings: Environment = {}): Store {
     const store = openSqlite({ path: this.path }, { runtime: this.runtime, boot: this.boot, ...surroundings })
     onTestFinished(() => store.close())

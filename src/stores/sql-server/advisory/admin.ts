@@ -6,13 +6,13 @@ import type { LockSession } from './session.ts'
 import type { Holder, SessionLocks } from './session-locks.ts'
 import type { SeenHolder, SessionServer } from './session-server.ts'
 
-/** What an operator can do to a hold of this process. */
+/** An operator's power over the holds of this process. */
 interface Force {
   evict(claim: Claim): Promise<void>
   revoke(claim: Claim): void
 }
 
-/** The server has a number for each lock and a connection for each holder; all else is known of this process alone. */
+/** The server knows a number for each lock and a connection for each holder; the rest is known of this process only. */
 export class AdvisoryAdmin implements Admin {
   private readonly server: SessionServer
   private readonly locks: SessionLocks
@@ -47,14 +47,14 @@ export class AdvisoryAdmin implements Admin {
     }
   }
 
-  /** Only what this process holds: the server cannot tell the name of a key. */
+  /** Lists the holds of this process only: the server does not know the names of keys. */
   async *list(prefix: string): AsyncIterable<KeyView> {
     const keys = new Set([...this.locks.holders()].map(({ claim }) => claim.key))
     for (const key of [...keys].sort()) if (key.startsWith(prefix)) yield this.read(key)
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
-    // A token names no hold, because there are none.
+    // There are no tokens, so a token matches no hold.
     if (token !== null) return { kind: 'absent', labels: [] }
     const [stranger] = await this.session.holders(this.server.nameOf(key))
     if (stranger !== undefined) {

@@ -2,7 +2,7 @@ import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { Claim } from '../../../model/index.ts'
 import type { SessionLocks } from './session-locks.ts'
 
-/** The server knows no ttl for a single lock, so the process that holds it lets go by its own clock. */
+/** The server has no ttl for a single lock, so its process releases it by its own clock. */
 export class HoldExpiry {
   private readonly locks: SessionLocks
   private readonly runtime: Runtime
@@ -17,7 +17,7 @@ export class HoldExpiry {
     this.end = end
   }
 
-  /** Claims that may have been granted: by a ttl from now each of them is over, or was renewed. */
+  /** Watches claims that may have been granted: a ttl from now each has expired or was renewed. */
   expect(claims: readonly Claim[]): void {
     const nowMs = this.runtime.nowMs()
     for (const { ttlMs } of claims) this.arm(nowMs + ttlMs)
@@ -28,7 +28,7 @@ export class HoldExpiry {
     this.timer?.clear()
   }
 
-  /** All holds are looked at only when the earliest end that was expected is reached. */
+  /** One timer at the earliest expected end; only then all holds are checked. */
   private arm(atMs: number): void {
     if (this.closed || atMs >= this.dueMs) return
     this.timer?.clear()

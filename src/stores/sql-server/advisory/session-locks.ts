@@ -4,28 +4,28 @@ import { type Blocked, type Granted, type Refused, refused, SPARE_TOKENS } from 
 
 import type { LockOperation } from './session-server.ts'
 
-/** What has to be asked of the server for an answer, and the answer that follows. */
+/** The operations that an answer needs, and the answer to their results. */
 export interface LockPlan<A> {
   readonly operations: readonly LockOperation[]
-  /** False when this process knows the answer. What promises time needs a session that has just answered. */
+  /** False when this process knows the answer. A promise of time needs a session that has just answered. */
   readonly asks: boolean
-  /** Nothing else may be planned for the same lock before this is settled. */
+  /** True if nothing else may be planned for the same lock before this is settled. */
   readonly alone: boolean
-  /** How long what is promised must live. */
+  /** How long the promised hold must live. */
   readonly ttlMs: number
   settle(done: readonly boolean[]): A
 }
 
-const SHORTEST_LOOK_MS = 4
-const LONGEST_LOOK_MS = 50
-/** Whoever has waited long looks less often: again after this part of the time. */
-const PATIENCE = 1 / 8
+const SHORTEST_POLL_MS = 4
+const LONGEST_POLL_MS = 50
+/** A waiter polls again after this share of the time that it has waited. */
+const SHARE_OF_WAIT = 1 / 8
 
-/** Which claims of this process hold which locks of its session. */
+/** The locks of the session and the claims of this process that hold them. */
 export class SessionLocks {
   readonly locks = new Map<string, SessionLock>()
   private readonly runtime: Runtime
-  /** Told when a lock of that name may have become free for others of this process. */
+  /** Called when a lock may have become free for other claims of this process. */
   private readonly freed: (lock: SessionLock) => void
 
   constructor(runtime: Runtime, freed: (lock: SessionLock) => void) {
@@ -87,7 +87,7 @@ export class SessionLocks {
     })
   }
 
-  /** Forgets every hold, because the session is gone; those who wait stay. */
+  /** Forgets every hold, because the session has ended; waiters stay. */
   lose(): readonly Holder[] {
     const lost: Holder[] = []
     for (const lock of this.locks.values()) {
@@ -102,14 +102,14 @@ export class SessionLocks {
     for (const lock of this.locks.values()) yield* lock.holders.values()
   }
 
-  /** When the last of the holds ends that there are; zero when there are none. */
+  /** The latest end of a hold; zero when there are none. */
   heldUntilMs(): number {
     let untilMs = 0
     for (const { expiresAtMs } of this.holders()) untilMs = Math.max(untilMs, expiresAtMs)
     return untilMs
   }
 
-  /** A claim that holds already: its time begins anew, and a writer may become a reader. */
+  /** A claim that already holds the lock: its ttl starts again, and a writer may become a reader. */
   private again(lock: SessionLock, own: Holder, claim: Claim): LockPlan<ClaimAnswer> {
     const { name } = lock
     const shared = claim.mode.kind === 'shared'
@@ -133,10 +133,10 @@ export class SessionLocks {
     const waiter = lock.waiters.get(id) ?? { key, sinceMs: nowMs }
     lock.waiters.set(id, waiter)
     this.locks.set(lock.name, lock)
-    const pauseMs = Math.max(SHORTEST_LOOK_MS, (nowMs - waiter.sinceMs) * PATIENCE)
+    const pauseMs = Math.max(SHORTEST_POLL_MS, (nowMs - waiter.sinceMs) * SHARE_OF_WAIT)
     return {
       ...BLOCKED,
-      retryAfterMs: Math.min(pauseMs, LONGEST_LOOK_MS) * (0.5 + this.runtime.random()),
+      retryAfterMs: Math.min(pauseMs, LONGEST_POLL_MS) * (0.5 + this.runtime.random()),
     }
   }
 
@@ -165,15 +165,15 @@ export interface Holder {
   expiresAtMs: number
 }
 
-/** A claim that was told that the lock is taken, and means to ask again. */
+/** A claim that was blocked and will retry. */
 export interface SessionWaiter {
   readonly key: string
   readonly sinceMs: number
 }
 
 /**
- * One lock of the session and the claims of this process behind it. The server counts how often a session took a lock and
- * lets it in every time, so who may hold it beside whom is decided here: the session holds it once, while there are holders.
+ * One lock of the session and the claims of this process on it. The server grants a lock to its own session any number of times, so this
+ * class decides which claims may hold it together: the session holds it once, while there are holders.
  */
 export class SessionLock {
   readonly name: string
@@ -196,17 +196,17 @@ export class SessionLock {
     return this.holders.size === 0 && this.waiters.size === 0
   }
 
-  /** The hold of that claim; a key that happens to have the same name is not its key. */
+  /** The hold of a claim. Another key that happens to have the same name does not count. */
   holderOf({ id, key }: Claim): Holder | undefined {
     const holder = this.holders.get(id)
     return holder?.claim.key === key ? holder : undefined
   }
 }
 
-/** There are no tokens, and whether others wait is not known; so the bound on hand-overs is that of tokens elsewhere. */
+/** There are no tokens, and contention is unknown, so handovers have the bound that tokens have elsewhere. */
 const GRANTED: Granted = { kind: 'granted', token: null, spare: SPARE_TOKENS, contended: false }
 
-/** The server keeps no line that one could stand in without standing still. */
+/** The server has no queue that a claim could join without blocking its session. */
 const BLOCKED: Blocked = {
   kind: 'blocked',
   position: 0,

@@ -4,20 +4,20 @@ import { orConflict } from '../server-errors.ts'
 import type { StatementTimeout } from '../statement-timeout.ts'
 import type { LockOperation, SeenHolder, SessionConnection, SessionServer } from './session-server.ts'
 
-/** A server hears of us at least this often in the time after which it would end the session. */
-const SIGNS_OF_LIFE = 3
-/** A process that stands still keeps its locks for the longest ttl that it asked for, and never for less than this. */
+/** The number of heartbeats in the time after which the server ends the session. */
+const HEARTBEATS = 3
+/** A stalled process keeps its locks for the longest ttl that it asked for, and at least for this long. */
 const SHORTEST_IDLE_MS = 5000
 
-/** What the session is kept for. */
+/** The holds that keep the session alive. */
 export interface Holds {
-  /** When the last of them ends; zero when there are none. */
+  /** The latest end of a hold; zero when there are none. */
   heldUntilMs(): number
-  /** Told when a connection ended, with all its locks. */
+  /** Called when a connection has ended, with all its locks. */
   lost(): void
 }
 
-/** The one connection that holds all locks of a store; made when it is needed, and again after it broke. */
+/** The one connection that holds all locks of a store, opened when it is needed and again after it broke. */
 export class LockSession {
   private readonly server: SessionServer
   private readonly runtime: Runtime
@@ -25,7 +25,7 @@ export class LockSession {
   private readonly holds: Holds
   private connection: SessionConnection | null = null
   private opening: Promise<SessionConnection> | null = null
-  /** Ends the wait for a statement that is under way. */
+  /** Each rejects a statement in flight. */
   private readonly pending = new Set<(error: Error) => void>()
   private idleMs = 0
   private heardAtMs = 0
@@ -46,13 +46,13 @@ export class LockSession {
     return this.opening
   }
 
-  /** In one statement; an error leaves none of the locks that the operations are about. */
+  /** Runs one statement. After an error none of the locks of the operations is held. */
   async run(operations: readonly LockOperation[], ttlMs: number): Promise<readonly boolean[]> {
     const connection = this.connection ?? (await this.open())
     try {
       if (ttlMs > this.idleMs) await this.keepFor(connection, ttlMs)
       const done = await this.bounded(connection, connection.run(operations))
-      // An answer that came with the end of its connection is history.
+      // An answer that came with the end of its connection is void.
       if (this.connection === connection) return done
       throw ended()
     } catch (error) {
@@ -76,7 +76,7 @@ export class LockSession {
 
   private async connect(): Promise<SessionConnection> {
     if (this.closed) throw new StoreError('the store is closed')
-    // It may end while it is being opened, and is nobody's then: the next statement on it fails.
+    // A connection may end while it is being opened: the next statement on it fails then.
     let opened: SessionConnection | null = null
     const connection = await this.server.open(() => {
       if (opened !== null) this.drop(opened)
@@ -103,7 +103,7 @@ export class LockSession {
     this.idleMs = idleMs
   }
 
-  /** A failed statement may have taken some of its operations; a lock that is not held can be given back without harm. */
+  /** A failed statement may have done some of its operations; unlocking a lock that is not held does no harm. */
   private async undo(connection: SessionConnection, operations: readonly LockOperation[]): Promise<void> {
     const back = operations.map((step): LockOperation => ({ ...step, kind: 'unlock' }))
     try {
@@ -114,8 +114,8 @@ export class LockSession {
   }
 
   /**
-   * Settles like the call, or rejects when the connection ends, whatever the client library makes of that. A server that does
-   * not answer in time is given up, but not as long as a hold may live: it would end with the session.
+   * Settles like the call, or rejects when the connection ends, even if the client library does not notice. A server that does not
+   * answer in time is given up, but not while a hold may be alive: it would end with the session.
    */
   private bounded<T>(connection: SessionConnection, call: Promise<T>): Promise<T> {
     if (this.connection !== connection) return Promise.reject(ended())
@@ -149,13 +149,13 @@ export class LockSession {
     })
   }
 
-  /** A sign of life keeps the session. */
+  /** Sends heartbeats, which keep the session. */
   private watch(connection: SessionConnection): void {
-    const checkMs = this.idleMs / SIGNS_OF_LIFE
+    const checkMs = this.idleMs / HEARTBEATS
     this.timer = this.runtime.setTimer(
       () => {
         const silentMs = this.runtime.nowMs() - this.heardAtMs
-        if (silentMs >= checkMs / 2 && this.pending.size === 0) this.sign(connection)
+        if (silentMs >= checkMs / 2 && this.pending.size === 0) this.beat(connection)
         if (this.connection === connection) this.watch(connection)
       },
       checkMs,
@@ -163,7 +163,7 @@ export class LockSession {
     )
   }
 
-  private sign(connection: SessionConnection): void {
+  private beat(connection: SessionConnection): void {
     this.bounded(connection, connection.run([])).catch(() => this.drop(connection))
   }
 

@@ -1,20 +1,20 @@
 import type { LockPlan } from './session-locks.ts'
 import type { LockOperation } from './session-server.ts'
 
-/** Takes the operations on the session; their results in their order. */
+/** Runs the operations on the session; resolves to their results in order. */
 type Run = (operations: readonly LockOperation[], ttlMs: number) => Promise<readonly boolean[]>
 
-type Asked = readonly [task: Request, plan: LockPlan<unknown>]
+type Asked = readonly [request: Request, plan: LockPlan<unknown>]
 
-/** A wish of this process about one lock; it is planned when its turn comes. */
+/** A request about one lock; it is planned when its turn comes. */
 interface Request {
   readonly name: string
   plan(): LockPlan<unknown>
   readonly call: Call
-  readonly place: number
+  readonly index: number
 }
 
-/** Wishes that came together and are answered together. */
+/** Requests that came together and are answered together. */
 interface Call {
   readonly answers: unknown[]
   open: number
@@ -23,8 +23,8 @@ interface Call {
 }
 
 /**
- * One statement at a time, for all that came up while the last one was under way. So a release never overtakes its claim, and
- * nothing is decided about a lock while something else about it is not yet known.
+ * Sends one statement at a time, for all requests that arrived during the last one. So a release never overtakes its claim, and a lock
+ * is never decided while another answer about it is outstanding.
  */
 export class StatementBatcher {
   private readonly run: Run
@@ -35,7 +35,7 @@ export class StatementBatcher {
     this.run = run
   }
 
-  /** Plans something about each of the things, which are about locks with these names. */
+  /** Plans a request for each thing, about the lock that `nameOf` gives. */
   add<T, A>(
     things: readonly T[],
     nameOf: (thing: T) => string,
@@ -44,9 +44,9 @@ export class StatementBatcher {
     if (things.length === 0) return Promise.resolve([])
     return new Promise<readonly A[]>((resolve, reject) => {
       const call = { answers: [], open: things.length, resolve, reject } as Call
-      for (const [place, thing] of things.entries()) {
+      for (const [index, thing] of things.entries()) {
         const name = nameOf(thing)
-        this.queue.push({ name, plan: () => planOf(name, thing), call, place })
+        this.queue.push({ name, plan: () => planOf(name, thing), call, index })
       }
       if (!this.busy) this.work()
     })
@@ -63,20 +63,20 @@ export class StatementBatcher {
     }
   }
 
-  /** Answers what can be answered, and gives what has to be asked, for every lock in its order. */
+  /** Answers the requests that need no statement and returns the others, for every lock in order. */
   private next(): readonly Asked[] {
     const asked: Asked[] = []
     const rest: Request[] = []
     const taken = new Set<string>()
-    for (const task of this.queue) {
-      if (taken.has(task.name)) {
-        rest.push(task)
+    for (const request of this.queue) {
+      if (taken.has(request.name)) {
+        rest.push(request)
         continue
       }
-      const plan = task.plan()
-      if (plan.asks) asked.push([task, plan])
-      else answer(task, plan.settle([]))
-      if (plan.alone) taken.add(task.name)
+      const plan = request.plan()
+      if (plan.asks) asked.push([request, plan])
+      else answer(request, plan.settle([]))
+      if (plan.alone) taken.add(request.name)
     }
     this.queue = rest
     return asked
@@ -90,11 +90,11 @@ export class StatementBatcher {
       ttlMs = Math.max(ttlMs, plan.ttlMs)
     }
     const settle = (done: readonly boolean[]): void => {
-      let place = 0
-      for (const [task, plan] of asked) {
-        const end = place + plan.operations.length
-        answer(task, plan.settle(done.slice(place, end)))
-        place = end
+      let index = 0
+      for (const [request, plan] of asked) {
+        const end = index + plan.operations.length
+        answer(request, plan.settle(done.slice(index, end)))
+        index = end
       }
       this.work()
     }
@@ -105,7 +105,7 @@ export class StatementBatcher {
   }
 }
 
-function answer({ call, place }: Request, answer: unknown): void {
-  call.answers[place] = answer
+function answer({ call, index }: Request, answer: unknown): void {
+  call.answers[index] = answer
   if (--call.open === 0) call.resolve(call.answers)
 }

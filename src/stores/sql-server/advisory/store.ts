@@ -9,7 +9,7 @@ import { type SessionLock, SessionLocks } from './session-locks.ts'
 import type { SessionServer } from './session-server.ts'
 import { StatementBatcher } from './statement-batcher.ts'
 
-/** Locks that a session of the database holds: without a table, and no longer than the connection lasts. */
+/** Locks that a session of the database holds, without a table and only as long as the connection lasts. */
 export class AdvisoryStore implements Store {
   readonly traits: Traits
   readonly admin: Admin
@@ -43,7 +43,7 @@ export class AdvisoryStore implements Store {
     })
   }
 
-  /** Connects, so that a server which cannot be reached, or must not be used so, is known at once. */
+  /** Connects, so that an unreachable or unsuitable server is known at once. */
   async prepare(): Promise<void> {
     await this.session.open()
   }
@@ -88,13 +88,13 @@ export class AdvisoryStore implements Store {
     this.tell({ kind: 'lost', id: claim.id, key: claim.key, cause })
   }
 
-  /** The session took its locks with it. */
+  /** The end of the session has ended all its locks. */
   private lost(): void {
     const lost = this.locks.lose()
     for (const { claim } of lost) this.tell({ kind: 'lost', id: claim.id, key: claim.key, cause: 'expired' })
   }
 
-  /** Whoever waits in this process need not wait until it looks again. */
+  /** Waiters of this process need not wait for their next poll. */
   private wake(lock: SessionLock): void {
     for (const [id, { key }] of lock.waiters) this.tell({ kind: 'lost', id, key, cause: 'expired' })
   }

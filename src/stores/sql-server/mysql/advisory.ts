@@ -13,12 +13,12 @@ export const ADVISORY_TRAITS = sessionTraits({
   name: 'mysql+advisory',
   modes: ['exclusive'],
   scope:
-    'every process that reaches the same MariaDB or MySQL server, whatever its database, and whoever takes the same lock with GET_LOCK',
+    'every process that reaches the same MariaDB or MySQL server, whatever its database, and every program that takes the same lock with GET_LOCK',
 })
 
-/** With the prefix at most 64 characters, which is the limit of a name; letters and digits alone, because case does not count. */
+/** With the prefix no more than 64 characters, the limit of a name, and no upper case, because names ignore case. */
 const DIGITS = 48
-/** The longest time that the server can be told, in seconds. */
+/** The highest value of the setting, in seconds. */
 const LONGEST_IDLE_SECONDS = 31_536_000
 
 export class MysqlSessions implements SessionServer {
@@ -60,7 +60,7 @@ class MysqlConnection implements SessionConnection {
     this.id = id
   }
 
-  /** In one column, which is read faster than several. The names are ours and need no quoting: a prefix and digits. */
+  /** Reads one column, which is faster than several. The names need no quoting: a prefix and digits. */
   async run(operations: readonly LockOperation[]): Promise<readonly boolean[]> {
     const calls = operations.map(({ kind, name }) =>
       kind === 'lock' ? `GET_LOCK('${name}', 0)` : `RELEASE_LOCK('${name}')`,
@@ -93,7 +93,7 @@ class MysqlConnection implements SessionConnection {
   }
 }
 
-/** A lock that is not there is told by NULL. */
+/** The functions answer NULL for an unknown lock. */
 function orNo(call: string): string {
   return `COALESCE(${call}, 0)`
 }

@@ -15,13 +15,13 @@ import { schemaOf, upgradeOf } from './schema.ts'
 import { cleanStatements, staleStatements, US } from './statements.ts'
 import { claimIn } from './transactions.ts'
 
-/** What the server's numbers say about a statement that certainly did nothing. */
-const SETBACKS: Readonly<Record<number, FailureReason>> = {
-  // A deadlock, a row that changed since it was read, a row that somebody else has made meanwhile.
+/** The error numbers of statements that certainly did nothing. */
+const REASONS: Readonly<Record<number, FailureReason>> = {
+  // A deadlock, a row that has changed since it was read, a row that another process created meanwhile.
   1213: 'conflict',
   1020: 'conflict',
   1062: 'conflict',
-  // The sum by which a group of changes is taken back.
+  // The overflow that undoes a group of changes.
   1690: 'conflict',
   1205: 'locked',
   1146: 'missing',
@@ -40,7 +40,7 @@ export class MysqlDatabase implements ServerDatabase {
     this.records = new MysqlRecords(client, names)
   }
 
-  /** Tables that are there are not made, so that a user who may not make any can use them. */
+  /** Creates no tables where they exist, so that a user without that right can use them. */
   async prepare(): Promise<boolean> {
     const { rows } = await this.client.run('SELECT VERSION() AS version, @@autocommit AS alone', [])
     if (Number(rows[0]?.alone) !== 1)
@@ -49,8 +49,8 @@ export class MysqlDatabase implements ServerDatabase {
     this.keys.adapt(mariadb)
     this.records.adapt(mariadb)
     const found = await this.format()
-    requireFormat(found ?? (await this.make()))
-    // Removes nothing, but a server that is read-only refuses it.
+    requireFormat(found ?? (await this.create()))
+    // Removes nothing, but a read-only server refuses it.
     await this.client.run(`DELETE FROM ${this.names.keys} WHERE false`, [])
     return found === null
   }
@@ -96,7 +96,7 @@ export class MysqlDatabase implements ServerDatabase {
     return inspect(this.client, foreign, runtime)
   }
 
-  /** None is ever told of. */
+  /** `inspect` never reports a foreign lock. */
   async endForeign(): Promise<boolean> {
     return false
   }
@@ -107,10 +107,10 @@ export class MysqlDatabase implements ServerDatabase {
 
   readonly reasonOf = (error: unknown): FailureReason | null => {
     const { errno } = (error ?? {}) as { errno?: unknown }
-    return (typeof errno === 'number' ? SETBACKS[errno] : undefined) ?? null
+    return (typeof errno === 'number' ? REASONS[errno] : undefined) ?? null
   }
 
-  private async make(): Promise<number> {
+  private async create(): Promise<number> {
     for (const statement of schemaOf(this.names)) await this.client.run(statement, [])
     return (await this.format()) ?? 0
   }

@@ -41,7 +41,7 @@ function list(count: number, one: string): string {
 
 export type KeyTexts = ReturnType<typeof keyStatements>
 
-/** The texts of the statements on keys. Assignments are made from left to right, so what they depend on comes last. */
+/** The statements on keys. Assignments are made from left to right, so the columns that others depend on come last. */
 export function keyStatements(tables: TableNames, mariadb: boolean) {
   const { keys, claims } = tables
   const bounded = mariadb ? BOUNDED : ''
@@ -56,7 +56,7 @@ export function keyStatements(tables: TableNames, mariadb: boolean) {
     ${ifFree('holder', 'VALUES(holder)')}`
   const names = `${columns(['key', 'revision', 'seq', 'mode', 'permits', 'holds', 'used', ...Object.keys(HOLDER)])}, forget_at`
   const given = columns(Object.keys(NEW_CLAIM))
-  // Lists of plain values are read much faster than lists of expressions, and the time is worked out once.
+  // The server reads lists of plain values much faster than lists of expressions, and computes the time once.
   const claimed = (count: number) => `INSERT INTO ${keys} (${names})
     WITH c (${given}) AS (VALUES ${list(count, `(${list(13, '?')})`)}), t AS (SELECT ${US} AS us, ${MS} AS ms)
     SELECT c.\`key\`, t.us, t.us, c.mode, c.permits, 1, c.weight, c.id, t.us, c.weight, c.owner, c.actor, c.label, c.meta,
@@ -75,7 +75,7 @@ export function keyStatements(tables: TableNames, mariadb: boolean) {
   const onSole = (set: string, single: string) => ({
     one: single,
     each: cachedByCount((count) => together(`UPDATE ${keys} k ${set} ${sole} AND k.others = 0`, count)),
-    // A small table would be read, and locked, from end to end.
+    // Without the hint the server reads, and locks, the whole of a small table.
     all: cachedByCount((count) =>
       allOrNone(`UPDATE ${keys} k FORCE INDEX (PRIMARY) ${set} ${soles(count)}`, count),
     ),
@@ -95,7 +95,7 @@ export function keyStatements(tables: TableNames, mariadb: boolean) {
         ? `${bounded}${one} ${granted}`
         : `${bounded}${claimed(count)} ${granted} RETURNING ${US} AS us, \`key\`, holder, since, hold_seq`,
     ),
-    /** For one claim the insert id says whether others wait: 1 that nobody does, 2 that somebody does. */
+    /** For one claim the insert id is 2 if others wait, else 1. */
     renewSole: onSole(
       renew,
       `${bounded}UPDATE ${keys} k SET k.revision = k.revision + 1 + 0 * LAST_INSERT_ID(1 + (k.waiting > 0)), ${renewed}
@@ -112,7 +112,7 @@ export function keyStatements(tables: TableNames, mariadb: boolean) {
       WHERE k.\`key\` = ? AND k.revision = ?`,
     remove: (count: number, dead: boolean) =>
       `DELETE FROM ${claims} WHERE \`key\` = ? AND id IN (${list(count, '?')})${dead ? ' AND expires_at <= ?' : ''}`,
-    /** A new waiter's ticket is its number among the new ones, from the first of those that the key has just given out. */
+    /** The ticket of a new waiter counts from the first ticket that the key has just issued. */
     put: (fresh: boolean) => `INSERT INTO ${claims} (${columns(CLAIM_NAMES)})
       VALUES (${CLAIM_NAMES.map((name) => (fresh && name === 'ticket' ? `? + (SELECT next_ticket FROM ${keys} WHERE \`key\` = ?) - ?` : '?')).join(', ')})
       ON DUPLICATE KEY UPDATE expires_at = IF(state = VALUES(state), GREATEST(expires_at, VALUES(expires_at)), VALUES(expires_at)),
@@ -137,7 +137,7 @@ export function keyStatements(tables: TableNames, mariadb: boolean) {
   }
 }
 
-/** The row of a key with some of its claims, read at one moment. */
+/** Reads the row of a key with some of its claims in one snapshot. */
 function excerptText(
   keys: string,
   claims: string,

@@ -31,35 +31,35 @@ import { atomically } from './statements.ts'
 
 type KeyChange = RowChange<KeySnapshot, KeyState>
 
-/** A statement that reads so many keys with their claims is long enough. */
+/** One statement reads the claims of at most so many keys. */
 const KEYS_PER_EXCERPT = 20
 
 export class MysqlKeys implements KeyTable {
   private readonly client: MysqlClient
   private readonly names: TableNames
-  private readonly mail: InboxTable
+  private readonly inboxes: InboxTable
   private mariadb = false
   private text: KeyTexts
-  /** Where several statements can be run in one go. */
+  /** Only where the server has compound statements. */
   private queue: QueueSteps | null = null
 
   constructor(client: MysqlClient, names: TableNames) {
     this.client = client
     this.names = names
-    this.mail = inboxTable(names, client)
+    this.inboxes = inboxTable(names, client)
     this.text = keyStatements(names, false)
   }
 
   readonly needsMore = needsMoreHeads
 
-  /** MariaDB can give back what a statement wrote, and run several in one go; elsewhere each claim has its own statement. */
+  /** MariaDB has RETURNING and compound statements; elsewhere each claim has a statement of its own. */
   adapt(mariadb: boolean): void {
     this.mariadb = mariadb
     this.text = keyStatements(this.names, mariadb)
     this.queue = mariadb ? new QueueSteps(this.client, this.names) : null
   }
 
-  /** Most keys have no claims beside the one in their row: those are read first, and alone. */
+  /** Reads the rows of the keys first: most keys have no other claims. */
   async read(
     keys: readonly string[],
     needs: readonly ReadRequest[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
@@ -107,7 +107,7 @@ export class MysqlKeys implements KeyTable {
     if (keys.length === 0) return { clock: { nowMs: 0, stampUs: 0 }, rows: [] }
     const needs = keys.map((key) => ({ key, ids: [], owners: [], heads: Number.POSITIVE_INFINITY }))
     const { clock, rows } = await this.read(keys, needs)
-    // A key that went meanwhile is free, and still counts for the next page.
+    // A key that was removed meanwhile is free, and still counts for the next page.
     return {
       clock,
       rows: keys.map(
@@ -192,16 +192,16 @@ export class MysqlKeys implements KeyTable {
   async save(
     changes: readonly KeyChange[],
     clock: Clock,
-    { whole, notifications: letters }: SaveOptions,
+    { whole, notifications }: SaveOptions,
   ): Promise<ReadonlySet<string>> {
     const saved = whole ? await this.saveWhole(changes, clock) : await this.saveEach(changes, clock)
-    await this.notify(letters.filter(({ key }) => saved.has(key)))
+    await this.notify(notifications.filter(({ key }) => saved.has(key)))
     return saved
   }
 
-  /** Waiters look by themselves; a holder looks for what is left for it. */
-  notify(letters: readonly KeyLetter[]): Promise<void> {
-    return leaveNotifications(this.mail, letters)
+  /** Waiters poll their positions; holders poll their inbox. */
+  notify(notifications: readonly KeyLetter[]): Promise<void> {
+    return leaveNotifications(this.inboxes, notifications)
   }
 
   private async excerpts(needs: readonly ReadRequest[], waits: ReadonlySet<string>) {
@@ -260,7 +260,7 @@ export class MysqlKeys implements KeyTable {
       const { affected, insertId } = await this.client.run(text.one, values, true)
       return served(ordered, [affected > 0 ? Math.max(1, insertId) : 0])
     }
-    // Mostly all stand alone and want the same; else every one of them gets a statement.
+    // Usually all are sole holders with the same ttl; otherwise each gets a statement.
     if (new Set(changes.map(String)).size === 1) {
       const values = [...(changes[0] as Value[]), ...holds.map(([key]) => key), ...holds.flat()]
       const { rows } = await this.client.run(text.all(ordered.length), values)
@@ -275,7 +275,7 @@ export class MysqlKeys implements KeyTable {
   }
 }
 
-/** By key: 1 for a claim that was served, 2 for one behind which others wait. */
+/** `said` is 1 for a claim that was served, 2 for one that others wait for, else 0. */
 function served(claims: readonly Claim[], said: readonly number[]): ReadonlyMap<string, QuickAnswer> {
   const done = new Map<string, QuickAnswer>()
   for (const [place, { key }] of claims.entries())
@@ -289,7 +289,7 @@ async function merged(
   return new Map((await Promise.all(parts)).flatMap((done) => [...done]))
 }
 
-/** Rows are locked in the order of their keys, so that nobody waits in a circle. */
+/** Rows are locked in the order of their keys, so that there are no deadlocks. */
 function inOrder(claims: readonly Claim[]): readonly Claim[] {
   if (claims.length === 1) return claims
   return [...claims].sort((one, other) => Buffer.compare(bytes(one.key), bytes(other.key)))

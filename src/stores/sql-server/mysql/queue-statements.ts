@@ -2,27 +2,25 @@ import type { Blocked, Claim } from '../../../model/index.ts'
 import { FORGET_SLACK_MS } from '../../shared/rules.ts'
 import { newClaimValues } from '../tables/columns.ts'
 import type { QuickAnswer } from '../tables/database.ts'
-import { permitsOf, positionOfJoined } from '../tables/key-snapshot.ts'
+import { positionOfJoined } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
 import { admitsNobody, keepsOut, leavesNoRoom } from '../tables/queue-conditions.ts'
-import { clockOf, encodeName, joinedFrom } from '../tables/rows.ts'
+import { clockOf, joinedFrom } from '../tables/rows.ts'
 import type { MysqlClient } from './clients/client.ts'
-import { bytes } from './clients/client.ts'
 import { valuesOf } from './key-statements.ts'
 import { atomically, MS, US } from './statements.ts'
 
 const KEY = '`key`'
 
-/** A key has one holder less. Assignments are made from left to right. */
+/** Assignments for one holder less. They are made from left to right. */
 export function oneLess(weight: string): string {
   return `k.revision = k.revision + 1, k.mode = IF(k.holds > 1, k.mode, NULL), k.permits = IF(k.holds > 1, k.permits, 0),
     k.holds = k.holds - 1, k.used = k.used - ${weight}`
 }
 
 /**
- * The steps of a busy key, as the model takes them, which need not read beforehand: so two processes never have to begin again because
- * of each other. Where anything is out of the ordinary they change nothing, and the model is asked. For MariaDB alone, which runs through
- * several statements in one go.
+ * The model's steps on a contended key, without a read beforehand, so that two processes never make each other start again. In all but
+ * the usual cases they change nothing and leave the step to the model. For MariaDB alone, which has compound statements.
  */
 export class QueueSteps {
   private readonly client: MysqlClient
@@ -34,8 +32,8 @@ export class QueueSteps {
   }
 
   /**
-   * A claim joins behind an exclusive hold, or behind somebody who has to go on waiting. The revision changes with the first waiter alone: those
-   * behind it change nobody's decision.
+   * A claim joins behind an exclusive hold, or behind a waiter that cannot be admitted. The revision changes with the first waiter only:
+   * those behind it affect no decision.
    */
   async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
     const row = newClaimValues(claim, inbox)
@@ -50,20 +48,19 @@ export class QueueSteps {
     return joined === null ? null : positionOfJoined(joinedFrom(joined), clockOf([joined]))
   }
 
-  /** Renews a hold in a row of its own, which changes nobody's decision. */
+  /** Renews a hold in a row of its own, which affects no decision. */
   async renewOwn(claim: Claim): Promise<QuickAnswer | null> {
-    const { limit, weight } = permitsOf(claim.mode)
-    const [key, id, mode] = [bytes(claim.key), bytes(encodeName(claim.id)), bytes(claim.mode.kind)]
-    const values = [claim.ttlMs, key, id, mode, limit, weight]
-    const steps = [{ text: this.text.renewOwn, values, affects: 1 }]
-    const row = await atomically(this.client, true, steps, { text: this.text.renewed, values: [key, id] })
+    const values = newClaimValues(claim, null)
+    const steps = [{ text: this.text.renewOwn, values: valuesOf(values, RENEWED), affects: 1 }]
+    const answer = { text: this.text.renewed, values: valuesOf(values, HOLD) }
+    const row = await atomically(this.client, true, steps, answer)
     if (row === null || Number(row.lets_in) === 1) return null
     return { seq: Number(row.seq), contended: Number(row.contended) === 1 }
   }
 
-  /** Ends a hold in a row of its own, in favour of nobody. */
+  /** Ends a hold in a row of its own, where that admits no waiter. */
   async releaseOwn(claim: Claim): Promise<QuickAnswer | null> {
-    const values = [bytes(claim.key), bytes(encodeName(claim.id))]
+    const values = valuesOf(newClaimValues(claim, null), HOLD)
     const row = await atomically(this.client, true, [
       { text: this.text.leaveKey, values, affects: 1 },
       { text: this.text.leaveClaim, values, affects: 1 },
@@ -79,7 +76,7 @@ const JOINED_CLAIM = [
   ...['ttl', 'ttl', 'lock_delay', 'key'],
 ]
 const HOLD = ['key', 'id']
-const _RENEWED = ['ttl', ...HOLD, 'mode', 'permits', 'weight']
+const RENEWED = ['ttl', ...HOLD, 'mode', 'permits', 'weight']
 
 function queueStatements(tables: TableNames) {
   const { keys, claims } = tables

@@ -42,7 +42,7 @@ export class MysqlRecords implements RecordTable {
     return new Set(changes.filter((_, index) => saved[index]).map(({ key }) => key))
   }
 
-  /** Nobody is told of a record. */
+  /** Records have no notifications. */
   async notify(): Promise<void> {}
 
   saveHeld(change: RecordChange, clock: Clock, proof: ClaimRef): Promise<boolean> {
@@ -69,23 +69,23 @@ export class MysqlRecords implements RecordTable {
   }
 }
 
-/** The notifications of a process lie among the records. */
+/** The notifications of a process, among the records. */
 export function inboxTable({ records }: TableNames, client: MysqlClient): InboxTable {
   const inbox = `FROM ${records} WHERE \`key\``
   const post = `INSERT INTO ${records} (\`key\`, revision, version, value, expires_at, forget_at)
     VALUES (?, ${US}, 1, ?, NULL, ${MS} + ${NOTIFICATION_KEPT_MS}) ON DUPLICATE KEY UPDATE forget_at = VALUES(forget_at)`
   const read = `SELECT \`key\`, value ${inbox} >= ? AND \`key\` < ? LIMIT ${NOTIFICATIONS_PER_READ}`
   return {
-    write: (name, letter) => client.run(post, [key(name), bytes(letter)]),
+    write: (name, notification) => client.run(post, [key(name), bytes(notification)]),
     read: async (from, to) =>
       (await client.run(read, [key(from), key(to)])).rows.map((row) => {
-        return { name: text(row.key)?.slice(FIRST.length) as string, letter: text(row.value) ?? '' }
+        return { name: text(row.key)?.slice(FIRST.length) as string, text: text(row.value) ?? '' }
       }),
     remove: (name) => client.run(`DELETE ${inbox} = ?`, [key(name)]),
   }
 }
 
-/** No record has a name that begins so. */
+/** No record has a name with this prefix. */
 const FIRST = '\u0000'
 
 function key(name: string): Buffer {

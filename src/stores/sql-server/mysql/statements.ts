@@ -4,13 +4,13 @@ import type { Row } from '../tables/rows.ts'
 import { KEYS_PER_CLEANING, ROWS_PER_CLEANING } from '../tables/rules.ts'
 import type { MysqlClient, TxStep } from './clients/client.ts'
 
-/** The server's clock when the statement began; in UTC, because a local hour may come twice. */
+/** The server's clock at the start of the statement, in UTC, because a local hour may come twice. */
 export const US = `TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))`
 export const MS = `(${US} DIV 1000)`
-/** The lock wait of the server is fifty seconds; MariaDB lets one statement have its own. */
+/** The server waits fifty seconds for a row lock; MariaDB has a bound for a single statement. */
 export const BOUNDED = 'SET STATEMENT innodb_lock_wait_timeout = 1 FOR '
 
-/** Texts are long: each is made once for every count of keys that comes up, of which there are few. */
+/** Makes a text once for each count of keys: texts are long, and few counts occur. */
 export function cachedByCount(make: (count: number) => string): (count: number) => string {
   const made = new Map<number, string>()
   return (count) => {
@@ -78,7 +78,7 @@ export function recordStatements({ keys, claims, records }: TableNames, mariadb:
   const columns = 'k.`key`, k.revision, k.version, k.value, k.expires_at'
   const into = `INSERT INTO ${records} (\`key\`, revision, version, value, expires_at, forget_at)`
   const set = 'k.revision = k.revision + 1, k.version = ?, k.value = ?, k.expires_at = ?, k.forget_at = ?'
-  // The key's row is changed too, or its claim's, so that it is locked whatever the isolation level.
+  // Changing the row of the key or of its claim locks it at every isolation level.
   const sole = `l.\`key\` = ? AND l.holder = ? AND l.expires_at > ${MS}`
   const other = `l.\`key\` = ? AND l.id = ? AND l.state = 'held' AND l.expires_at > ${MS}`
   return {
@@ -86,7 +86,7 @@ export function recordStatements({ keys, claims, records }: TableNames, mariadb:
       LEFT JOIN ${records} k ON k.\`key\` IN (${Array.from({ length: count }, () => '?').join(', ')})`,
     insert: `${bounded}${into} VALUES (?, ${US}, ?, ?, ?, ?)`,
     update: `${bounded}UPDATE ${records} k SET ${set} WHERE k.\`key\` = ? AND k.revision = ?`,
-    /** While the claim stands in the row of its key, or in one of its own. */
+    /** The claim lies in the row of its key, or in one of its own. */
     insertHeld: {
       sole: `${bounded}${into} SELECT ?, ${US}, ?, ?, ?, ? FROM ${keys} l WHERE ${sole} FOR UPDATE`,
       other: `${bounded}${into} SELECT ?, ${US}, ?, ?, ?, ? FROM ${claims} l WHERE ${other} FOR UPDATE`,
@@ -100,7 +100,7 @@ export function recordStatements({ keys, claims, records }: TableNames, mariadb:
   }
 }
 
-/** A few rows at a time, by the index: values that ended, and rows that nobody needs. A key with claims is none of them. */
+/** Each removes a few rows through the index: values that have ended, and rows that are no longer needed. Keys with claims stay. */
 export function cleanStatements({ keys, records }: TableNames): readonly string[] {
   const due = (also = '') => `WHERE forget_at <= ${MS} ${also} ORDER BY forget_at LIMIT ${ROWS_PER_CLEANING}`
   const ended = 'value IS NOT NULL AND expires_at IS NOT NULL'
@@ -111,7 +111,7 @@ export function cleanStatements({ keys, records }: TableNames): readonly string[
   ]
 }
 
-/** Keys that are due although there are claims: they are looked at, and told of again in an hour. */
+/** Keys that are due for removal but have claims. They are due again in an hour. */
 export function staleStatements(keys: string): { find: string; postpone: (count: number) => string } {
   return {
     find: `SELECT \`key\` FROM ${keys} WHERE forget_at <= ${MS} AND others > 0 ORDER BY forget_at LIMIT ${KEYS_PER_CLEANING}`,

@@ -19,7 +19,7 @@ interface Shape {
   readonly batch?: unknown
 }
 
-/** The row, unless somebody has it: as it was read, or free all the same. */
+/** Takes a row that no other transaction has, if it is unchanged or still free. */
 export function claimIn({ keys }: TableNames, tx: object): TransactionClaim {
   const run = runnerOf(tx as Shape)
   const lock = `SELECT revision, holder, others FROM ${keys} WHERE \`key\` = ? FOR UPDATE`
@@ -33,7 +33,7 @@ export function claimIn({ keys }: TableNames, tx: object): TransactionClaim {
     if (!isFree(row) || Number(row.revision) < revision) throw overtaken(key)
     return (await run(claim, [bytes(key)])).insertId
   }
-  /** MySQL cannot bound one statement's wait for a row: there a circle ends with the wait of the caller. */
+  /** MySQL cannot bound the wait of one statement for a row: there the caller's own timeout ends a deadlock. */
   const wait: TransactionClaim['wait'] = async (key, insideMs) => {
     if (!(await requireTransaction(run))) return
     const bound = `SET STATEMENT innodb_lock_wait_timeout = ${Math.ceil(insideMs / 1000)} FOR `
@@ -52,7 +52,7 @@ function isFree({ holder, others }: Row): boolean {
 
 const WAITED_TOO_LONG = 1205
 
-/** What was locked stays locked until the transaction ends, whatever is done to it. */
+/** A row lock lasts until the transaction ends. */
 function overtaken(key: string): ConflictError {
   return new ConflictError(
     `${JSON.stringify(key)} was taken at the same moment, and the transaction keeps its row locked now: roll it back and try again`,
@@ -60,8 +60,7 @@ function overtaken(key: string): ConflictError {
 }
 
 /**
- * Outside of a transaction the lock would be over before the work begins. MySQL has no way to tell; MariaDB has. Says whether it is
- * MariaDB.
+ * Outside of a transaction the lock would end before the work begins. Only MariaDB can tell. Returns whether the server is MariaDB.
  */
 async function requireTransaction(run: Run): Promise<boolean> {
   const open = await run('SELECT @@in_transaction AS open', []).catch((error) => {

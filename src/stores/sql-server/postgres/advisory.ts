@@ -16,21 +16,21 @@ export const ADVISORY_TRAITS = sessionTraits(
     name: 'postgres+advisory',
     modes: ['exclusive', 'shared'],
     scope:
-      'every process that reaches the same PostgreSQL database, and whoever takes the same advisory lock',
+      'every process that reaches the same PostgreSQL database, and every program that takes the same advisory lock',
   },
   ', and on servers before PostgreSQL 14 until its connection ends',
 )
 
-/** 64 bits of the hash of a key, as PostgreSQL takes them. */
+/** 64 bits of the hash of a key, as PostgreSQL's bigint. */
 function numberOf(key: string): string {
   return BigInt.asIntN(64, BigInt(`0x${digestOf(key, 16)}`)).toString()
 }
 
-/** Kernels of servers notice a machine that vanished after about as many seconds as these make together. */
+/** The server's kernel notices a vanished machine after about the sum of these seconds. */
 const KEEP_ALIVE = { tcp_keepalives_idle: 5, tcp_keepalives_interval: 2, tcp_keepalives_count: 3 }
-/** The longest time that the server can be told, in milliseconds. */
+/** The highest value of the setting, in milliseconds. */
 const LONGEST_IDLE_MS = 2 ** 31 - 1
-/** How often two connections are compared: others that use the pooler may hide it once. */
+/** Two connections are compared so often: other clients of a pooler may hide it once. */
 const PROBES = 3
 
 const DO: Readonly<Record<string, string>> = {
@@ -69,7 +69,7 @@ export class PostgresSessions implements SessionServer {
 
   private async prepare(session: PostgresSession): Promise<SessionConnection> {
     const pid = await pidOf(session)
-    // A server tells a client the number of its process; a pooler makes one up.
+    // A server reports the real process id, a pooler an invented one.
     if (session.pid !== pid) await this.refusePooler(session, pid)
     const settings = Object.entries(KEEP_ALIVE).map(
       ([name, value]) => `set_config('${name}', '${value}', false)`,
@@ -78,7 +78,7 @@ export class PostgresSessions implements SessionServer {
     return new PostgresConnection(session, pid)
   }
 
-  /** In transaction mode a second connection, as soon as it needs one, gets the backend that the first had just now. */
+  /** Behind a pooler in transaction mode a second connection gets the backend that the first has just used. */
   private async refusePooler(session: PostgresSession, pid: number): Promise<void> {
     const second = await this.client.session({ lost: () => {} })
     try {
@@ -102,7 +102,7 @@ class PostgresConnection implements SessionConnection {
   private readonly single: Readonly<Record<string, string>>
   private readonly several: string
 
-  /** The number of the process stands in the statements: another one does nothing and says so, by no answer at all. */
+  /** The statements contain the process id: any other process does nothing and answers NULL. */
   constructor(session: PostgresSession, pid: number) {
     this.session = session
     const here = (what: string): string => `SELECT CASE pg_backend_pid() WHEN ${pid} THEN ${what} END AS done`
@@ -126,7 +126,7 @@ class PostgresConnection implements SessionConnection {
     return first === undefined ? [] : [answer]
   }
 
-  /** Servers before 14 have no such setting, and then nothing is set. */
+  /** Sets nothing on servers before 14, which have no such setting. */
   async keepFor(idleMs: number): Promise<void> {
     await this.session.query(
       `SELECT set_config(name, $1, false) FROM pg_settings WHERE name = 'idle_session_timeout'`,

@@ -52,7 +52,7 @@ export function storeOver(
   })
 }
 
-/** `wakeUp` depends on whether a connection can listen: behind a pooler it cannot. */
+/** Behind a pooler no connection can listen, so waiters poll. */
 function traitsOf(wakeUp: Traits['wakeUp'], relaxed: boolean): Traits {
   return {
     ...FULL_TRAITS,

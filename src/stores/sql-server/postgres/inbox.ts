@@ -8,33 +8,33 @@ import type { PostgresClient } from './clients/client.ts'
 import { Listener } from './listener.ts'
 
 const ECHO = 'echo'
-/** A claim's first answer is not held back for longer, and an echo that has not come by then never will. */
+/** The first answer to a claim waits for the echo for no longer than this. */
 const ECHO_MS = 1000
 
-/** An inbox that begins so is not listened to: only word is left there. */
+/** The prefix of an inbox that only polls. */
 export const POLLED = 'mail:'
 
-/** The channel of an inbox: no name that somebody else would give to one. */
+/** The channel of an inbox; the prefix keeps clear of other programs. */
 export function channelOf(inbox: string): string {
   return `holdfast:${inbox}`
 }
 
 /**
- * What the database tells this process, on a connection of its own. A pooler may take the request to listen and never bring
- * anything, so it counts only when a message to ourselves has come back.
+ * Receives the notifications of this process on a connection of its own. A pooler may accept the request to listen and never
+ * deliver anything, so push counts as working only after a message to ourselves has come back.
  */
 export class PostgresInbox implements ServerInbox {
   readonly address: string
-  /** Looked at as long as nothing is heard, as behind a pooler. */
-  private readonly mail: PolledInbox
+  /** Polled as long as push does not work, as behind a pooler. */
+  private readonly polled: PolledInbox
   starting: Promise<void> | null = null
   private readonly sender: PostgresClient
   private readonly listener: PostgresClient
   private readonly runtime: Runtime
   private readonly timeout: StatementTimeout
-  private hearer: Listener | null = null
-  private heard: (on: boolean) => void = () => {}
-  private begun: () => void = () => {}
+  private listening: Listener | null = null
+  private pushed: (on: boolean) => void = () => {}
+  private started: () => void = () => {}
   private timer: Timer | null = null
 
   constructor(
@@ -49,23 +49,23 @@ export class PostgresInbox implements ServerInbox {
     this.runtime = runtime
     this.timeout = timeout
     this.address = runtime.newId()
-    this.mail = new PolledInbox(table, this.address, runtime)
+    this.polled = new PolledInbox(table, this.address, runtime)
   }
 
-  start(deliver: (notice: StoreNotice) => void, heard: (on: boolean) => void): void {
-    this.mail.start(deliver)
-    this.heard = (on) => {
-      this.mail.switch(!on)
-      heard(on)
+  start(deliver: (notice: StoreNotice) => void, pushed: (on: boolean) => void): void {
+    this.polled.start(deliver)
+    this.pushed = (on) => {
+      this.polled.switch(!on)
+      pushed(on)
     }
     this.starting = new Promise((resolve) => {
-      this.begun = () => {
+      this.started = () => {
         this.timer?.clear()
         this.starting = null
         resolve()
       }
     })
-    this.timer = this.runtime.setTimer(this.begun, ECHO_MS, true)
+    this.timer = this.runtime.setTimer(this.started, ECHO_MS, true)
     const message = (payload: string): void => {
       if (payload === ECHO) this.echoed()
       else {
@@ -73,31 +73,31 @@ export class PostgresInbox implements ServerInbox {
         if (notice !== null) deliver(notice)
       }
     }
-    const down = () => this.heard(false)
-    const hearing = { message, up: () => this.call(), down }
-    this.hearer = new Listener(this.listener, channelOf(this.address), hearing, this.runtime, this.timeout)
+    const down = () => this.pushed(false)
+    const events = { message, up: () => this.sendEcho(), down }
+    this.listening = new Listener(this.listener, channelOf(this.address), events, this.runtime, this.timeout)
   }
 
   held(id: string, ttlMs: number): void {
-    this.mail.held(id, ttlMs)
+    this.polled.held(id, ttlMs)
   }
 
   async close(): Promise<void> {
-    this.begun()
-    this.heard = () => {}
-    await this.mail.close()
-    await this.hearer?.close()
+    this.started()
+    this.pushed = () => {}
+    await this.polled.close()
+    await this.listening?.close()
     if (this.listener !== this.sender) await this.listener.close()
   }
 
-  /** Through the pool, as letters come. */
-  private call(): void {
+  /** Sends the echo through the pool, as notifications are sent. */
+  private sendEcho(): void {
     const sent = this.sender.run('SELECT pg_notify($1, $2)::text', [channelOf(this.address), ECHO])
     sent.catch(() => {})
   }
 
   private echoed(): void {
-    this.begun()
-    this.heard(true)
+    this.started()
+    this.pushed(true)
   }
 }

@@ -14,26 +14,26 @@ import { schemaOf } from './schema.ts'
 
 type Method = (...args: never[]) => unknown
 
-/** A pool of `pg`, or the function that `postgres` makes: known by its shape. */
+/** A pool of `pg`, or the function that `postgres` makes, recognized by its shape. */
 export type AnyPostgresClient =
   | { readonly totalCount: number; readonly query: Method; readonly connect: Method }
   | { readonly unsafe: Method; readonly listen: Method; readonly begin: Method }
 
 export interface PostgresOptions {
-  /** What the names of the tables begin with, with a schema and a dot before it if need be: `'holdfast'` by default. */
+  /** The prefix of the table names, optionally after a schema and a dot. By default `'holdfast'`. */
   readonly table?: string
   /**
-   * `'relaxed'` does not wait for the disk: a crash of the server may take back the last moments, so that a key that was just
-   * granted is granted again. A crash of this process alone takes back nothing. By default `'full'`.
+   * `'relaxed'` does not wait for the disk: a crash of the server may undo the last moments, so that a key that was just granted is
+   * granted again. A crash of this process alone undoes nothing. By default `'full'`.
    */
   readonly durability?: 'full' | 'relaxed'
   /**
-   * Where to listen, if not where the statements go: behind a pooler in transaction mode, a client that goes past it. False
-   * does without: whoever waits looks again by itself.
+   * The client to listen on, if not the one for statements: behind a pooler in transaction mode, a client that bypasses it. With
+   * false there are no notifications, and waiters poll.
    */
   readonly listen?: AnyPostgresClient | false
   /**
-   * Locks that a session of the database holds (`pg_advisory_lock`), on one connection of their own, instead of leases in a table:
+   * Uses locks that a session of the database holds (`pg_advisory_lock`), on a connection of their own, instead of leases in a table:
    * nothing is written, and every lock ends with that connection. By default false.
    */
   readonly advisory?: boolean
@@ -49,10 +49,10 @@ const OPTIONS: Known<PostgresOptions> = {
 }
 
 /**
- * A store in a PostgreSQL database, through the pool you already have: a `Pool` of `pg` or the function of `postgres`. It
- * stays yours. The store opens one more connection like it, on which it listens, and closes that one; with `postgres` also those
- * for its statements, at most as many as the pool may have, because the library's own may stand still after they broke. All stores over one
- * pool with the same options share these connections, and the last of them closes them.
+ * A store in a PostgreSQL database, through the pool you already have: a `Pool` of `pg` or the function of `postgres`. You remain
+ * its owner. The store opens and closes one more connection, on which it listens. With `postgres` it also opens connections for its
+ * statements, at most as many as the pool may have, because those of the library may stall after they broke. All stores over one pool
+ * with the same options share these connections, and the last store closes them.
  *
  * Throws an `InvalidArgumentError` for anything else, and for options outside their limits.
  */
@@ -69,12 +69,12 @@ export function postgres(client: AnyPostgresClient, options: PostgresOptions = {
   })
 }
 
-/** The statements that make the tables, for a migration of one's own; throws an `InvalidArgumentError` for a strange name. */
+/** The statements that create the tables, for your own migration. Throws an `InvalidArgumentError` for an invalid name. */
 export function migration(table = 'holdfast'): string {
   return schemaOf(tableNames(table, '"'))
 }
 
-/** The adapter for a client, which stays the caller's. */
+/** The adapter for a client, which the caller closes. */
 function adapterOf(client: AnyPostgresClient, argument: string, timeout: StatementTimeout): PostgresClient {
   const shape = client as unknown as Partial<Record<string, unknown>> | null
   if (typeof shape?.totalCount === 'number' && hasMethods(shape, ['query', 'connect', 'on', 'Client']))

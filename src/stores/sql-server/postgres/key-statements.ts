@@ -8,7 +8,7 @@ import { isOlder, leavesNoRoom } from '../tables/queue-conditions.ts'
 import { handOff, join, ONE_LESS, releaseOwn, renewOwn } from './queue-statements.ts'
 import { given, later, NOW, timed } from './statements.ts'
 
-/** From so many heads on, all claims of the key are meant. */
+/** This many heads mean all claims of the key. */
 export const EVERYTHING = 2_000_000_000
 
 function lists(columns: Columns, first: number): string {
@@ -27,7 +27,7 @@ function sizeOf(columns: Columns): number {
   return Object.keys(columns).length
 }
 
-/** Texts are made once: they are long, and clients look them up by their content. */
+/** Makes the texts once: they are long, and clients look them up by their content. */
 function both(make: (many: boolean) => string): (many: boolean) => string {
   const [one, several] = [make(false), make(true)]
   return (many) => (many ? several : one)
@@ -36,11 +36,11 @@ function both(make: (many: boolean) => string): (many: boolean) => string {
 const NO_HOLDER = `holder = NULL, hold_seq = 0, weight = 0, owner = NULL, actor = NULL, label = NULL,
   meta = NULL, inbox = NULL, since = 0, expires_at = 0, lock_delay = 0`
 
-/** The texts of the statements on keys. Several rows are locked in the order of their keys, so that nobody waits in a circle. */
+/** The statements on keys. Rows are locked in the order of their keys, so that there are no deadlocks. */
 export function keyStatements(tables: TableNames, relaxed: boolean) {
   const { keys, claims } = tables
   const t = timed(relaxed)
-  // A release that a crash takes back is a holder that died: it costs the rest of a ttl, so nobody waits for the disk.
+  // A crash that undoes a release is like a dead holder: it costs the rest of a ttl. So releases do not wait for the disk.
   const soon = timed(true)
   const locked = (many: boolean) =>
     many ? `, l AS MATERIALIZED (SELECT key FROM ${keys} WHERE key = ANY($1) ORDER BY key FOR UPDATE)` : ''
@@ -123,8 +123,8 @@ export function keyStatements(tables: TableNames, relaxed: boolean) {
         FROM t CROSS JOIN g JOIN ${keys} k ON k.key = g.key AND k.holder = g.id
       UNION ALL ${headsOf('g')}
       UNION ALL SELECT t.us, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM t`,
-    save: (many: boolean, rows: boolean, told: boolean, whole: boolean) =>
-      saveText(tables, `${t}${locked(many)}`, among(many), rows, told, whole),
+    save: (many: boolean, rows: boolean, notifies: boolean, whole: boolean) =>
+      saveText(tables, `${t}${locked(many)}`, among(many), rows, notifies, whole),
   }
 }
 
@@ -133,7 +133,7 @@ function saveText(
   t: string,
   among: string,
   rows: boolean,
-  told: boolean,
+  notifies: boolean,
   whole: boolean,
 ): string {
   const gone = 1 + sizeOf(KEY)
@@ -151,13 +151,15 @@ function saveText(
         since = excluded.since, ttl = excluded.ttl, lock_delay = excluded.lock_delay,
         expires_at = CASE WHEN c.state = excluded.state THEN greatest(c.expires_at, excluded.expires_at)
           ELSE excluded.expires_at END)`
-  // An error takes back the whole statement: a group that is not complete, or a claim that was renewed at the last moment.
+  // An error undoes the whole statement: for an incomplete group, or for a claim that was renewed at the last moment.
   const all = '(SELECT count(*) FROM done) = cardinality($1)'
   const dead = '(SELECT count(*) FROM deleted) = (SELECT count(*) FROM g JOIN done USING (key))'
   const conditions = [...(whole ? [all] : []), ...(rows ? [dead] : [])]
   const guard =
     conditions.length === 0 ? '' : `, 1 / (CASE WHEN ${conditions.join(' AND ')} THEN 1 ELSE 0 END)`
-  const tell = told ? ', CASE WHEN n.channel IS NOT NULL THEN pg_notify(n.channel, n.payload)::text END' : ''
+  const tell = notifies
+    ? ', CASE WHEN n.channel IS NOT NULL THEN pg_notify(n.channel, n.payload)::text END'
+    : ''
   const others = Object.keys(HOLDER)
     .map((name) => `${name} = w.${name}`)
     .join(', ')
@@ -175,7 +177,7 @@ function saveText(
       FROM t, w WHERE w.revision IS NULL ORDER BY w.key COLLATE "C" ON CONFLICT (key) DO NOTHING RETURNING key, 1::bigint AS first),
     done AS MATERIALIZED (SELECT key, first FROM updated UNION ALL SELECT key, first FROM inserted)${rows ? writeRows : ''}
     SELECT d.key${tell}${guard} FROM done d${
-      told
+      notifies
         ? ` LEFT JOIN unnest($${letters}::text[], $${letters + 1}::text[], $${letters + 2}::text[]) AS n (key, channel, payload)
       ON n.key = d.key`
         : ''

@@ -51,13 +51,13 @@ import { FLUSH } from './statements.ts'
 
 export class PostgresKeys implements KeyTable {
   private readonly client: PostgresClient
-  private readonly mail: InboxTable
+  private readonly inboxes: InboxTable
   private readonly relaxed: boolean
   private readonly text: ReturnType<typeof keyStatements>
 
   constructor(client: PostgresClient, names: TableNames, relaxed: boolean) {
     this.client = client
-    this.mail = inboxTable(names, client)
+    this.inboxes = inboxTable(names, client)
     this.relaxed = relaxed
     this.text = keyStatements(names, relaxed)
   }
@@ -87,7 +87,7 @@ export class PostgresKeys implements KeyTable {
     }
     if (again.length === 0) return { clock, rows }
     const more = await this.read([], again)
-    // The clock of the later look is the one that counts: nothing that ended by then is taken for alive.
+    // The clock of the later read counts, so that no claim that has ended by then is taken for alive.
     return { clock: more.clock, rows: new Map([...rows, ...more.rows]) }
   }
 
@@ -124,8 +124,8 @@ export class PostgresKeys implements KeyTable {
   }
 
   /**
-   * The position is on the disk before it counts. A waiter that is given the key without it (by a handoff that a crash took back, while
-   * the old holder came back and ran out) would hold what the server does not know of.
+   * The position is on the disk before it counts. Otherwise a crash could undo both the handoff to this waiter and its position, and the
+   * server would not know a holder whose predecessor has expired.
    */
   async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
     const values = columns(JOINING, [newClaimValues(claim, inbox)]).map(([value]) => value)
@@ -162,7 +162,7 @@ export class PostgresKeys implements KeyTable {
   async save(
     changes: readonly RowChange<KeySnapshot, KeyState>[],
     clock: Clock,
-    { notifications: letters, whole }: SaveOptions,
+    { notifications, whole }: SaveOptions,
   ): Promise<ReadonlySet<string>> {
     const writes = changes.map((change) => writeOf(change, clock))
     const gone = writes.flatMap(({ key, gone: all }) =>
@@ -172,28 +172,28 @@ export class PostgresKeys implements KeyTable {
       all.map((claim) => ({ ...claimValues(claim), key, is_new: claim.isNew })),
     )
     const rows = gone.length > 0 || put.length > 0
-    const heard = letters.filter(isHeard)
+    const pushed = notifications.filter(isPushed)
     const values: unknown[] = columns(KEY, writes.map(keyValues))
     if (rows)
       values.push(...columns(GONE, gone), clock.nowMs, ...columns({ ...CLAIM, is_new: 'boolean' }, put))
-    if (heard.length > 0)
+    if (pushed.length > 0)
       values.push(
-        heard.map(({ key }) => key),
-        ...sent(heard),
+        pushed.map(({ key }) => key),
+        ...channelsOf(pushed),
       )
-    const text = this.text.save(changes.length > 1, rows, heard.length > 0, whole)
+    const text = this.text.save(changes.length > 1, rows, pushed.length > 0, whole)
     const saved = new Set((await this.client.run(text, values)).map(({ key }) => key as string))
     await leaveNotifications(
-      this.mail,
-      letters.filter(({ key }) => saved.has(key)),
+      this.inboxes,
+      notifications.filter(({ key }) => saved.has(key)),
     )
     return saved
   }
 
-  async notify(letters: readonly KeyLetter[]): Promise<void> {
-    const heard = letters.filter(isHeard)
-    if (heard.length > 0) await this.client.run(this.text.tell, sent(heard))
-    await leaveNotifications(this.mail, letters)
+  async notify(notifications: readonly KeyLetter[]): Promise<void> {
+    const pushed = notifications.filter(isPushed)
+    if (pushed.length > 0) await this.client.run(this.text.tell, channelsOf(pushed))
+    await leaveNotifications(this.inboxes, notifications)
   }
 
   private async serve(
@@ -218,7 +218,7 @@ function seenFrom(row: Row, need: ReadRequest, clock: Clock): KeySnapshot {
   return snapshotOf(need.key, key, found, need, clock)
 }
 
-/** A list for each column. */
+/** A list of values for each column. */
 function columns(of: Columns, rows: readonly ColumnValues[]): unknown[][] {
   return Object.keys(of).map((name) => rows.map((row) => row[name]))
 }
@@ -227,10 +227,10 @@ function arrayOf(texts: readonly string[]): string {
   return `{${texts.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
 }
 
-function isHeard({ inbox }: KeyLetter): boolean {
+function isPushed({ inbox }: KeyLetter): boolean {
   return inbox?.startsWith(POLLED) === false
 }
 
-function sent(letters: readonly KeyLetter[]): [channels: string[], payloads: string[]] {
-  return [letters.map(({ inbox }) => channelOf(inbox as string)), letters.map(encodeNotification)]
+function channelsOf(notifications: readonly KeyLetter[]): [channels: string[], payloads: string[]] {
+  return [notifications.map(({ inbox }) => channelOf(inbox as string)), notifications.map(encodeNotification)]
 }

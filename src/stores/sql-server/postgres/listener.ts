@@ -4,17 +4,17 @@ import type { PostgresClient, PostgresSession } from './clients/client.ts'
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 2000
-/** A connection that says nothing for that long is asked whether it is still there. */
+/** The interval of the checks whether the connection still answers. */
 const CHECK_MS = 3000
 
 export interface ListenerEvents {
   message(payload: string): void
-  /** It listens, from now on or again. */
+  /** It has begun to listen, or does so again. */
   up(): void
   down(): void
 }
 
-/** One connection that listens to one channel, and is made again when it breaks. */
+/** One connection that listens to one channel, and is replaced when it breaks. */
 export class Listener {
   private readonly client: PostgresClient
   private readonly channel: string
@@ -41,7 +41,7 @@ export class Listener {
     void this.connect()
   }
 
-  /** One that is being opened is closed later: a server that is not there would keep us waiting. */
+  /** A connection that is just being opened is closed later: an unreachable server would delay us. */
   async close(): Promise<void> {
     this.closed = true
     this.timer?.clear()
@@ -63,7 +63,7 @@ export class Listener {
           if (channel === this.channel) this.events.message(payload)
         },
       })
-      // The name is ours: letters, digits, and a colon that has to be quoted.
+      // The channel has letters, digits, and a colon that needs quotes.
       if (!this.closed) await this.ask(session, `LISTEN "${this.channel}"`)
     } catch {
       isLost = true
@@ -79,7 +79,7 @@ export class Listener {
     this.events.up()
   }
 
-  /** Nobody tells of a connection whose other end has gone without a word. */
+  /** Checks now and then: the end of a peer that vanished is not reported. */
   private check(session: PostgresSession): void {
     this.timer = this.runtime.setTimer(
       () => {
@@ -95,7 +95,7 @@ export class Listener {
     )
   }
 
-  /** Whoever gets no answer ends the session. */
+  /** Rejects without an answer in time; the caller then ends the session. */
   private ask(session: PostgresSession, text: string): Promise<unknown> {
     return this.timeout.bound(session.query(text, []), ignore)
   }

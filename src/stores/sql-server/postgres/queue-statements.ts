@@ -7,8 +7,8 @@ import { POLLED } from './inbox.ts'
 import { given, later, NOW } from './statements.ts'
 
 /*
- * The steps of a busy key, as the model takes them, in statements that need not read beforehand: so two processes never have to begin again
- * because of each other. Where anything is out of the ordinary they change nothing, and the model is asked.
+ * The model's steps on a contended key, without a read beforehand, so that two processes never make each other start again. In all but
+ * the usual cases they change nothing and leave the step to the model.
  */
 
 export const JOINING = {
@@ -34,13 +34,13 @@ export const OWN = {
   weight: 'int',
 } as const
 
-/** A key has one holder less. */
+/** Assignments for one holder less. */
 export const ONE_LESS = `revision = k.revision + 1, mode = CASE WHEN k.holds > 1 THEN k.mode END,
   permits = CASE WHEN k.holds > 1 THEN k.permits ELSE 0 END, holds = k.holds - 1`
 
 /**
- * A claim joins behind an exclusive hold, or behind somebody who has to go on waiting. `k.revision` changes with the first waiter alone: those
- * behind it change nobody's decision.
+ * A claim joins behind an exclusive hold, or behind a waiter that cannot be admitted. `k.revision` changes with the first waiter only:
+ * those behind it affect no decision.
  */
 export function join(tables: TableNames): string {
   const { keys, claims } = tables
@@ -66,11 +66,11 @@ export function join(tables: TableNames): string {
   SELECT t.us, k.waiting, coalesce(k.label, h.label) AS label,
     CASE WHEN k.holder IS NULL THEN h.since ELSE k.since END AS since,
     CASE WHEN k.holder IS NULL THEN h.expires_at ELSE k.expires_at END AS expires_at, CASE WHEN k.waiting = 1 THEN
-    ${telling('k', `json_build_object('kind', 'contended', 'id', k.holder, 'key', k.key)`)} END AS told
+    ${notified('k', `json_build_object('kind', 'contended', 'id', k.holder, 'key', k.key)`)} END AS told
   FROM t CROSS JOIN k LEFT JOIN LATERAL (SELECT * FROM ${held} ORDER BY h.expires_at LIMIT 1) h ON k.holder IS NULL`
 }
 
-/** Renews a hold in a row of its own, which changes nobody's decision. */
+/** Renews a hold in a row of its own, which affects no decision. */
 export function renewOwn(tables: TableNames): string {
   return `UPDATE ${tables.claims} h SET expires_at = greatest(h.expires_at, ${NOW} + c.ttl)
     FROM t CROSS JOIN ${given(false, OWN)} JOIN ${tables.keys} k ON k.key = c.key
@@ -79,7 +79,7 @@ export function renewOwn(tables: TableNames): string {
     RETURNING h.key, h.seq, k.waiting > 0 AS contended`
 }
 
-/** Ends a hold in a row of its own, in favour of nobody. */
+/** Ends a hold in a row of its own, where that admits no waiter. */
 export function releaseOwn(tables: TableNames): string {
   const { keys, claims } = tables
   return `l AS MATERIALIZED (
@@ -94,9 +94,9 @@ export function releaseOwn(tables: TableNames): string {
 }
 
 /**
- * Ends one hold: that of a claim that lets nobody in, in `sole`, or else in favour of the first waiter, so that one commit lies between
- * two holders and nobody can come in between. A crash may take this back: then its position, which must last as long as
- * the offer, keeps the key for the one who believes to have it.
+ * Ends one hold: one that admits no waiter in `sole`, else by a handoff to the first waiter in the same commit, so that no other claim
+ * comes in between. A crash may undo the handoff: then the waiter's position, which must last as long as the offer, keeps the key for
+ * the process that believes it holds it.
  */
 export function handOff({ keys, claims }: TableNames): string {
   const lifeMs = `least(n.ttl, ${RULES.offerMs})`
@@ -116,15 +116,15 @@ export function handOff({ keys, claims }: TableNames): string {
     RETURNING k.key, k.seq, k.holder, k.waiting, k.inbox, k.since, n.life),
   left_queue AS (DELETE FROM ${claims} c USING handed h WHERE c.key = h.key AND c.id = h.holder)
   SELECT key, seq, contended, NULL AS told FROM sole
-  UNION ALL SELECT h.key, h.seq, false, ${telling(
+  UNION ALL SELECT h.key, h.seq, false, ${notified(
     'h',
     `json_build_object('kind', 'granted', 'id', h.holder, 'token', (h.seq * 256)::text, 'spare', ${SPARE_TOKENS},
       'contended', h.waiting > 0, 'storeTimeMs', h.since, 'lifeMs', h.life, 'key', h.key)`,
   )} FROM handed h`
 }
 
-/** Sends a notification to the inbox of a row, if somebody listens there; what it gives back is empty. */
-function telling(row: string, notification: string): string {
+/** Sends a notification to the inbox of a row, if its process listens. Its result is empty. */
+function notified(row: string, notification: string): string {
   return `CASE WHEN ${row}.inbox NOT LIKE '${POLLED}%' THEN
     pg_notify('holdfast:' || ${row}.inbox, ${notification}::text)::text END`
 }

@@ -37,7 +37,7 @@ export class PostgresRecords implements RecordTable {
     return new Set(saved.map(({ key }) => key as string))
   }
 
-  /** Nobody is told of a record. */
+  /** Records have no notifications. */
   async notify(): Promise<void> {}
 
   async saveHeld(change: RecordChange, clock: Clock, { key, id }: ClaimRef): Promise<boolean> {
@@ -58,7 +58,7 @@ function valuesOf(changes: readonly RecordChange[], clock: Clock): unknown[] {
   ]
 }
 
-/** The notifications of a process lie among the records. */
+/** The notifications of a process, among the records. */
 export function inboxTable({ records }: TableNames, client: PostgresClient): InboxTable {
   const post = `WITH t AS (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us)
     INSERT INTO ${records} (key, revision, version, value, expires_at, forget_at)
@@ -66,14 +66,14 @@ export function inboxTable({ records }: TableNames, client: PostgresClient): Inb
     ON CONFLICT (key) DO UPDATE SET forget_at = excluded.forget_at`
   const read = `SELECT key, value FROM ${records} WHERE key >= $1 AND key < $2 LIMIT ${NOTIFICATIONS_PER_READ}`
   return {
-    write: (name, letter) => client.run(post, [FIRST + name, letter]),
+    write: (name, notification) => client.run(post, [FIRST + name, notification]),
     read: async (from, to) =>
       (await client.run(read, [FIRST + from, FIRST + to])).map(({ key, value }) => {
-        return { name: (key as string).slice(FIRST.length), letter: value as string }
+        return { name: (key as string).slice(FIRST.length), text: value as string }
       }),
     remove: (name) => client.run(`DELETE FROM ${records} WHERE key = $1`, [FIRST + name]),
   }
 }
 
-/** With the random part that follows, no record has a name that begins so. */
+/** Together with the random part that follows, no record has such a name. */
 const FIRST = '\u0001'

@@ -17,14 +17,14 @@ interface Shape {
   readonly release?: unknown
 }
 
-/** The row, unless somebody has it: as it was read, or free all the same, as one that this transaction has taken before. */
+/** Takes a row that no other transaction has, if it is unchanged or still free; this transaction may have taken it before. */
 export function claimIn({ keys }: TableNames, tx: object): TransactionClaim {
   const run = runnerOf(tx as Shape)
   const claim = `WITH t AS MATERIALIZED (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us)
     UPDATE ${keys} k SET revision = k.revision + 1, seq = greatest(k.seq + 1, t.us), forget_at = greatest(k.forget_at, t.us / 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
     FROM t WHERE k.key = (SELECT key FROM ${keys} WHERE key = $1 AND holder IS NULL AND others = 0 AND revision >= $2 FOR UPDATE SKIP LOCKED)
     RETURNING k.seq`
-  // Above READ COMMITTED a transaction sees everything as it was at its first statement, also this row.
+  // Above READ COMMITTED a transaction sees a snapshot from its first statement, of this row too.
   const look = `SELECT current_setting('transaction_isolation') IN ('repeatable read', 'serializable') AS frozen,
     (SELECT revision FROM ${keys} WHERE key = $1) AS revision`
   const take: TransactionClaim['take'] = async (key, { revision }) => {
@@ -48,8 +48,8 @@ export function claimIn({ keys }: TableNames, tx: object): TransactionClaim {
 }
 
 /**
- * Locks the row and takes that back at once, with every setting: what a block of PL/pgSQL did before its error is undone. So nothing is left
- * in the transaction, and a wait that was too long does not end it. A block takes no values, so the key goes as digits.
+ * Locks the row and undoes that at once, settings included: an error undoes the work of a block of PL/pgSQL. So the transaction keeps
+ * nothing of the wait, and a wait that was too long does not abort it. A block takes no parameters, so the key travels as digits.
  */
 function waitFor(keys: string, key: string, insideMs: number): string {
   const hex = Buffer.from(key).toString('hex')
@@ -67,7 +67,7 @@ function outdated(key: string): ConflictError {
   )
 }
 
-/** Outside of a transaction the lock would be over before the work begins. */
+/** Outside of a transaction the lock would end before the work begins. */
 async function requireTransaction(run: Run): Promise<void> {
   const [row] = await run('SELECT txid_current_if_assigned() IS NOT NULL AS open', [])
   if (row?.open !== true) throw new InvalidArgumentError('tx', 'must have begun a transaction')

@@ -7,7 +7,7 @@ import type { PostgresOptions } from './index.ts'
 export interface Location {
   /** The URL for the client library, without our parameters. */
   readonly database: string
-  /** Where to listen: null for the same place, false for nowhere. */
+  /** The URL to listen on: null for the same one, false for none. */
   readonly listen: string | false | null
   /** How many connections the store may open for its statements. */
   readonly connections: number
@@ -54,7 +54,7 @@ const PARAMETERS = {
   ...CLIENTS,
 } as const
 
-/** `connections`, `table`, `durability`, `listen` and `advisory` of the query are ours; the client's own stay in the URL. */
+/** Takes our own parameters out of the query: `connections`, `table`, `durability`, `listen` and `advisory`. */
 export function locationOf(url: string): Location {
   const parts = urlOf(url, 'postgres://user:password@host:5432/database')
   const { table, durability, listen, advisory, connections } = parametersOf(parts.search, PARAMETERS)

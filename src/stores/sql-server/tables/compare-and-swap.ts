@@ -21,7 +21,7 @@ const NO_DELIVERY: LocalDelivery = { isOwn: () => false, deliver: () => {} }
 interface StepGroup<R, S> {
   readonly steps: readonly Step<S>[]
   readonly changes: readonly RowChange<R, S>[]
-  readonly letters: readonly KeyLetter[]
+  readonly notifications: readonly KeyLetter[]
 }
 
 /**
@@ -103,7 +103,7 @@ export class CompareAndSwap<R, S> {
       if (this.needsMore(applied)) {
         const more = await this.read(group, true)
         applied = this.apply(group, more)
-        // What was read is enough for any one step.
+        // The rows that were read suffice for any single step.
         while (count > 1 && this.needsMore(applied)) {
           count = Math.ceil(count / 2)
           applied = this.apply(group.slice(0, count), more)
@@ -123,7 +123,7 @@ export class CompareAndSwap<R, S> {
   private apply(steps: readonly Step<S>[], { clock, rows }: TableSnapshot<R>): StepGroup<R, S> {
     const states = new Map<string, S>()
     const changed = new Set<string>()
-    const letters: KeyLetter[] = []
+    const notifications: KeyLetter[] = []
     const current: States<S> = {
       get: (key) => {
         let state = states.get(key)
@@ -140,7 +140,7 @@ export class CompareAndSwap<R, S> {
     }
     const applied = steps.filter((step) => {
       try {
-        letters.push(...step.apply(current, clock, rows))
+        notifications.push(...step.apply(current, clock, rows))
         return true
       } catch (error) {
         step.failed(error)
@@ -150,7 +150,7 @@ export class CompareAndSwap<R, S> {
     const changes = [...changed].map((key) => {
       return { key, before: rows.get(key), state: states.get(key) as S }
     })
-    return { steps: applied, changes, letters }
+    return { steps: applied, changes, notifications }
   }
 
   private async save(
@@ -159,10 +159,10 @@ export class CompareAndSwap<R, S> {
     whole: boolean,
   ): Promise<readonly Step<S>[]> {
     const changes = groups.flatMap((group) => group.changes)
-    const letters = this.forOthers(groups.flatMap((group) => group.letters))
+    const notifications = this.forOthers(groups.flatMap((group) => group.notifications))
     let saved: ReadonlySet<string>
     try {
-      saved = await this.table.save(changes, clock, { notifications: letters, whole })
+      saved = await this.table.save(changes, clock, { notifications, whole })
     } catch (error) {
       return this.afterError(groups, clock, whole, error)
     }
@@ -179,18 +179,18 @@ export class CompareAndSwap<R, S> {
 
   /** A step may notify without a change: a holder is asked to release. */
   private async notify(group: StepGroup<R, S>): Promise<void> {
-    const letters = this.forOthers(group.letters)
-    if (letters.length > 0) await this.table.notify(letters)
+    const notifications = this.forOthers(group.notifications)
+    if (notifications.length > 0) await this.table.notify(notifications)
     this.settle(group)
   }
 
-  private forOthers(letters: readonly KeyLetter[]): readonly KeyLetter[] {
-    return letters.filter((each) => each.inbox !== null && !this.local.isOwn(each))
+  private forOthers(notifications: readonly KeyLetter[]): readonly KeyLetter[] {
+    return notifications.filter((each) => each.inbox !== null && !this.local.isOwn(each))
   }
 
-  private settle({ steps, letters }: StepGroup<R, S>): void {
+  private settle({ steps, notifications }: StepGroup<R, S>): void {
     for (const step of steps) step.done()
-    for (const each of letters) if (this.local.isOwn(each)) this.local.deliver(each)
+    for (const each of notifications) if (this.local.isOwn(each)) this.local.deliver(each)
   }
 
   private async afterError(

@@ -2,11 +2,11 @@ import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Blocked, Claim, Clock, KeyLetter, KeyState, Mode, RecordState } from '../../../model/index.ts'
 
-/** A claim that stands in a row of its own, and what no state says of it. */
+/** A claim in a row of its own. */
 export interface ClaimRow {
   readonly id: string
   readonly state: 'held' | 'waiting'
-  /** Its place in the order of the queue; 0 for a holder. */
+  /** The order of the queue; 0 for a holder. */
   readonly ticket: number
   readonly mode: Mode
   /** The sequence number of its hold; 0 for a waiter. */
@@ -33,44 +33,44 @@ export interface KeyRow {
   /** How many claims have rows of their own. */
   readonly others: number
   readonly closedUntilMs: number
-  /** The claim that found the key free stands in its row. */
+  /** The claim that found the key free lies in its row. */
   readonly holder: ClaimRow | null
   readonly forgetAtMs: number
 }
 
-/** What the steps to come are about, of one key. */
+/** The claims of one key that the next steps depend on. */
 export interface ReadRequest {
   readonly key: string
   readonly ids: readonly string[]
   readonly owners: readonly string[]
-  /** How many waiters from the head of the queue on; all claims without a bound. */
+  /** How many waiters from the head of the queue on; infinity means all claims. */
   readonly heads: number
 }
 
-/** A key as it was read: its row, some of its claims, and the state that they make. */
+/** A key as it was read: its row, some of its claims, and their state for the model. */
 export interface KeySnapshot {
   readonly row: KeyRow
   readonly claims: ReadonlyMap<string, ClaimRow>
   readonly state: KeyState
-  /** The ids of those at the head of the queue; nobody who lives stands between them. */
+  /** The ids of the waiters at the head of the queue, without a gap. */
   readonly heads: ReadonlySet<string>
 }
 
 export interface RecordRow {
   readonly revision: number
   readonly version: number
-  /** As JSON; null for a record that was removed, whose version is remembered. */
+  /** JSON; null for a removed record, whose version is kept. */
   readonly value: string | null
   readonly expiresAtMs: number | null
 }
 
-/** What was read in one statement, and the database's clock then. Keys without a row are missing. */
+/** The result of one read, with the database's clock at that time. Keys without a row are missing. */
 export interface TableSnapshot<R> {
   readonly clock: Clock
   readonly rows: ReadonlyMap<string, R>
 }
 
-/** What a key becomes, if its row is still the one that was read. */
+/** The next state of a key, if its row has not changed since it was read. */
 export interface RowChange<R, S> {
   readonly key: string
   readonly before: R | undefined
@@ -78,31 +78,31 @@ export interface RowChange<R, S> {
 }
 
 export interface SaveOptions {
-  /** What is told in the same transaction, of the keys that were changed; every letter has an inbox. */
+  /** Sent in the same transaction for the keys that were changed; each has an inbox. */
   readonly notifications: readonly KeyLetter[]
-  /** Whether all changes are made, or none. */
+  /** True if all changes are made, or none. */
   readonly whole: boolean
 }
 
-/** One table whose rows are compared and swapped. */
+/** A table for compare-and-swap. */
 export interface VersionedTable<R, S> {
   read(keys: readonly string[], needs?: readonly ReadRequest[]): Promise<TableSnapshot<R>>
-  /** Whether more of a key has to be read before what was made of it can be trusted. */
+  /** True if more of the key has to be read before the change can be trusted. */
   needsMore?(change: RowChange<R, S>): boolean
-  /** In one statement. Resolves to the keys whose rows were changed. */
+  /** Writes in one statement. Resolves to the keys whose rows were changed. */
   save(changes: readonly RowChange<R, S>[], clock: Clock, sending: SaveOptions): Promise<ReadonlySet<string>>
-  /** Tells what did not come with a change. */
-  notify(letters: readonly KeyLetter[]): Promise<void>
+  /** Sends notifications that belong to no change. */
+  notify(notifications: readonly KeyLetter[]): Promise<void>
 }
 
-/** What one statement could do for claims by itself, by their keys; those left out need the model. */
+/** The answer of a statement that serves claims without the model; claims that it leaves out need the model. */
 export interface QuickAnswer {
-  /** Of the hold; 0 where nobody asks. */
+  /** The sequence number of the hold; 0 where it is not needed. */
   readonly seq: number
   readonly contended: boolean
 }
 
-/** Where a claim is, as far as a waiter has to know. */
+/** The state of a claim, as far as a waiter needs it. */
 export type ClaimStatus =
   | { readonly kind: 'waiting'; readonly ticket: number; readonly expiresAtMs: number }
   | {
@@ -113,39 +113,39 @@ export type ClaimStatus =
       readonly expiresAtMs: number
     }
 
-/** Waiters, and the first few tickets of the queue of each of their keys, from which positions are counted. */
+/** The states of claims, and the first few tickets of the queue of each key, from which positions are counted. */
 export interface ClaimStatuses {
   readonly clock: Clock
-  /** By `key` and `id`, see `placeName`. */
+  /** By `claimName`. */
   readonly statuses: ReadonlyMap<string, ClaimStatus>
   readonly heads: ReadonlyMap<string, readonly number[]>
 }
 
-/** The name of a claim among those of several keys. */
+/** The name of a claim among the claims of several keys. */
 export function claimName(key: string, id: string): string {
   return `${id} ${key}`
 }
 
 export type ClaimRef = Pick<Claim, 'key' | 'id'>
 
-/** The keys. Each call is one statement that is a transaction of its own; keys are never named twice in one. */
+/** The keys. Each call is one statement and one transaction; a key occurs once in a call, unless stated otherwise. */
 export interface KeyTable extends VersionedTable<KeySnapshot, KeyState> {
-  /** Grants what is free. */
+  /** Grants free keys. */
   claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, QuickAnswer>>
-  /** Renews claims that stand in the rows of their keys, where nobody comes in beside them. */
+  /** Renews holds in the rows of their keys where the renewal admits no waiter. */
   renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>>
-  /** Ends holds in the rows of their keys that let nobody in, or that a statement can give to the next of the queue. */
+  /** Ends holds in the rows of their keys that admit no waiter, or that one statement can hand off to the first waiter. */
   releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>>
-  /** The same for one claim in a row of its own; null where it has to let others in, or is not such a claim. */
+  /** The same for one claim in a row of its own; null where it would admit waiters, or the claim has no such row. */
   renewOwn(claim: Claim): Promise<QuickAnswer | null>
   releaseOwn(claim: Claim): Promise<QuickAnswer | null>
-  /** Joins a queue behind an exclusive hold or behind another waiter; null if there is neither, or the claim is there already. */
+  /** Joins a queue behind an exclusive hold or another waiter; null if there is neither, or if the claim is known already. */
   join(claim: Claim, inbox: string | null): Promise<Blocked | null>
-  /** Renews claims that wait. Here a key may be named often. Says where they are. */
+  /** Renews queue positions and returns the states of the claims. Here a key may occur often. */
   renewWaiting(claims: readonly Claim[]): Promise<ClaimStatuses>
-  /** Says where claims are. Here a key may be named often. */
+  /** Returns the states of claims. Here a key may occur often. */
   find(claims: readonly ClaimRef[]): Promise<ClaimStatuses>
-  /** Keys in use with all their claims, in the order of their names: those after `after`, or the first ones from `prefix` on. */
+  /** Keys in use with all their claims, in the order of their names: those after `after`, or from `prefix` on. */
   page(
     prefix: string,
     after: string | null,
@@ -153,7 +153,7 @@ export interface KeyTable extends VersionedTable<KeySnapshot, KeyState> {
   ): Promise<{ clock: Clock; rows: readonly (readonly [string, KeySnapshot])[] }>
 }
 
-/** A record, and the highest version that its key ever had, also when the record is gone. */
+/** A record, and the highest version that its key ever had, even if the record is gone. */
 export interface VersionedRecord {
   readonly record: RecordState | null
   readonly version: number
@@ -166,38 +166,38 @@ export interface RecordTable extends VersionedTable<RecordRow, VersionedRecord> 
 
 /** Both reject with a `ConflictError` when the transaction has to be rolled back. */
 export interface TransactionClaim {
-  /** The sequence number, or null when the row is not as it was read, or somebody has it. */
+  /** Resolves to the sequence number, or null when the row has changed or another transaction has it. */
   take(key: string, row: KeyRow): Promise<number | null>
-  /** Waits in the database for whoever has the row, for so long at most, so that a circle of transactions is found. */
+  /** Waits in the database for the holder of the row, with a bound, so that the database finds deadlocks of transactions. */
   wait(key: string, insideMs: number): Promise<void>
 }
 
-/** A database as the store uses it. */
+/** The operations that a store needs of a database. */
 export interface ServerDatabase {
   readonly keys: KeyTable
   readonly records: RecordTable
-  /** Makes the tables if they are missing, and refuses those of a newer format. Resolves to whether it made them. */
+  /** Creates the tables if they are missing, and refuses those of another format. Resolves to whether it created them. */
   prepare(): Promise<boolean>
-  /** Ways to take a row inside a transaction of the caller's. Throws for anything that is no transaction. */
+  /** Claims rows inside a transaction of the caller. Throws for anything that is no transaction. */
   claimIn(tx: object): TransactionClaim
-  /** Removes a few rows that need not be remembered any more, by an index. Resolves to how many. */
+  /** Removes a few rows that are no longer needed, through an index. Resolves to how many. */
   clean(): Promise<number>
-  /** A few keys that would be removed if there were no claims; they are told of again in an hour. */
+  /** A few keys that are due for removal but have claims; it returns them again in an hour. */
   stale(): Promise<readonly string[]>
-  /** Changes tables of format 1 to those of this version; refused while they are in use. Resolves to whether there were any. */
+  /** Upgrades tables of format 1; refused while they are in use. Resolves to whether there were any. */
   upgrade(): Promise<boolean>
-  /** How many rows should have been removed that long ago, by table. */
+  /** The number of rows in each table that should have been removed that long ago. */
   overdue(forMs: number): Promise<readonly { readonly table: string; readonly count: number }[]>
-  /** What an operator should know about the server, and which locks other programs have in it. */
+  /** Facts about the server for operators, and the locks that other programs have in it. */
   inspect(foreign: readonly string[], runtime: Runtime): AsyncIterable<Fact>
-  /** Ends a lock of another program, if it is still as it was told of and has not been used for that long. */
+  /** Ends a lock of another program, if it is still the reported one and has been idle for that long. */
   endForeign(lock: Remains, olderMs: number): Promise<boolean>
-  /** What an error of the client means; null when it says nothing about what was done. */
+  /** The reason of a statement that certainly did nothing; null for any other error. */
   reasonOf(error: unknown): FailureReason | null
 }
 
 /**
- * Why a statement certainly did nothing. `conflict`: others were at the same rows. `locked`: somebody's transaction keeps
+ * The reason why a statement certainly did nothing. `conflict`: others changed the same rows. `locked`: another transaction keeps
  * a row locked. `missing`: there is no such table.
  */
 export type FailureReason = 'conflict' | 'locked' | 'missing'

@@ -3,7 +3,7 @@ import { StoreError, UnsupportedError } from '../../../errors.ts'
 /** The version of the tables. Format 1 had the whole queue of a key in one row. */
 export const FORMAT = 2
 
-/** Tables of another version are never guessed at. */
+/** Refuses tables of another version. */
 export function requireFormat(format: number): void {
   if (format === FORMAT) return
   throw new UnsupportedError(

@@ -4,37 +4,40 @@ import type { KeyLetter } from '../../../model/index.ts'
 import { decodeNotification, encodeNotification } from '../../shared/notifications.ts'
 import type { ServerInbox } from './store.ts'
 
-/** How often a process that holds something looks for what it is told. */
-const LOOK_MS = 1000
-/** A holder that has not looked for so long has lost its hold, or hears of it by its renewal. */
+/** How often a process with holds polls its inbox. */
+const POLL_MS = 1000
+/** A holder that has not polled for so long has lost its hold, or hears of it by its renewal. */
 export const NOTIFICATION_KEPT_MS = 60_000
 export const NOTIFICATIONS_PER_READ = 100
 
-/** Where letters lie: among the records, under names that no record has. */
+/** Notifications in the table of the records, under names that no record has. */
 export interface InboxTable {
-  /** Kept for `MAIL_KEPT_MS`; a letter of that name may be there already. */
-  write(name: string, letter: string): Promise<unknown>
-  /** The first few letters from one name on, up to another. */
-  read(from: string, to: string): Promise<readonly { readonly name: string; readonly letter: string }[]>
+  /** Kept for `NOTIFICATION_KEPT_MS`; one of that name may be there already. */
+  write(name: string, notification: string): Promise<unknown>
+  /** The first few notifications from one name on, up to another. */
+  read(from: string, to: string): Promise<readonly { readonly name: string; readonly text: string }[]>
   remove(name: string): Promise<unknown>
 }
 
-/** Leaves word for a holder that is asked to let go, or was evicted: nobody else tells it, and a renewal may be far. */
-export async function leaveNotifications(table: InboxTable, letters: readonly KeyLetter[]): Promise<void> {
-  for (const letter of letters) {
-    const { notice, inbox } = letter
+/** Notifies holders that are asked to release or were evicted: their next renewal may be far. */
+export async function leaveNotifications(
+  table: InboxTable,
+  notifications: readonly KeyLetter[],
+): Promise<void> {
+  for (const notification of notifications) {
+    const { notice, inbox } = notification
     if (notice.kind === 'revoked' || (notice.kind === 'lost' && notice.cause === 'evicted'))
-      await table.write(`${rangeOf(inbox as string)[0]}${notice.id}`, encodeNotification(letter))
+      await table.write(`${rangeOf(inbox as string)[0]}${notice.id}`, encodeNotification(notification))
   }
 }
 
-/** Looks for word to this process by one statement on the primary key, as long as it holds something and nobody else tells it. */
+/** Polls for notifications by one statement on the primary key, as long as this process holds something and gets no push. */
 export class PolledInbox implements ServerInbox {
   readonly address: string
   readonly starting = null
   private readonly table: InboxTable
   private readonly runtime: Runtime
-  /** The claims that hold their keys, and until when they do at the longest. */
+  /** The claims that hold their keys, and their latest possible end. */
   private readonly holds = new Map<string, number>()
   private deliver: (notice: StoreNotice) => void = () => {}
   private timer: Timer | null = null
@@ -57,7 +60,7 @@ export class PolledInbox implements ServerInbox {
     this.arm()
   }
 
-  /** Off as long as the database tells by itself. */
+  /** Off as long as the database pushes notifications. */
   switch(on: boolean): void {
     this.on = on
   }
@@ -69,28 +72,28 @@ export class PolledInbox implements ServerInbox {
 
   private arm(): void {
     if (!this.closed && this.timer === null && this.holds.size > 0)
-      this.timer = this.runtime.setTimer(() => void this.poll(), LOOK_MS, true)
+      this.timer = this.runtime.setTimer(() => void this.poll(), POLL_MS, true)
   }
 
   private async poll(): Promise<void> {
     const nowMs = this.runtime.nowMs()
     for (const [id, untilMs] of this.holds) if (untilMs <= nowMs) this.holds.delete(id)
-    // Notices are hints: one that cannot be read now is read by the next look.
+    // Notifications are hints: the next poll reads those that this one cannot.
     if (this.on && this.holds.size > 0) await this.take().catch(() => {})
     this.timer = null
     this.arm()
   }
 
   private async take(): Promise<void> {
-    for (const { name, letter } of await this.table.read(...rangeOf(this.address))) {
-      const notice = decodeNotification(letter)
+    for (const { name, text } of await this.table.read(...rangeOf(this.address))) {
+      const notice = decodeNotification(text)
       if (notice !== null) this.deliver(notice)
       await this.table.remove(name)
     }
   }
 }
 
-/** The letters of an inbox: from the first name up to the second. */
+/** The names of an inbox: from the first up to the second. */
 function rangeOf(inbox: string): [from: string, to: string] {
   return [`inbox:${inbox}:`, `inbox:${inbox};`]
 }

@@ -3,21 +3,21 @@ interface Keyed {
 }
 
 /**
- * Lets the tasks of this process take turns at each key. So a release never overtakes its own claim on another connection
- * of the pool, tasks do not conflict with their own kind, and those that wait for one key are done together.
+ * Serializes the work of this process on each key. So a release never overtakes its own claim on another connection of the pool, the
+ * process does not conflict with itself, and pending work on one key is done together.
  */
 export class KeySerializer<T extends Keyed> {
   private readonly start: (tasks: readonly T[]) => readonly Promise<readonly T[]>[]
   private readonly busy = new Set<string>()
   private waiting: T[] = []
 
-  /** `start` begins work on tasks of different rounds' keys; each of its promises resolves to tasks that are through. */
+  /** `start` begins some tasks; each of its promises resolves to tasks that are done. */
   constructor(start: (tasks: readonly T[]) => readonly Promise<readonly T[]>[]) {
     this.start = start
   }
 
   add(tasks: readonly T[]): void {
-    // One alone, at which nobody works or waits, is the usual case.
+    // A single task on free keys is the usual case.
     if (tasks.length === 1 && this.waiting.length === 0 && this.isFree(tasks[0] as T)) {
       this.begin(tasks)
       return
@@ -33,14 +33,14 @@ export class KeySerializer<T extends Keyed> {
 
   private begin(ready: readonly T[]): void {
     for (const { keys } of ready) for (const key of keys) this.busy.add(key)
-    for (const part of this.start(ready)) void part.then((through) => this.leave(through))
+    for (const part of this.start(ready)) void part.then((done) => this.leave(done))
   }
 
   private isFree({ keys }: T): boolean {
     return keys.every((key) => !this.busy.has(key))
   }
 
-  /** Those whose keys nobody works on, and nobody waits for before them. */
+  /** Takes the tasks whose keys are free and that no earlier task waits for. */
   private takeReady(): readonly T[] {
     if (this.waiting.length === 0) return []
     const taken = new Set(this.busy)
@@ -58,8 +58,8 @@ export class KeySerializer<T extends Keyed> {
     return ready
   }
 
-  private leave(through: readonly T[]): void {
-    for (const { keys } of through) for (const key of keys) this.busy.delete(key)
+  private leave(done: readonly T[]): void {
+    for (const { keys } of done) for (const key of keys) this.busy.delete(key)
     this.next()
   }
 }

@@ -15,15 +15,15 @@ import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
 import type { ClaimRow, KeyRow, KeySnapshot, ReadRequest, RowChange } from './database.ts'
 import { decodeName } from './rows.ts'
 
-/** Bounds of one look; what lies beyond them is counted as alive and left to the next step. */
+/** Bounds of one read; claims beyond them count as alive and are left to the next step. */
 export const MOST_DEAD = 100
 export const MOST_OF_OWNERS = 200
-/** Positions are exact for so many. */
+/** The positions of so many waiters are exact. */
 export const HEADS = 3
-/** As many as one step admits, and one more, so that it shows whether others wait. */
+/** As many waiters as one step admits, and one more that shows whether others wait. */
 export const ALL_HEADS = RULES.mostOffers + 1
 
-/** A waiter with its ticket, which steps leave alone; one that has just joined has none yet. */
+/** A waiter with its ticket, which steps do not change; a new waiter has none yet. */
 interface Ticketed extends Waiter {
   readonly ticket?: number
 }
@@ -41,7 +41,7 @@ const NO_KEY: KeyRow = {
   forgetAtMs: 0,
 }
 
-/** What a look found, as a state for the model; null for a key without a row. */
+/** The rows of a key as a state for the model; `row` is null for a key without a row. */
 export function snapshotOf(
   key: string,
   row: KeyRow | null,
@@ -74,7 +74,7 @@ export function snapshotOf(
   return { row: found, claims, state, heads: new Set(first.map(({ id }) => id)) }
 }
 
-/** Owners of claims whose other claims have to be looked at, too: a hold ends only with the last of them. */
+/** Owners whose other claims have to be read too: a hold ends only with the last claim of its owner. */
 export function missingOwners(
   { row, state }: KeySnapshot,
   { ids, owners }: ReadRequest,
@@ -88,33 +88,33 @@ export function missingOwners(
   return row.others === 0 ? [] : [...missing]
 }
 
-/** The head of the queue was used up, and more wait behind it. */
+/** True if a step used up the head of the queue that was read, and more claims wait behind it. */
 export function needsMoreHeads({ before, state }: RowChange<KeySnapshot, KeyState>): boolean {
   if (before === undefined || before.heads.size === 0) return false
   if (before.row.waiting <= before.state.line.length) return false
   return !state.line.some(({ claim }) => before.heads.has(claim.id))
 }
 
-/** The position of a waiter: exact near the head, else at most so far back. */
+/** The position of a waiter: exact near the head, an upper bound further back. */
 export function positionOf(seen: KeySnapshot | undefined, state: KeyState, id: string): number {
-  const place = state.line.findIndex(({ claim }) => claim.id === id)
-  if (place < 0 || seen === undefined || seen.row.waiting <= seen.state.line.length) return place + 1
+  const index = state.line.findIndex(({ claim }) => claim.id === id)
+  if (index < 0 || seen === undefined || seen.row.waiting <= seen.state.line.length) return index + 1
   const all = seen.row.waiting + state.line.length - seen.state.line.length
-  const { ticket } = state.line[place] as Ticketed
-  if (ticket === undefined) return all - (state.line.length - 1 - place)
-  if (seen.heads.has(id)) return place + 1
+  const { ticket } = state.line[index] as Ticketed
+  if (ticket === undefined) return all - (state.line.length - 1 - index)
+  if (seen.heads.has(id)) return index + 1
   const first = (state.line[0] as Ticketed).ticket ?? ticket
-  return Math.max(place + 1, Math.min(ticket - first + 1, all))
+  return Math.max(index + 1, Math.min(ticket - first + 1, all))
 }
 
-/** The same for a ticket and the first tickets of its queue. */
+/** The same from a ticket and the first tickets of its queue. */
 export function positionOfTicket(ticket: number, heads: readonly number[]): number {
-  const place = heads.findIndex((head) => head >= ticket)
-  if (place >= 0) return place + 1
+  const index = heads.findIndex((head) => head >= ticket)
+  if (index >= 0) return index + 1
   return Math.max(heads.length + 1, ticket - (heads[0] ?? ticket) + 1)
 }
 
-/** The answer to a claim that has joined a queue; `holder` is one of the holders, if one is known. */
+/** The answer to a claim that has joined a queue; `holder` is any known holder. */
 export function positionOfJoined(
   {
     waiting,
@@ -131,7 +131,7 @@ export function positionOfJoined(
   }
 }
 
-/** What is written of one key. Numbers of claims are differences, because claims may join the queue meanwhile. */
+/** The changes to one key. Numbers of claims are differences, because claims may join the queue meanwhile. */
 export interface KeyWrite {
   readonly key: string
   /** Null for a key without a row. */
@@ -146,7 +146,7 @@ export interface KeyWrite {
   readonly closedUntilMs: number
   readonly holder: ClaimRow | null
   readonly forgetAtMs: number
-  /** A new waiter has the number of its ticket among the new ones, from 0 on. */
+  /** The ticket of a new waiter is its number among the new ones, from 0 on. */
   readonly put: readonly (ClaimRow & { readonly isNew: boolean })[]
   readonly gone: readonly { readonly id: string; readonly dead: boolean }[]
 }
@@ -202,7 +202,7 @@ export function writeOf(
   }
 }
 
-/** The semaphore's limit and the weight of a claim, or what stands in their columns for other modes. */
+/** The limit and the weight of a permit; zeros for other modes. */
 export function permitsOf(mode: Mode | null): { limit: number; weight: number } {
   return mode?.kind === 'permits' ? mode : { limit: 0, weight: 0 }
 }
@@ -225,7 +225,7 @@ function heldOf(claim: ClaimRow): HeldClaim {
   return { id, expiresAtMs, sinceMs, label, actor, meta, lockDelayMs, inbox, owner, mode, seq }
 }
 
-/** Waiters asked for their place, and neither groups nor adopters ever have one. */
+/** Only claims with `queue` wait, and never those of groups or adopters. */
 function waiterOf(key: string, row: ClaimRow): Ticketed {
   const { id, mode, ttlMs, owner, actor, label, meta, lockDelayMs, inbox, sinceMs, expiresAtMs, ticket } = row
   return {

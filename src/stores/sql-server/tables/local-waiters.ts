@@ -2,27 +2,27 @@ import type { Alarm } from '../../../core/calls/timer-heap.ts'
 import type { StoreNotice } from '../../../core/store.ts'
 import type { Claim, ClaimAnswer } from '../../../model/index.ts'
 
-/** A claim of this process that waits, and how its queue moves. It rings when it is time to look whether its turn has come. */
+/** A waiting claim of this process, and the pace of its queue. It rings when it is time to poll. */
 export interface LocalWaiter extends Alarm {
   readonly id: string
   readonly key: string
   position: number
-  /** When the position was last seen to change, and how long it took for each position then. */
+  /** When the position last changed, and how long each position took. */
   movedAtMs: number
   paceMs: number
 }
 
 const FIRST_PACE_MS = 5
 
-/** The claims of this process that stand in a queue. */
+/** The claims of this process in queues. */
 export class LocalWaiters {
   readonly byId = new Map<string, LocalWaiter>()
-  /** The waiters that rang, the one that has waited longest for a look first. */
+  /** The waiters that rang, in that order. */
   readonly due = new Set<LocalWaiter>()
   private readonly positioned: (waiter: LocalWaiter) => void
   private readonly listeners = new Set<(notice: StoreNotice) => void>()
 
-  /** `placed` is called when the position of a waiter has been read. */
+  /** `positioned` is called when the position of a waiter has been read. */
   constructor(placed: (waiter: LocalWaiter) => void) {
     this.positioned = placed
   }
@@ -59,7 +59,7 @@ export class LocalWaiters {
     for (const listener of this.listeners) listener(notice)
   }
 
-  /** Something may have been missed: every waiter is told to ask again. */
+  /** Notifications may have been lost, so every waiter retries. */
   retryAll(): void {
     for (const [id, { key }] of this.byId) this.deliver({ kind: 'retry', id, key })
   }

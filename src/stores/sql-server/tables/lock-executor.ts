@@ -43,13 +43,13 @@ export class LockExecutor {
     { keys, reasonOf }: ServerDatabase,
     runtime: Runtime,
     inbox: () => string | null,
-    deliver: (letter: KeyLetter) => void,
+    deliver: (notification: KeyLetter) => void,
   ) {
     this.table = keys
     this.reasonOf = reasonOf
     this.inbox = inbox
     this.swap = new CompareAndSwap(keys, (_, seen) => seen?.state ?? EMPTY, reasonOf, runtime, {
-      isOwn: (letter) => letter.inbox === inbox(),
+      isOwn: (notification) => notification.inbox === inbox(),
       deliver,
     })
   }

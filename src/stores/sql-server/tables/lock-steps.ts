@@ -82,7 +82,7 @@ export function evictStep(key: string, token: bigint | null, ask: boolean): Step
   return { kind: 'evict', claims: [], step: step }
 }
 
-/** Whether one statement can grant the claim if its key is free. */
+/** True if one statement can grant the claim on a free key. */
 export function canClaimAtOnce({ group, replaces, mode }: Claim): boolean {
   return group === null && replaces === null && fits(mode, [])
 }
@@ -125,7 +125,7 @@ function withPositions<A>(
 }
 
 function resultOf<A>({ answers, letters }: Batch<A>): StepResult<readonly A[]> {
-  return { answer: answers, letters }
+  return { answer: answers, notifications: letters }
 }
 
 /** Drops writes that change nothing. */

@@ -9,14 +9,14 @@ import { CLAIMS_PER_POLL } from './rules.ts'
 
 const SHORTEST_MS = 5
 const LONGEST_MS = 500
-/** A waiter looks so much earlier than the pace of its queue lets it expect its turn. */
+/** A waiter polls after this share of the time until its expected turn. */
 const SHARE_OF_TURN = 1 / 3
-/** The next in a queue that has not moved for a second can wait for another fortieth of it. */
+/** The longer a queue has not moved, the longer its waiters pause between polls. */
 const SHARE_OF_STANDSTILL = 1 / 40
 
 /**
- * Looks after the claims of this process that wait, where nobody tells them: one statement that writes nothing for all of them. The first
- * of a queue look often; the others as seldom as the pace of the queue lets them.
+ * Polls for the waiting claims of this process where the database pushes no notifications, with one statement for all that writes
+ * nothing. The head of a queue polls often, the others as seldom as the pace of the queue allows.
  */
 export class Poller {
   private readonly table: KeyTable
@@ -33,7 +33,7 @@ export class Poller {
     this.alarms = new Alarms(runtime, true, () => void this.poll())
   }
 
-  /** Off as long as the database tells by itself. */
+  /** Off as long as the database pushes notifications. */
   switch(on: boolean): void {
     this.on = on
     this.alarms.clear()
@@ -41,12 +41,12 @@ export class Poller {
     for (const waiter of this.waiters.byId.values()) this.schedule(waiter)
   }
 
-  /** From now on it is looked after, with its position as it is now. */
+  /** Schedules the next poll of a waiter by its current position. */
   schedule(waiter: LocalWaiter): void {
     if (!this.on) return
     const nowMs = this.runtime.nowMs()
     const delayMs = this.delayMs(waiter, nowMs)
-    // Waiters that have time look in step, so that one statement serves many of them.
+    // The times of patient waiters are rounded, so that one statement serves many of them.
     const stepMs = 2 ** Math.floor(Math.log2(delayMs / 2))
     this.alarms.set(waiter, Math.ceil((nowMs + delayMs) / stepMs) * stepMs)
   }
@@ -81,45 +81,45 @@ export class Poller {
   }
 
   private async pollSome(due: readonly LocalWaiter[]): Promise<void> {
-    const { byId: waiters } = this.waiters
+    const { byId } = this.waiters
     try {
-      const { statuses: places, heads, clock } = await this.table.find(due)
+      const { statuses, heads, clock } = await this.table.find(due)
       for (const { id, key } of due) {
-        if (!waiters.has(id)) continue
-        const place = places.get(claimName(key, id))
-        if (place?.kind === 'waiting' && place.expiresAtMs > clock.nowMs)
+        if (!byId.has(id)) continue
+        const status = statuses.get(claimName(key, id))
+        if (status?.kind === 'waiting' && status.expiresAtMs > clock.nowMs)
           this.waiters.setPosition(
             id,
             key,
-            positionOfTicket(place.ticket, heads.get(key) ?? []),
+            positionOfTicket(status.ticket, heads.get(key) ?? []),
             this.runtime.nowMs(),
           )
-        else this.waiters.deliver(noticeOf(id, key, place, heads.has(key), clock.nowMs))
+        else this.waiters.deliver(noticeOf(id, key, status, heads.has(key), clock.nowMs))
       }
     } catch {
-      // The claims look again by themselves, only later.
+      // The claims retry by themselves, only later.
     }
-    for (const waiter of due) if (waiter.place < 0 && waiters.get(waiter.id) === waiter) this.schedule(waiter)
+    for (const waiter of due) if (waiter.place < 0 && byId.get(waiter.id) === waiter) this.schedule(waiter)
   }
 }
 
-/** What a claim that no longer waits would have been told. */
+/** The notification that a claim which no longer waits has missed. */
 function noticeOf(
   id: string,
   key: string,
-  place: ClaimStatus | undefined,
+  status: ClaimStatus | undefined,
   contended: boolean,
   nowMs: number,
 ): StoreNotice {
-  if (place?.kind !== 'held' || place.expiresAtMs <= nowMs) return { kind: 'retry', id, key }
+  if (status?.kind !== 'held' || status.expiresAtMs <= nowMs) return { kind: 'retry', id, key }
   return {
     kind: 'granted',
     id,
     key,
-    token: tokenOf(place.seq),
-    spare: place.owner === null ? SPARE_TOKENS : 0,
+    token: tokenOf(status.seq),
+    spare: status.owner === null ? SPARE_TOKENS : 0,
     contended,
-    storeTimeMs: place.sinceMs,
-    lifeMs: place.expiresAtMs - place.sinceMs,
+    storeTimeMs: status.sinceMs,
+    lifeMs: status.expiresAtMs - status.sinceMs,
   }
 }

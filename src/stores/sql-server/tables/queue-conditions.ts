@@ -2,7 +2,7 @@
  * Conditions on the row `k` of a key with a queue, the same in every database. `key` is the quoted name of the column.
  */
 
-/** True if the first waiter of `k` has to go on waiting. */
+/** True if the first waiter of `k` cannot be admitted. */
 export function keepsOut(claims: string, key: string): string {
   return `(k.waiting = 0 OR NOT coalesce((
     SELECT k.mode = 'shared' AND w.mode = 'shared' OR k.mode = 'permits' AND k.used + w.weight <= k.permits

@@ -22,7 +22,7 @@ type Decision<A> = { readonly next: VersionedRecord | null; readonly answer: A }
 
 const MOST_TRIES = 100
 
-/** Records as rows that are compared and swapped; what waits for one record in this process is done in one go. */
+/** Records by compare-and-swap; pending steps of this process on one record are done together. */
 export class ServerRecords implements Records {
   private readonly database: ServerDatabase
   /** Called before every call, with the number of its keys. */
@@ -100,7 +100,7 @@ export class ServerRecords implements Records {
     return step.promise
   }
 
-  /** The claim must hold its key when the record is written, so that is looked at in the same statement. */
+  /** The claim must hold its key when the record is written, so the same statement checks it. */
   private async whileHeld<A>(
     key: string,
     condition: Held,
@@ -137,7 +137,7 @@ function taskOf<A>(
   return new PendingStep([key], (states: States<VersionedRecord>, clock: Clock): StepResult<A> => {
     const { next, answer } = decide(states.get(key), clock)
     if (next !== null) states.put(key, next)
-    return { answer, letters: [] }
+    return { answer, notifications: [] }
   })
 }
 

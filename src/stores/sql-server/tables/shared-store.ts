@@ -3,7 +3,7 @@ import type { Claim } from '../../../model/index.ts'
 import type { ServerStore } from './store.ts'
 
 interface SharedEntry<S> {
-  /** All in which it may differ from another store in the same place. */
+  /** The options that distinguish it from other stores over the same pool. */
   readonly options: readonly unknown[]
   readonly store: S
   users: number
@@ -13,7 +13,7 @@ const byUrl: SharedEntry<Promise<ServerStore>>[] = []
 const byPool = new WeakMap<object, SharedEntry<ServerStore>[]>()
 
 /**
- * One store for all `Locks` of this process that name the same URL: many of them must not take all the connections that a server has. It is
+ * One store for all `Locks` of this process with the same URL, so that many of them do not take all the connections of a server. It is
  * closed with the last of them.
  */
 export async function shareByUrl(
@@ -30,7 +30,7 @@ export async function shareByUrl(
   }
 }
 
-/** The same for those that are given the same pool, with the same options. */
+/** The same for the same pool with the same options. */
 export function shareByPool(pool: object, options: readonly unknown[], open: () => ServerStore): Store {
   const shared = byPool.get(pool) ?? []
   const use = new SharedStore(...enter(shared, options, open))
@@ -38,13 +38,13 @@ export function shareByPool(pool: object, options: readonly unknown[], open: () 
   return use
 }
 
-/** Counts one more user. The second result counts one less, and says whether it was the last. */
+/** Counts one more user. The second result counts one less, and returns whether it was the last. */
 function enter<S>(
   shared: SharedEntry<S>[],
   options: readonly unknown[],
   open: () => S,
 ): [store: S, leave: () => boolean] {
-  let mine = shared.find((one) => one.options.every((option, place) => option === options[place]))
+  let mine = shared.find((one) => one.options.every((option, index) => option === options[index]))
   if (mine === undefined) {
     mine = { options, store: open(), users: 0 }
     shared.push(mine)

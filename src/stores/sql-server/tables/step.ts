@@ -8,7 +8,7 @@ export interface States<S> {
 
 export interface StepResult<A> {
   readonly answer: A
-  readonly letters: readonly KeyLetter[]
+  readonly notifications: readonly KeyLetter[]
 }
 
 type Work<S, A> = (states: States<S>, clock: Clock, rows: ReadonlyMap<string, unknown>) => StepResult<A>
@@ -57,9 +57,9 @@ export class PendingStep<S, A> implements Step<S> {
   }
 
   apply(states: States<S>, clock: Clock, rows: ReadonlyMap<string, unknown> = NO_ROWS): readonly KeyLetter[] {
-    const { answer, letters } = this.work(states, clock, rows)
+    const { answer, notifications } = this.work(states, clock, rows)
     this.answer = answer
-    return letters
+    return notifications
   }
 
   done(): void {

@@ -8,8 +8,8 @@ import type { KeySnapshot, ServerDatabase } from './database.ts'
 type Taken = Awaited<ReturnType<Transactions['take']>>
 
 /**
- * Takes a key's row inside a transaction that is not ours. The row is read on a connection of the pool, so that a key that is
- * held leaves no lock behind in the transaction, and whoever has the row is waited for outside of it at first.
+ * Takes a key's row inside a transaction of the caller. The row is read on a connection of the pool first: so a key that is held
+ * leaves no row lock behind in the transaction, and the wait for its holder begins outside of it.
  */
 export class ServerTransactions implements Transactions {
   private readonly database: ServerDatabase
@@ -30,7 +30,7 @@ export class ServerTransactions implements Transactions {
     const blocked = blockedBy(state, clock)
     if (blocked !== null || seen === undefined) return blocked ?? BUSY
     if (seen.row.holder !== null || seen.row.others > 0) {
-      // All of them are dead. They go beforehand, so that the transaction changes this one row.
+      // All its claims are dead. They are removed beforehand, so that the transaction changes one row only.
       await this.evict(key, NO_TOKEN, false)
       ;({ clock, seen } = await this.find(key))
       if (seen === undefined) return BUSY
@@ -42,7 +42,7 @@ export class ServerTransactions implements Transactions {
     return BUSY
   }
 
-  /** A row that is made by the transaction itself would be waited for by everybody else who makes it. */
+  /** Creates a missing row outside of the transaction: others that create it too would wait for the commit. */
   private async find(key: string): Promise<{ clock: Clock; seen: KeySnapshot | undefined }> {
     const { keys } = this.database
     const found = await keys.read([key])

@@ -18,11 +18,11 @@ interface Connection extends PoolConnection {
   query(options: object, values?: unknown[]): Promise<unknown>
   execute(options: object, values: unknown[]): Promise<unknown>
   release(): Promise<void>
-  /** Only here does the library show its socket. */
+  /** The only access to the socket of a connection. */
   readonly __tests?: { getSocket(): { destroy(error: Error): unknown } | undefined }
 }
 
-/** As much of a pool of `mariadb` as is needed. */
+/** The used part of a pool of `mariadb`. */
 export interface MariadbPool {
   getConnection(): Promise<Connection>
   end(): Promise<void>
@@ -73,7 +73,7 @@ export class MariadbClient implements MysqlClient {
   }
 }
 
-/** The pool asks a connection that has been idle for a while whether it is still there, before it lends it. */
+/** The pool pings a connection that has been idle for a while before it lends it. */
 class MariadbConnections implements ConnectionSource<Connection> {
   readonly announces = false
   private readonly pool: MariadbPool
@@ -96,8 +96,8 @@ class MariadbConnections implements ConnectionSource<Connection> {
 }
 
 /**
- * By itself the library opens another connection for a `KILL` of the statement under way. Its error ends the process when the server
- * does not know the number any more, and after a failover the number is somebody else's.
+ * The library's own `destroy` opens another connection for a `KILL` of the current statement. Its error ends the process when the server
+ * no longer knows the number, and after a failover the number belongs to another client.
  */
 function end(connection: Connection): void {
   const socket = connection.__tests?.getSocket()

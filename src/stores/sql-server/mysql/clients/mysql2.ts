@@ -29,7 +29,7 @@ interface Connection extends PoolConnection {
   release(): void
 }
 
-/** As much of a pool of `mysql2` as is needed: of the one with callbacks, because the one with promises takes note of the stack at every call. */
+/** The used part of a pool of `mysql2` with callbacks: the one with promises captures the stack at every call. */
 export interface Mysql2Pool {
   readonly config: { readonly connectionConfig: { connectTimeout: number } }
   getConnection(done: Done): unknown
@@ -44,7 +44,7 @@ export class Mysql2Client implements MysqlClient {
   private readonly timeout: StatementTimeout
   private readonly lender: ConnectionLender<Connection>
   private readonly preparing = new PreparedStatements()
-  /** Those of a pool of our own, which is closed with the store. */
+  /** The connections of a pool of our own, which closes with the store. */
   private readonly open = new Set<Connection>()
 
   constructor(pool: Mysql2Pool, own: boolean, timeout: StatementTimeout) {
@@ -65,7 +65,7 @@ export class Mysql2Client implements MysqlClient {
     const given = values as Value[]
     const ask = (how: 'execute' | 'query') => () =>
       this.lender.run((connection) => answerOf((done) => connection[how](statement, given, done)))
-    // A pool of our own opens connections no longer than a statement may take.
+    // To connect, our own pool has the time of one statement.
     if (this.own) this.pool.config.connectionConfig.connectTimeout = this.timeout.ms
     return resultOf(await this.preparing.run(often, ask('execute'), ask('query')))
   }
@@ -121,7 +121,7 @@ class Mysql2Connections implements ConnectionSource<Connection> {
   }
 }
 
-/** The library says farewell alone, and waits for the server to end the connection. */
+/** The library's own `destroy` waits for the server to end the connection. */
 function end(connection: Connection): void {
   connection.destroy()
   connection.stream.destroy()

@@ -16,11 +16,11 @@ interface Answer {
 
 type Listener = (...args: never[]) => void
 
-/** As much of a client of `pg` as is needed. */
+/** The used part of a client of `pg`. */
 export interface PgConnection {
   connect(): Promise<unknown>
   readonly processID: number | null
-  /** Left out by the client over libpq. */
+  /** The client over libpq has none. */
   readonly connection?: { readonly stream: { destroy(): unknown } }
   query(text: string | { text: string; values?: unknown[]; name?: string }): Promise<unknown>
   end(): Promise<void>
@@ -33,7 +33,7 @@ interface PoolConnection extends PgConnection {
   release(end: boolean): void
 }
 
-/** As much of a pool of `pg` as is needed. */
+/** The used part of a pool of `pg`. */
 export interface PgPool {
   readonly options: { connectionTimeoutMillis?: number }
   readonly Client: new (options: object) => PgConnection
@@ -43,17 +43,17 @@ export interface PgPool {
   end(): Promise<void>
 }
 
-/** How long it may take to say farewell. */
-const FAREWELL_MS = 1000
+/** The timeout of a graceful close. */
+const CLOSE_MS = 1000
 
 export class PgClient implements PostgresClient {
   private readonly pool: PgPool
   private readonly own: boolean
   private readonly timeout: StatementTimeout
   private readonly lender: ConnectionLender<PoolConnection>
-  /** Those of a pool of our own, which is closed with the store. */
+  /** The connections of a pool of our own, which closes with the store. */
   private readonly open = new Set<PgConnection>()
-  /** Statements keep their plans on their connection; behind a pooler in transaction mode that is nobody's. */
+  /** A prepared statement belongs to a connection, which a pooler in transaction mode does not keep. */
   private prepares = true
 
   constructor(pool: PgPool, own: boolean, timeout: StatementTimeout) {
@@ -100,7 +100,7 @@ export class PgClient implements PostgresClient {
       )
     const close = async (): Promise<void> => {
       open = false
-      await this.farewell(connection.end(), [connection])
+      await this.closeGracefully(connection.end(), [connection])
     }
     try {
       await connection.connect()
@@ -123,20 +123,20 @@ export class PgClient implements PostgresClient {
   }
 
   async close(): Promise<void> {
-    // Connections of our own pool may still break after the farewell has been given up.
-    if (this.own) await this.farewell(this.pool.end(), this.open)
+    // Connections of our own pool may still break after the close has timed out.
+    if (this.own) await this.closeGracefully(this.pool.end(), this.open)
     else listen(this.pool, -1)
   }
 
   private async query(statement: { text: string; values?: unknown[]; name?: string }) {
-    // A pool of our own opens connections no longer than a statement may take.
+    // To connect, our own pool has the time of one statement.
     if (this.own) this.pool.options.connectionTimeoutMillis = this.timeout.ms
     return this.lender.run(async (connection) => rowsOf(await connection.query(statement)))
   }
 
-  /** A server that does not take part in the end of a connection keeps nobody waiting. */
-  private async farewell(ending: Promise<void>, connections: Iterable<PgConnection>): Promise<void> {
-    await this.timeout.bound(ending, () => sever(connections), FAREWELL_MS).catch(ignore)
+  /** Bounds the wait for a server that does not end the connection. */
+  private async closeGracefully(ending: Promise<void>, connections: Iterable<PgConnection>): Promise<void> {
+    await this.timeout.bound(ending, () => sever(connections), CLOSE_MS).catch(ignore)
   }
 }
 
@@ -174,7 +174,7 @@ function rowsOf(answer: unknown): readonly Row[] {
 
 const stores = new WeakMap<PgPool, number>()
 
-/** An idle connection that breaks is told of by the pool, and would end the process if nobody listened. */
+/** The pool emits an error for a broken idle connection, which would end the process without a listener. */
 function listen(pool: PgPool, change: 1 | -1): void {
   const before = stores.get(pool) ?? 0
   stores.set(pool, before + change)
@@ -196,8 +196,8 @@ function connected(connection: PgConnection): void {
 const listenedTo = new WeakSet<PgConnection>()
 
 /**
- * The pool listens for errors only while it has a connection. One that the server ends between two steps, while the promise of the
- * pool is on its way to us, would end the process: so somebody listens for as long as the connection lives.
+ * The pool listens for errors only while it owns a connection. A connection that the server ends while the promise of the pool is on its
+ * way to us would end the process, so this listener stays for the life of the connection.
  */
 function listenTo(connection: PgConnection): void {
   if (listenedTo.has(connection)) return
@@ -210,8 +210,8 @@ function ignore(): void {}
 const names = new Map<string, string>()
 
 /**
- * The name under which a statement is prepared. It is made of the text alone, because behind a pooler the same name may
- * have been given by another process, and must mean the same there.
+ * The name of a prepared statement. It depends on the text alone: behind a pooler another process may have given the same name, which
+ * must mean the same there.
  */
 function statementName(text: string): string {
   let name = names.get(text)
@@ -222,10 +222,10 @@ function statementName(text: string): string {
   return name
 }
 
-/** FNV-1a: 32 bits from each of two beginnings are far more than a few dozen statements need. */
+/** FNV-1a: 32 bits from each of two seeds are far more than a few dozen statements need. */
 function hash(text: string, seed: number): string {
   let value = seed
-  for (let place = 0; place < text.length; place++)
-    value = Math.imul(value ^ text.charCodeAt(place), 0x01000193)
+  for (let index = 0; index < text.length; index++)
+    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193)
   return (value >>> 0).toString(16).padStart(8, '0')
 }

@@ -5,14 +5,14 @@ import { isUnprepared, type PostgresClient, type PostgresSession, type SessionEv
 import { openSession } from './postgres-session.ts'
 import { SessionPool } from './session-pool.ts'
 
-/** As much of what `postgres` makes as is needed. */
+/** The used part of what `postgres` makes. */
 export interface PostgresJs {
   readonly options: { readonly prepare?: boolean; readonly max: number; readonly connect_timeout: number }
 }
 
 /**
- * Connections like those of the pool, as many as it may have, and none of its own: a connection of the library that broke while something was
- * to be written to it stands still when it is made again, and everything that waits for it with it.
+ * Opens connections like those of the pool, as many as it may have, and uses none of the pool itself: a connection of the library that
+ * broke with unsent data stalls after its reconnect, with everything that waits for it.
  */
 export class PostgresJsClient implements PostgresClient {
   private readonly options: PostgresJs['options']

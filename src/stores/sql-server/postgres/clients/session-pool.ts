@@ -3,10 +3,10 @@ import type { ConnectionSource } from '../../connection-lender.ts'
 import type { PostgresSession, SessionEvents } from './client.ts'
 
 type Open = (events: SessionEvents) => Promise<PostgresSession>
-/** Takes a session that became free, or null for the place of one that is gone, to open another. */
+/** Takes a session that became free, or null: then the waiting caller may open another. */
 type Turn = (session: PostgresSession | null) => void
 
-/** Up to so many sessions that take turns. One that broke is never used again: another is opened when it is needed. */
+/** A pool of sessions. A broken session is never used again: another is opened when it is needed. */
 export class SessionPool implements ConnectionSource<PostgresSession> {
   readonly announces = false
   private readonly open: Open
@@ -14,7 +14,7 @@ export class SessionPool implements ConnectionSource<PostgresSession> {
   private readonly idle: PostgresSession[] = []
   private readonly alive = new Set<PostgresSession>()
   private readonly turns: Turn[] = []
-  /** Places that somebody opens a session for, or has been told to. */
+  /** The number of sessions that are being opened, or are about to be. */
   private opening = 0
   private closed = false
 
@@ -23,7 +23,7 @@ export class SessionPool implements ConnectionSource<PostgresSession> {
     this.most = most
   }
 
-  /** Those at work are ended, too: nobody waits for what they would say. */
+  /** Ends busy sessions too. */
   async close(): Promise<void> {
     this.closed = true
     while (this.turns.length > 0) this.passOn()
@@ -41,7 +41,7 @@ export class SessionPool implements ConnectionSource<PostgresSession> {
     return session ?? this.make()
   }
 
-  /** Whoever comes here has a place for it. */
+  /** Opens a session that `opening` already counts. */
   private async make(): Promise<PostgresSession> {
     let session: PostgresSession | null = null
     let isLost = false
@@ -55,7 +55,7 @@ export class SessionPool implements ConnectionSource<PostgresSession> {
       })
     } finally {
       this.opening--
-      // It may break while nobody knows it yet.
+      // The session may have broken already.
       if (session !== null && !isLost) this.alive.add(session)
       else this.passOn()
     }
@@ -82,7 +82,7 @@ export class SessionPool implements ConnectionSource<PostgresSession> {
     this.passOn()
   }
 
-  /** A place is free: the next in turn may open a session for it. */
+  /** Lets the next waiting caller open a session. */
   private passOn(): void {
     const turn = this.turns.shift()
     if (turn === undefined) return
