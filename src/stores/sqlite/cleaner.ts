@@ -1,4 +1,5 @@
-import { RULES } from '../shared/rules.ts'
+import { RULES } from '../shared/sql.ts'
+
 import type { SqliteStatement } from './binding.ts'
 import type { BootClock } from './boot.ts'
 import type { SqliteConnection } from './connection.ts'

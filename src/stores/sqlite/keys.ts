@@ -15,7 +15,8 @@ import {
   stateOf,
   tokenOf,
 } from '../../model/index.ts'
-import { FORGET_SLACK_MS, RULES } from '../shared/rules.ts'
+import { FORGET_SLACK_MS, RULES } from '../shared/sql.ts'
+
 import type { SqliteStatement, SqlValue } from './binding.ts'
 import type { BootClock } from './boot.ts'
 import { ClaimTable, decodeText, encodeText, modeOf, parseRow, permitsOf } from './claim-table.ts'

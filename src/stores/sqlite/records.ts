@@ -9,7 +9,8 @@ import {
   type WriteAnswer,
   written,
 } from '../../model/index.ts'
-import { RULES } from '../shared/rules.ts'
+import { RULES } from '../shared/sql.ts'
+
 import type { SqliteStatement } from './binding.ts'
 import type { BootClock } from './boot.ts'
 import type { SqliteConnection } from './connection.ts'

@@ -16,7 +16,8 @@ import {
   renewOf,
 } from '../../model/index.ts'
 import { ContendedKeys } from '../shared/contended-keys.ts'
-import { RULES } from '../shared/rules.ts'
+import { RULES } from '../shared/sql.ts'
+
 import type { SqliteKeyIndex } from './key-index.ts'
 import type { SqliteKeys } from './keys.ts'
 import type { TransactionRunner } from './transaction-runner.ts'

@@ -11,7 +11,8 @@ import type {
   Traits,
 } from '../../core/store.ts'
 import type { Batch, Claim, EvictAnswer } from '../../model/index.ts'
-import { FULL_TRAITS } from '../shared/traits.ts'
+import { FULL_TRAITS } from '../shared/sql.ts'
+
 import { SqliteAdmin } from './admin.ts'
 import type { BootClock } from './boot.ts'
 import type { SqliteConnection } from './connection.ts'

@@ -13,7 +13,7 @@ import {
   stepBatch,
   viewOf,
 } from '../../../src/model/index.ts'
-import { RULES } from '../../../src/stores/shared/rules.ts'
+import { RULES } from '../../../src/stores/shared/sql.ts'
 
 /** The pure model in place of the store, with an address for each of the two processes. */
 export class Reference {

@@ -1,7 +1,8 @@
 import { checkRuntime } from '../../../core/check.ts'
 import type { Traits } from '../../../core/store.ts'
 import { InvalidArgumentError } from '../../../errors.ts'
-import { FULL_TRAITS } from '../../shared/traits.ts'
+import { FULL_TRAITS } from '../../shared/sql.ts'
+
 import { AdvisoryStore } from '../advisory/store.ts'
 import type { StatementTimeout } from '../statement-timeout.ts'
 import { PolledInbox } from '../tables/inbox.ts'

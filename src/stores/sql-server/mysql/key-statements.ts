@@ -1,18 +1,20 @@
 import { type Clock, MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
-import { FORGET_SLACK_MS } from '../../shared/rules.ts'
+import { FORGET_SLACK_MS } from '../../shared/sql.ts'
 import {
   CLAIM,
   type ColumnValues,
   claimValues,
   HOLDER,
+  isOlder,
   KEY,
   keyValues,
+  leavesNoRoom,
   NEW_CLAIM,
 } from '../tables/columns.ts'
 import type { ReadRequest } from '../tables/database.ts'
 import { HEADS, type KeyWrite, MOST_DEAD, MOST_OF_OWNERS } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { isOlder, leavesNoRoom } from '../tables/queue-conditions.ts'
+
 import { encodeName } from '../tables/rows.ts'
 import type { Value } from './clients/client.ts'
 import { bytes, type TxStep } from './clients/client.ts'

@@ -1,10 +1,10 @@
 import type { Blocked, Claim } from '../../../model/index.ts'
-import { FORGET_SLACK_MS } from '../../shared/rules.ts'
-import { newClaimValues } from '../tables/columns.ts'
+import { FORGET_SLACK_MS } from '../../shared/sql.ts'
+import { admitsNobody, keepsOut, leavesNoRoom, newClaimValues } from '../tables/columns.ts'
 import type { QuickAnswer } from '../tables/database.ts'
 import { positionOfJoined } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { admitsNobody, keepsOut, leavesNoRoom } from '../tables/queue-conditions.ts'
+
 import { clockOf, joinedFrom } from '../tables/rows.ts'
 import type { MysqlClient } from './clients/client.ts'
 import { valuesOf } from './key-statements.ts'

@@ -1,7 +1,9 @@
-import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
+import { FORGET_SLACK_MS, RULES } from '../../shared/sql.ts'
+import { KEYS_PER_CLEANING, ROWS_PER_CLEANING } from '../tables/database.ts'
+
 import type { TableNames } from '../tables/names.ts'
 import type { Row } from '../tables/rows.ts'
-import { KEYS_PER_CLEANING, ROWS_PER_CLEANING } from '../tables/rules.ts'
+
 import type { MysqlClient, TxStep } from './clients/client.ts'
 
 /** The server's clock at the start of the statement, in UTC, because a local hour may come twice. */

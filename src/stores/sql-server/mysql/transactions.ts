@@ -1,5 +1,6 @@
 import { ConflictError, InvalidArgumentError } from '../../../errors.ts'
-import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
+import { FORGET_SLACK_MS, RULES } from '../../shared/sql.ts'
+
 import { orConflict } from '../server-errors.ts'
 import type { TransactionClaim } from '../tables/database.ts'
 import type { TableNames } from '../tables/names.ts'

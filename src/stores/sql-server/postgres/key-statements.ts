@@ -1,9 +1,17 @@
 import { MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
-import { FORGET_SLACK_MS } from '../../shared/rules.ts'
-import { CLAIM, type Columns, GONE, HOLDER, KEY, NEW_CLAIM } from '../tables/columns.ts'
+import { FORGET_SLACK_MS } from '../../shared/sql.ts'
+import {
+  CLAIM,
+  type Columns,
+  GONE,
+  HOLDER,
+  isOlder,
+  KEY,
+  leavesNoRoom,
+  NEW_CLAIM,
+} from '../tables/columns.ts'
 import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { isOlder, leavesNoRoom } from '../tables/queue-conditions.ts'
 
 import { handOff, join, ONE_LESS, releaseOwn, renewOwn } from './queue-statements.ts'
 import { given, later, NOW, timed } from './statements.ts'

@@ -1,7 +1,8 @@
 import { SPARE_TOKENS } from '../../../model/index.ts'
-import { RULES } from '../../shared/rules.ts'
+import { RULES } from '../../shared/sql.ts'
+import { admitsNobody, keepsOut, leavesNoRoom } from '../tables/columns.ts'
+
 import type { TableNames } from '../tables/names.ts'
-import { admitsNobody, keepsOut, leavesNoRoom } from '../tables/queue-conditions.ts'
 
 import { POLLED } from './inbox.ts'
 import { given, later, NOW } from './statements.ts'

@@ -1,6 +1,7 @@
-import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
+import { FORGET_SLACK_MS, RULES } from '../../shared/sql.ts'
+import { KEYS_PER_CLEANING, LOCK_WAIT_MS, ROWS_PER_CLEANING } from '../tables/database.ts'
+
 import type { TableNames } from '../tables/names.ts'
-import { KEYS_PER_CLEANING, LOCK_WAIT_MS, ROWS_PER_CLEANING } from '../tables/rules.ts'
 
 /**
  * Every statement begins with `t`: the time when the statement runs, not when its transaction began, and settings that end with the

@@ -2,8 +2,8 @@ import type { Fact, InspectOptions, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { Admin } from '../../../core/store.ts'
 import { EMPTY, type EvictAnswer, isInUse, type KeyView } from '../../../model/index.ts'
-import { CLEANING_STEPS, deadLock, isOverdueRows, overdueRows, viewAt } from '../../shared/inspection.ts'
-import { NO_TOKEN } from '../../shared/rules.ts'
+import { CLEANING_STEPS, deadLock, isOverdueRows, NO_TOKEN, overdueRows, viewAt } from '../../shared/sql.ts'
+
 import type { ServerDatabase } from './database.ts'
 
 const KEYS_PER_PAGE = 500

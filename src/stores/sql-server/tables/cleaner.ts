@@ -1,5 +1,5 @@
 import type { ServerDatabase } from './database.ts'
-import { ROWS_PER_CLEANING } from './rules.ts'
+import { ROWS_PER_CLEANING } from './database.ts'
 
 /** Clean-up may remove more rows than can have come, so the tables shrink to the needed rows. */
 const ROWS_PER_KEY = 2

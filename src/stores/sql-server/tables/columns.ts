@@ -1,5 +1,6 @@
 import type { Claim } from '../../../model/index.ts'
-import { RULES } from '../../shared/rules.ts'
+import { RULES } from '../../shared/sql.ts'
+
 import type { ClaimRow } from './database.ts'
 import { type KeyWrite, permitsOf } from './key-snapshot.ts'
 import { encodeName } from './rows.ts'
@@ -122,4 +123,28 @@ function commonValues(claim: Omit<ClaimRow, 'state' | 'ticket' | 'seq' | 'sinceM
     inbox,
     lock_delay: lockDelayMs,
   }
+}
+
+/**
+ * True if the first waiter of `k`, the row of a key, cannot be admitted. `key` is the quoted name of the column here and below.
+ */
+export function keepsOut(claims: string, key: string): string {
+  return `(k.waiting = 0 OR NOT coalesce((
+    SELECT k.mode = 'shared' AND w.mode = 'shared' OR k.mode = 'permits' AND k.used + w.weight <= k.permits
+    FROM ${claims} w WHERE w.${key} = k.${key} AND w.state = 'waiting' ORDER BY w.ticket LIMIT 1), false))`
+}
+
+/** True of every hold but the newest. A step admits a bounded number of waiters, and the newest holder admits the next ones. */
+export function isOlder(seq: string): string {
+  return `${seq} < k.seq`
+}
+
+/** True if a step of a holder that goes on holding admits nobody. */
+export function admitsNobody(claims: string, key: string, seq: string): string {
+  return `(${isOlder(seq)} OR ${keepsOut(claims, key)})`
+}
+
+/** True if the end of a hold admits nobody; `whileOthersHold` is the condition where other holds stay. */
+export function leavesNoRoom(whileOthersHold: string): string {
+  return `(k.waiting = 0 OR k.mode = 'shared' AND k.holds > 1 AND ${whileOthersHold})`
 }

@@ -2,8 +2,9 @@ import type { Runtime } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
 import type { Clock, KeyLetter } from '../../../model/index.ts'
 import type { ReadRequest, RowChange, ServerDatabase, TableSnapshot, VersionedTable } from './database.ts'
+import { KEYS_PER_STATEMENT } from './database.ts'
 import { ALL_HEADS, HEADS } from './key-snapshot.ts'
-import { KEYS_PER_STATEMENT } from './rules.ts'
+
 import type { States, Step } from './step.ts'
 
 const GIVE_UP_MS = 5000

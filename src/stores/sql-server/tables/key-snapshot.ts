@@ -10,7 +10,7 @@ import {
   stateOfExcerpt,
   type Waiter,
 } from '../../../model/index.ts'
-import { FORGET_SLACK_MS, RULES } from '../../shared/rules.ts'
+import { FORGET_SLACK_MS, RULES } from '../../shared/sql.ts'
 
 import type { ClaimRow, KeyRow, KeySnapshot, ReadRequest, RowChange } from './database.ts'
 import { decodeName } from './rows.ts'

@@ -12,15 +12,9 @@ import {
 import { ContendedKeys } from '../../shared/contended-keys.ts'
 import { CompareAndSwap } from './compare-and-swap.ts'
 import type { KeySnapshot, KeyTable, QuickAnswer, ServerDatabase } from './database.ts'
+import { KEYS_PER_STATEMENT } from './database.ts'
 import { KeySerializer } from './key-serializer.ts'
 import { canClaimAtOnce, canJoinAtOnce, type LockStep } from './lock-steps.ts'
-import { KEYS_PER_STATEMENT } from './rules.ts'
-
-/** A step with its keys at hand, for the serializer. */
-interface Entry {
-  readonly keys: readonly string[]
-  readonly lock: LockStep
-}
 
 /** A statement that may serve a step by itself, or the model. The second line serves one claim at a time, on a contended key. */
 const ROUTES = [
@@ -36,7 +30,7 @@ export class LockExecutor {
   private readonly reasonOf: ServerDatabase['reasonOf']
   private readonly swap: CompareAndSwap<KeySnapshot, KeyState>
   private readonly contended = new ContendedKeys()
-  private readonly serializer = new KeySerializer<Entry>((entries) => this.start(entries))
+  private readonly serializer = new KeySerializer<LockStep>((steps) => this.start(steps))
   private readonly inbox: () => string | null
 
   constructor(
@@ -55,93 +49,92 @@ export class LockExecutor {
   }
 
   add(steps: readonly LockStep[]): void {
-    this.serializer.add(steps.map((lock) => ({ keys: lock.step.keys, lock })))
+    this.serializer.add(steps)
   }
 
   note(claim: Claim, answer: ClaimAnswer): void {
     this.contended.note(claim.key, answer)
   }
 
-  private start(entries: readonly Entry[]): readonly Promise<readonly Entry[]>[] {
-    const [first] = entries
-    if (first !== undefined && entries.length === 1)
-      return this.serveAll(first.keys.length === 1 ? this.firstRoute(first.lock) : 'model', entries)
-    const alone = aloneIn(entries)
-    const byRoute = new Map<Route, Entry[]>(ROUTES.map((route) => [route, []]))
-    for (const entry of entries)
-      byRoute.get(alone.has(entry.lock.step) ? this.firstRoute(entry.lock) : 'model')?.push(entry)
+  private start(steps: readonly LockStep[]): readonly Promise<readonly LockStep[]>[] {
+    const [first] = steps
+    if (first !== undefined && steps.length === 1)
+      return this.serveAll(first.keys.length === 1 ? this.firstRoute(first) : 'model', steps)
+    const alone = aloneIn(steps)
+    const byRoute = new Map<Route, LockStep[]>(ROUTES.map((route) => [route, []]))
+    for (const step of steps) byRoute.get(alone.has(step) ? this.firstRoute(step) : 'model')?.push(step)
     return [...byRoute].flatMap(([route, part]) => this.serveAll(route, part))
   }
 
-  private firstRoute(lock: LockStep): Route {
-    const [claim] = lock.claims
-    if (claim === undefined || lock.kind === 'evict') return 'model'
-    if (lock.kind !== 'claim') return lock.kind
-    if (this.contended.has(claim.key)) return routesOnContendedKey(lock)[0] ?? 'model'
+  private firstRoute(step: LockStep): Route {
+    const [claim] = step.claims
+    if (claim === undefined || step.kind === 'evict') return 'model'
+    if (step.kind !== 'claim') return step.kind
+    if (this.contended.has(claim.key)) return routesOnContendedKey(step)[0] ?? 'model'
     return canClaimAtOnce(claim) ? 'claim' : 'model'
   }
 
-  private serveAll(route: Route, entries: readonly Entry[]): readonly Promise<readonly Entry[]>[] {
-    const size = route === 'model' ? entries.length : route === 'join' ? 1 : KEYS_PER_STATEMENT
-    const running: Promise<readonly Entry[]>[] = []
-    for (let first = 0; first < entries.length; first += size)
-      running.push(this.serve(route, entries.slice(first, first + size)))
+  private serveAll(route: Route, steps: readonly LockStep[]): readonly Promise<readonly LockStep[]>[] {
+    const size = route === 'model' ? steps.length : route === 'join' ? 1 : KEYS_PER_STATEMENT
+    const running: Promise<readonly LockStep[]>[] = []
+    for (let first = 0; first < steps.length; first += size)
+      running.push(this.serve(route, steps.slice(first, first + size)))
     return running
   }
 
-  private async serve(route: Route, entries: readonly Entry[]): Promise<readonly Entry[]> {
-    let open = await this.ask(route, entries)
+  private async serve(route: Route, steps: readonly LockStep[]): Promise<readonly LockStep[]> {
+    let open = await this.ask(route, steps)
     // One claim may have a statement of its own; for many the model needs fewer. Only the model can tell whether a claim that is not
     // exclusive is granted beside others.
-    const routesOf = ({ lock }: Entry) =>
-      route === 'model' || (route === 'claim' && !isExclusive(lock))
+    const routesOf = (step: LockStep) =>
+      route === 'model' || (route === 'claim' && !isExclusive(step))
         ? []
-        : routesOnContendedKey(lock).filter((other) => other !== route)
-    if (entries.length === 1) open = await this.askEach(open, routesOf)
+        : routesOnContendedKey(step).filter((other) => other !== route)
+    if (steps.length === 1) open = await this.askEach(open, routesOf)
     if (open.length > 0) await this.model(open)
-    return entries
+    return steps
   }
 
-  private async model(entries: readonly Entry[]): Promise<void> {
-    const steps = entries.map(({ lock }) => lock.step)
+  private async model(steps: readonly LockStep[]): Promise<void> {
     await this.swap.run(steps, async (lost) => {
-      const alone = aloneIn(entries)
+      const alone = aloneIn(steps)
+      const again = new Set<unknown>(lost)
       const left = await this.askEach(
-        lost.flatMap((step) => alone.get(step) ?? []),
-        ({ lock }) => routesOnContendedKey(lock),
+        steps.filter((step) => alone.has(step) && again.has(step)),
+        routesOnContendedKey,
       )
-      const open = new Set<unknown>(left.map(({ lock }) => lock.step))
+      const open = new Set<unknown>(left)
       return lost.filter((step) => open.has(step) || !alone.has(step))
     })
   }
 
-  /** Tries the statements of each entry one after the other. Resolves to the entries that are not served. */
+  /** Tries the statements of each step one after the other. Resolves to the steps that are not served. */
   private async askEach(
-    entries: readonly Entry[],
-    routesOf: (entry: Entry) => readonly Route[],
-  ): Promise<readonly Entry[]> {
-    const left = entries.map(async (entry) => {
-      let open: readonly Entry[] = [entry]
-      for (const route of routesOf(entry)) if (open.length > 0) open = await this.ask(route, open)
+    steps: readonly LockStep[],
+    routesOf: (step: LockStep) => readonly Route[],
+  ): Promise<readonly LockStep[]> {
+    const left = steps.map(async (step) => {
+      let open: readonly LockStep[] = [step]
+      for (const route of routesOf(step)) if (open.length > 0) open = await this.ask(route, open)
       return open
     })
     return (await Promise.all(left)).flat()
   }
 
-  /** Sends one statement for all entries. Resolves to the entries that are not served. */
-  private async ask(route: Route, entries: readonly Entry[]): Promise<readonly Entry[]> {
+  /** Sends one statement for all steps. Resolves to the steps that are not served. */
+  private async ask(route: Route, steps: readonly LockStep[]): Promise<readonly LockStep[]> {
     let answers: ReadonlyMap<string, QuickAnswer | Blocked>
     try {
       answers = await this.answers(
         route,
-        entries.map(({ lock }) => lock.claims[0] as Claim),
+        steps.map(({ claims }) => claims[0] as Claim),
       )
     } catch (error) {
-      return this.afterFailure(entries, error)
+      return this.afterFailure(steps, error)
     }
-    return entries.filter(({ keys, lock }) => {
-      const answer = answers.get(keys[0] as string)
-      if (answer !== undefined) answerStep(lock, answer)
+    return steps.filter((step) => {
+      const answer = answers.get(step.keys[0] as string)
+      if (answer !== undefined) answerStep(step, answer)
       return answer === undefined
     })
   }
@@ -170,23 +163,23 @@ export class LockExecutor {
     }
   }
 
-  /** Handles a failed statement. Resolves to the entries that take another route. */
-  private async afterFailure(entries: readonly Entry[], error: unknown): Promise<readonly Entry[]> {
+  /** Handles a failed statement. Resolves to the steps that take another route. */
+  private async afterFailure(steps: readonly LockStep[], error: unknown): Promise<readonly LockStep[]> {
     const reason = this.reasonOf(error)
     // The statement did nothing, so the next route may be tried, which handles a locked row by itself.
-    if (reason !== null && (reason !== 'locked' || entries.length > 1)) return entries
-    if (reason === 'locked') await this.blocked(entries, error)
-    else for (const { lock } of entries) lock.step.failed(error)
+    if (reason !== null && (reason !== 'locked' || steps.length > 1)) return steps
+    if (reason === 'locked') await this.blocked(steps, error)
+    else for (const step of steps) step.failed(error)
     return []
   }
 
   /** A plain SELECT does not wait for the lock on the row. */
-  private async blocked(entries: readonly Entry[], error: unknown): Promise<void> {
+  private async blocked(steps: readonly LockStep[], error: unknown): Promise<void> {
     try {
-      const { clock } = await this.table.read(entries.flatMap(({ keys }) => keys))
-      for (const { lock } of entries) lock.step.blocked(clock, error)
+      const { clock } = await this.table.read(steps.flatMap(({ keys }) => keys))
+      for (const step of steps) step.blocked(clock, error)
     } catch {
-      for (const { lock } of entries) lock.step.failed(error)
+      for (const step of steps) step.failed(error)
     }
   }
 }
@@ -200,10 +193,10 @@ function isExclusive({ claims }: LockStep): boolean {
 }
 
 /** An exclusive hold lies in the row of its key; a claim that is sent again may hold its key already. */
-function routesOnContendedKey(lock: LockStep): readonly Route[] {
-  const [claim] = lock.claims
-  const hasOwnRow = !isExclusive(lock)
-  switch (lock.kind) {
+function routesOnContendedKey(step: LockStep): readonly Route[] {
+  const [claim] = step.claims
+  const hasOwnRow = !isExclusive(step)
+  switch (step.kind) {
     case 'claim':
       return claim === undefined || !canJoinAtOnce(claim) ? [] : hasOwnRow ? ['join', 'renew own'] : ['join']
     case 'renew':
@@ -215,26 +208,25 @@ function routesOnContendedKey(lock: LockStep): readonly Route[] {
   }
 }
 
-/** The entries with a single key that no other entry has, by their steps. */
-function aloneIn(entries: readonly Entry[]): ReadonlyMap<unknown, Entry> {
+/** The steps with a single key that no other step has. */
+function aloneIn(steps: readonly LockStep[]): ReadonlySet<unknown> {
   const uses = new Map<string, number>()
-  for (const { keys } of entries) for (const key of keys) uses.set(key, (uses.get(key) ?? 0) + 1)
-  const alone = entries.filter(({ keys }) => keys.length === 1 && uses.get(keys[0] as string) === 1)
-  return new Map(alone.map((entry) => [entry.lock.step, entry]))
+  for (const { keys } of steps) for (const key of keys) uses.set(key, (uses.get(key) ?? 0) + 1)
+  return new Set(steps.filter(({ keys }) => keys.length === 1 && uses.get(keys[0] as string) === 1))
 }
 
-function answerStep({ kind, step, claims }: LockStep, answer: QuickAnswer | Blocked): void {
+function answerStep(step: LockStep, answer: QuickAnswer | Blocked): void {
   if ('kind' in answer) {
-    if (kind === 'claim') step.served([answer])
+    if (step.kind === 'claim') step.served([answer])
     return
   }
   const { seq, contended } = answer
-  if (kind === 'claim') {
-    const spare = claims[0]?.owner === null ? SPARE_TOKENS : 0
+  if (step.kind === 'claim') {
+    const spare = step.claims[0]?.owner === null ? SPARE_TOKENS : 0
     step.served([{ kind: 'granted', token: tokenOf(seq), spare, contended }])
-  } else if (kind === 'renew') {
+  } else if (step.kind === 'renew') {
     step.served([{ kind: 'renewed', contended }])
-  } else if (kind === 'release') {
+  } else if (step.kind === 'release') {
     step.served([{ kind: 'released' }])
   }
 }

@@ -4,7 +4,6 @@ import {
   type ClaimAnswer,
   type Clock,
   claimBatch,
-  type Event,
   type EvictAnswer,
   fits,
   type KeyState,
@@ -14,7 +13,8 @@ import {
   renewOf,
   stepBatch,
 } from '../../../model/index.ts'
-import { NO_TOKEN, RULES } from '../../shared/rules.ts'
+import { NO_TOKEN, RULES } from '../../shared/sql.ts'
+
 import type { KeySnapshot } from './database.ts'
 import { positionOf } from './key-snapshot.ts'
 import { PendingStep, type States, type StepResult } from './step.ts'
@@ -24,20 +24,38 @@ const LOCKED_RETRY_MS = 25
 
 /** A step on the locks of one key, or of a group. */
 export type LockStep =
-  | StepOn<'claim', ClaimAnswer>
-  | StepOn<'renew', RenewAnswer>
-  | StepOn<'release', ReleaseAnswer>
-  | StepOn<'evict', EvictAnswer>
+  | StepOf<'claim', ClaimAnswer>
+  | StepOf<'renew', RenewAnswer>
+  | StepOf<'release', ReleaseAnswer>
+  | StepOf<'evict', EvictAnswer>
 
-interface StepOn<K, A> {
+class StepOf<K, A> extends PendingStep<KeyState, readonly A[]> {
   readonly kind: K
   readonly claims: readonly Claim[]
-  readonly step: PendingStep<KeyState, readonly A[]>
+  readonly whole: boolean
+
+  constructor(
+    kind: K,
+    keys: readonly string[],
+    claims: readonly Claim[],
+    batchOf: (states: States<KeyState>, clock: Clock) => Batch<A>,
+    {
+      locked = null,
+      whole = false,
+    }: { locked?: ((clock: Clock) => readonly A[]) | null; whole?: boolean } = {},
+  ) {
+    const work = (states: States<KeyState>, clock: Clock, rows: ReadonlyMap<string, unknown>) =>
+      withPositions(batchOf(onlyChanged(states), clock), claims, states, rows)
+    super(keys, work, locked)
+    this.kind = kind
+    this.claims = claims
+    this.whole = whole
+  }
 }
 
 /** Adjacent claims of one group share a step. */
-export function claimSteps(claims: readonly Claim[], inbox: string | null): StepOn<'claim', ClaimAnswer>[] {
-  const steps: StepOn<'claim', ClaimAnswer>[] = []
+export function claimSteps(claims: readonly Claim[], inbox: string | null): StepOf<'claim', ClaimAnswer>[] {
+  const steps: StepOf<'claim', ClaimAnswer>[] = []
   for (let first = 0; first < claims.length; ) {
     const { group } = claims[first] as Claim
     let next = first + 1
@@ -48,38 +66,35 @@ export function claimSteps(claims: readonly Claim[], inbox: string | null): Step
   return steps
 }
 
-function claimStep(claims: readonly Claim[], inbox: string | null): StepOn<'claim', ClaimAnswer> {
-  const locked = ({ nowMs }: Clock): readonly ClaimAnswer[] =>
-    claims.map(() => {
+function claimStep(claims: readonly Claim[], inbox: string | null) {
+  const keys = [...new Set(claims.map(({ key }) => key))]
+  const batchOf = (states: States<KeyState>, clock: Clock) => claimBatch(states, claims, inbox, clock, RULES)
+  const locked = ({ nowMs }: Clock) =>
+    claims.map((): ClaimAnswer => {
       return { kind: 'blocked', position: 0, retryAfterMs: LOCKED_RETRY_MS, storeTimeMs: nowMs, holder: null }
     })
-  const step = new PendingStep<KeyState, readonly ClaimAnswer[]>(
-    keysOf(claims),
-    (states, clock, rows) => {
-      const batch = claimBatch(onlyChanged(states), claims, inbox, clock, RULES)
-      return resultOf(withPositions(batch, claims, states, rows))
-    },
-    locked,
-  )
-  step.claims = claims
-  return { kind: 'claim', claims, step: step }
+  return new StepOf<'claim', ClaimAnswer>('claim', keys, claims, batchOf, { locked })
 }
 
 /** The renewal of one claim that is not known to wait. */
-export function renewStep(claim: Claim): StepOn<'renew', RenewAnswer> {
-  return { kind: 'renew', claims: [claim], step: stepOf(claim, renewOf) }
+export function renewStep(claim: Claim): StepOf<'renew', RenewAnswer> {
+  return new StepOf('renew', [claim.key], [claim], (states, clock) =>
+    stepBatch(states, [claim], renewOf, clock, RULES),
+  )
 }
 
-export function releaseStep(claim: Claim): StepOn<'release', ReleaseAnswer> {
-  return { kind: 'release', claims: [claim], step: stepOf(claim, releaseOf) }
+export function releaseStep(claim: Claim): StepOf<'release', ReleaseAnswer> {
+  return new StepOf('release', [claim.key], [claim], (states, clock) =>
+    stepBatch(states, [claim], releaseOf, clock, RULES),
+  )
 }
 
-export function evictStep(key: string, token: bigint | null, ask: boolean): StepOn<'evict', EvictAnswer> {
+export function evictStep(key: string, token: bigint | null, ask: boolean): StepOf<'evict', EvictAnswer> {
   const event = { kind: ask ? 'revoke' : 'evict', token } as const
-  const step = stepOf({ key, id: '', ttlMs: 0 }, () => event)
+  const batchOf = (states: States<KeyState>, clock: Clock) =>
+    stepBatch(states, [{ key, id: '', ttlMs: 0 }], () => event, clock, RULES)
   // No hold has NO_TOKEN: it only applies the passing of time, which needs no more rows than any step.
-  step.whole = token !== NO_TOKEN
-  return { kind: 'evict', claims: [], step: step }
+  return new StepOf('evict', [key], [], batchOf, { whole: token !== NO_TOKEN })
 }
 
 /** True if one statement can grant the claim on a free key. */
@@ -92,40 +107,23 @@ export function canJoinAtOnce(claim: Claim): boolean {
   return canClaimAtOnce(claim) && claim.owner === null && claim.queue
 }
 
-function stepOf<E extends Event>(
-  claim: Pick<Claim, 'key' | 'id' | 'ttlMs'>,
-  eventOf: (claim: Pick<Claim, 'key' | 'id' | 'ttlMs'>) => E,
-) {
-  const work = (states: States<KeyState>, clock: Clock, rows: ReadonlyMap<string, unknown>) => {
-    const batch = stepBatch(onlyChanged(states), [claim], eventOf, clock, RULES)
-    return resultOf(withPositions(batch, [claim], states, rows))
-  }
-  const step = new PendingStep([claim.key], work)
-  if ('owner' in claim) step.claims = [claim as Claim]
-  return step
-}
-
 /** The model counts positions among the waiters that were read; the claim may be further back in the queue. */
 function withPositions<A>(
   { answers, letters }: Batch<A>,
-  claims: readonly Pick<Claim, 'key' | 'id'>[],
+  claims: readonly Claim[],
   states: States<KeyState>,
   rows: ReadonlyMap<string, unknown>,
-): Batch<A> {
+): StepResult<readonly A[]> {
   const exact = answers.map((answer, index) => {
-    const { key, id } = claims[index] as Claim
     const { position } = answer as { readonly position?: number }
     if (position === undefined || position === 0) return answer
+    const { key, id } = claims[index] as Claim
     const state = states.get(key)
     const amongRead = state.line.findIndex(({ claim }) => claim.id === id) + 1
     const unread = positionOf(rows.get(key) as KeySnapshot | undefined, state, id) - amongRead
     return { ...answer, position: position + unread }
   })
-  return { answers: exact, letters }
-}
-
-function resultOf<A>({ answers, letters }: Batch<A>): StepResult<readonly A[]> {
-  return { answer: answers, notifications: letters }
+  return { answer: exact, notifications: letters }
 }
 
 /** Drops writes that change nothing. */
@@ -146,8 +144,4 @@ function isSame(before: KeyState, after: KeyState): boolean {
     before.seq === after.seq &&
     before.closedUntilMs === after.closedUntilMs
   )
-}
-
-function keysOf(claims: readonly Claim[]): readonly string[] {
-  return [...new Set(claims.map(({ key }) => key))]
 }

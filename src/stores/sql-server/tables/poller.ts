@@ -2,10 +2,9 @@ import { Alarms } from '../../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { StoreNotice } from '../../../core/store.ts'
 import { SPARE_TOKENS, tokenOf } from '../../../model/index.ts'
-import { type ClaimStatus, claimName, type KeyTable } from './database.ts'
+import { CLAIMS_PER_POLL, type ClaimStatus, claimName, type KeyTable } from './database.ts'
 import { positionOfTicket } from './key-snapshot.ts'
 import type { LocalWaiter, LocalWaiters } from './local-waiters.ts'
-import { CLAIMS_PER_POLL } from './rules.ts'
 
 const SHORTEST_MS = 5
 const LONGEST_MS = 500

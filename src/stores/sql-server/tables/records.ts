@@ -11,7 +11,8 @@ import {
   type WriteAnswer,
   written,
 } from '../../../model/index.ts'
-import { RULES } from '../../shared/rules.ts'
+import { RULES } from '../../shared/sql.ts'
+
 import { CompareAndSwap } from './compare-and-swap.ts'
 import { claimName, type RecordRow, type ServerDatabase, type VersionedRecord } from './database.ts'
 import { KeySerializer } from './key-serializer.ts'

@@ -36,8 +36,6 @@ export interface Step<S> {
  */
 export class PendingStep<S, A> implements Step<S> {
   readonly keys: readonly string[]
-  claims: readonly Claim[] = []
-  whole = false
   readonly promise: Promise<A>
   private readonly work: Work<S, A>
   /** The answer while another transaction keeps a row locked; null if the step can only fail then. */

@@ -12,11 +12,11 @@ import type {
   Unknown,
 } from '../../../core/store.ts'
 import type { Claim, KeyLetter } from '../../../model/index.ts'
-import { NO_TOKEN } from '../../shared/rules.ts'
+import { NO_TOKEN } from '../../shared/sql.ts'
 import type { StatementTimeout } from '../statement-timeout.ts'
 import { ServerAdmin } from './admin.ts'
 import { ServerCleaner } from './cleaner.ts'
-import { claimName, type ServerDatabase } from './database.ts'
+import { CLAIMS_PER_POLL, claimName, type ServerDatabase } from './database.ts'
 
 import { positionOfTicket } from './key-snapshot.ts'
 import { LocalWaiters } from './local-waiters.ts'
@@ -24,7 +24,7 @@ import { LockExecutor } from './lock-executor.ts'
 import { claimSteps, evictStep, releaseStep, renewStep } from './lock-steps.ts'
 import { Poller } from './poller.ts'
 import { ServerRecords } from './records.ts'
-import { CLAIMS_PER_POLL } from './rules.ts'
+
 import { ServerTransactions } from './transactions.ts'
 
 /** How this process receives notifications: the database pushes them, or the process polls. */
@@ -187,7 +187,7 @@ export class ServerStore implements Store {
     await this.prepare()
     const evicted = evictStep(key, token, ask)
     this.executor.add([evicted])
-    const [answer] = await evicted.step.promise
+    const [answer] = await evicted.promise
     return answer as NonNullable<typeof answer>
   }
 
@@ -220,12 +220,9 @@ const SETTLED = Promise.resolve()
 
 /** One reply for each claim of each step; a step that fails affects none of the others. */
 async function repliesTo<A>(
-  steps: readonly {
-    readonly claims: readonly Claim[]
-    readonly step: { readonly promise: Promise<readonly A[]> }
-  }[],
+  steps: readonly { readonly claims: readonly Claim[]; readonly promise: Promise<readonly A[]> }[],
 ): Promise<readonly (A | Unknown)[]> {
-  const settled = await Promise.allSettled(steps.map(({ step }) => step.promise))
+  const settled = await Promise.allSettled(steps.map(({ promise }) => promise))
   return settled.flatMap((outcome, index): readonly (A | Unknown)[] => {
     if (outcome.status === 'fulfilled') return outcome.value
     const unknown: Unknown = { kind: 'unknown', error: outcome.reason as Error }

@@ -1,6 +1,7 @@
 import type { Transactions } from '../../../core/store.ts'
 import { type Clock, EMPTY, type KeyState, step } from '../../../model/index.ts'
-import { NO_TOKEN, RULES } from '../../shared/rules.ts'
+import { NO_TOKEN, RULES } from '../../shared/sql.ts'
+
 import type { ServerAdmin } from './admin.ts'
 
 import type { KeySnapshot, ServerDatabase } from './database.ts'

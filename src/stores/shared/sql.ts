@@ -1,6 +1,39 @@
 import type { Remains } from '../../core/facts.ts'
-import { type Clock, type KeyState, type KeyView, lastLifeMs, step, viewOf } from '../../model/index.ts'
-import { RULES } from './rules.ts'
+import type { Traits } from '../../core/store.ts'
+import {
+  type Clock,
+  type KeyState,
+  type KeyView,
+  lastLifeMs,
+  type Rules,
+  step,
+  viewOf,
+} from '../../model/index.ts'
+
+const HOUR_MS = 3_600_000
+
+/** The rules of the stores over SQL. */
+export const RULES: Rules = { offerMs: 1000, keepSeqMs: 24 * HOUR_MS, mostOffers: 100 }
+
+/** A row is kept this much longer than needed, so that an hour of grants leaves the index of clean-up alone. */
+export const FORGET_SLACK_MS = HOUR_MS
+
+/** A token that no hold has: to evict it applies the passing of time to a key, and no more. */
+export const NO_TOKEN = 0n
+
+/** The traits that SQLite, PostgreSQL and MySQL have in common: all that the model can do. */
+export const FULL_TRAITS = {
+  modes: ['exclusive', 'shared', 'permits'],
+  order: 'fifo',
+  fencing: 'until data loss',
+  ttlStepMs: 1,
+  adoption: true,
+  owners: true,
+  lockDelay: true,
+  groups: true,
+  records: true,
+  immediate: false,
+} as const satisfies Partial<Traits>
 
 const OVERDUE = 'rows that need not be remembered any more'
 
