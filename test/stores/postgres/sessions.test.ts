@@ -42,7 +42,7 @@ function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-it('opens no more sessions than it may, also when one that broke is replaced while others come', async () => {
+it('opens no more sessions than allowed, even while a broken one is replaced', async () => {
   const doors = new Doors()
   const sessions = lendingOf(doors.open)
   let finish = (): void => {}
@@ -61,7 +61,7 @@ it('opens no more sessions than it may, also when one that broke is replaced whi
   expect(doors.opened).toHaveLength(2)
 })
 
-it('does not keep a session that broke before anybody knew it', async () => {
+it('does not keep a session that broke while it was being opened', async () => {
   const doors = new Doors()
   const sessions = lendingOf(async (events) => {
     const session = await doors.open(events)
@@ -78,7 +78,7 @@ it('does not keep a session that broke before anybody knew it', async () => {
   expect(used).toHaveLength(2)
 })
 
-it('leaves no connection of the library behind, although it was still to send something', async () => {
+it('leaves no connection of the library behind, although the library has unsent data', async () => {
   const server = await startPostgres()
   const operator = new pg.Pool({ connectionString: server.url, max: 1 })
   const { options } = postgresJs(server.url, { connection: { application_name: 'cut' } })

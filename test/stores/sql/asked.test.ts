@@ -31,7 +31,7 @@ describe.each<[string, () => Store]>([
   ['MariaDB', () => openStore(CLIENTS.mysql2 as (typeof CLIENTS)[string], mariadb.url)],
   ['PostgreSQL with listen: false', () => postgres(poolOf(server.url), { listen: false })],
   ['PostgreSQL behind a pooler through which nothing is heard', () => postgres(poolOf(pooler.url))],
-])('%s: a holder that nobody can call', (_, storeOf) => {
+])('%s: a holder without push', (_, storeOf) => {
   const open = (): Locks => {
     const locks = createLocks({ store: storeOf(), ttl: 60_000 })
     opened.push(locks)
@@ -41,7 +41,7 @@ describe.each<[string, () => Store]>([
   it.each([
     ['asked to let go', { ask: true }, 'revoked'],
     ['evicted', {}, 'lost'],
-  ] as const)('hears that it is %s soon, long before its next renewal', async (_what, options, kind) => {
+  ] as const)('is notified that it is %s soon, long before its next renewal', async (_what, options, kind) => {
     const [holder, operator] = [open(), open()]
     const lease = await holder.acquire(`key ${kind}`)
     const heard = new Promise<number>((resolve) => {

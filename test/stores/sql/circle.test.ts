@@ -6,7 +6,7 @@ import { AdvisoryStore } from '../../../src/stores/sql-server/advisory/store.ts'
 import { ADVISORY_TRAITS } from '../../../src/stores/sql-server/mysql/advisory.ts'
 import { StatementTimeout } from '../../../src/stores/sql-server/statement-timeout.ts'
 
-/** A server that takes no lock, because it has found a circle of waits: none of those in these tests does so without a wait. */
+/** A server that refuses a lock because of a deadlock: the servers of these tests do so only after a wait. */
 function circular(error: object): SessionServer {
   return {
     traits: ADVISORY_TRAITS,
@@ -24,7 +24,7 @@ function circular(error: object): SessionServer {
   }
 }
 
-describe('a circle of sessions that wait for each other', () => {
+describe('a deadlock of sessions', () => {
   it.each([{ code: '40P01' }, { code: 'ER_LOCK_DEADLOCK', errno: 1213 }, { errno: 3058 }])(
     'reported as %o is a ConflictError, at once',
     async (error) => {

@@ -26,7 +26,7 @@ const DATABASES = [
   ],
 ] as const
 
-it('a line that is long, where nobody is told, is served in its order', async () => {
+it('a long queue without push is served in its order', async () => {
   const server = await startMariadb()
   const all: Locks[] = []
   const open = async (): Promise<Locks> => {
@@ -55,7 +55,7 @@ it('a line that is long, where nobody is told, is served in its order', async ()
 }, 60_000)
 
 it.each(DATABASES)(
-  '%s: a group that is blocked counts positions after what time has brought',
+  '%s: a blocked group counts positions after the passing of time',
   async (_, start, open) => {
     const server = await start()
     const { store, end } = open(server.url)

@@ -34,7 +34,7 @@ function standing(count: number, runtime: Runtime, looked: (claims: readonly Cla
   return { join, poller, waiting }
 }
 
-it('200 waiters at rest are looked after by few statements, and none is forgotten', async () => {
+it('200 waiters at rest are polled by few statements, and none is forgotten', async () => {
   const runtime = new FakeRuntime()
   const lookedAtMs = new Map<string, number>()
   let [looks, longestMs] = [0, 0]
@@ -57,7 +57,7 @@ it('200 waiters at rest are looked after by few statements, and none is forgotte
   expect(runtime.pendingTimers).toBe(0)
 })
 
-it('a claim that was forgotten is looked after no longer', async () => {
+it('a forgotten claim is no longer polled', async () => {
   const runtime = new FakeRuntime()
   const seen = new Set<string>()
   const { join, poller, waiting } = standing(3, runtime, (claims) => {
@@ -70,7 +70,7 @@ it('a claim that was forgotten is looked after no longer', async () => {
   poller.close()
 })
 
-it('a waiter costs the same in a crowd ten times as large', () => {
+it('a waiter costs the same in a queue ten times as long', () => {
   const costOf = (count: number): number => {
     const { join, poller } = standing(count, nodeRuntime, () => {})
     const before = process.cpuUsage()

@@ -74,7 +74,7 @@ const DATABASES: Record<string, () => Promise<Moving>> = {
 }
 
 describe.each(Object.entries(DATABASES))('a session of %s', (_, start) => {
-  it('takes nothing over another connection, and says so', async () => {
+  it('takes no lock over another connection, and reports it', async () => {
     const database = await start()
     const name = database.server.nameOf('key')
     const lock: LockOperation = { kind: 'lock', shared: false, name }

@@ -64,7 +64,7 @@ test('a batch of renewals is one transaction', async () => {
   expect(ran.filter((sql) => sql === 'COMMIT')).toHaveLength(1)
 })
 
-test('a joining waiter leaves what the row says of the holder as it is', async () => {
+test('a joining waiter does not rewrite the holder in the row', async () => {
   const machine = new Machine()
   const store = machine.open()
   await take(store, claimOf('k', { label: 'holder', meta: '{"a":1}' }))

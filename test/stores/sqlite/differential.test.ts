@@ -13,7 +13,7 @@ import { FIRST_BOOT, Machine } from './world.ts'
 /** FC_SEED repeats a failure. */
 const SEED = Number(process.env.FC_SEED ?? (Math.random() * 2 ** 31) | 0)
 
-test('the store answers, tells and shows what the model does, on its fast paths and off them', async () => {
+test('the store has the answers, notifications and views of the model, on its fast paths and off them', async () => {
   const { machine, stores, told } = openAll()
   let runs = 0
   await fc.assert(
