@@ -232,7 +232,7 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   },
   'src/stores/sqlite/busy.ts': {
     uses: 'Atomics.wait',
-    why: 'opening is synchronous, and a file that is busy is free again sooner than any timer would ring',
+    why: 'opening is synchronous, and a busy file is free again sooner than any timer would fire',
   },
   'src/stores/sqlite/work-queue.ts': {
     uses: 'setTimer',
@@ -240,19 +240,19 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   },
   'src/stores/sqlite/admin.ts': {
     uses: 'setTimer',
-    why: 'a long listing lets others have the event loop between two pages',
+    why: 'a long listing gives others the event loop between two pages',
   },
   'src/stores/sqlite/inbox.ts': {
     uses: 'setTimer',
-    why: 'a mailbox that was replaced is read a little longer, for letters that were on their way',
+    why: 'a replaced inbox file is read a little longer, for notifications in flight',
   },
   'src/stores/sql-server/tables/compare-and-swap.ts': {
     uses: 'setTimer',
-    why: 'a row that others change at the same time is tried again, after a random pause when there is a crowd',
+    why: 'a row that others change at the same time is tried again, after a random pause under contention',
   },
   'src/stores/sql-server/tables/inbox.ts': {
     uses: 'setTimer',
-    why: 'the server tells nobody, so a process that holds something looks for what it is told',
+    why: 'the server has no push, so a process with holds polls its inbox',
   },
   'src/stores/sql-server/statement-timeout.ts': {
     uses: 'setTimer',
@@ -260,7 +260,7 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   },
   'src/stores/sql-server/advisory/session.ts': {
     uses: 'setTimer',
-    why: 'the server ends a session that gives no sign of life, and a server that gives none is given up',
+    why: 'the server ends a session without heartbeats, and a silent server is given up',
   },
   'src/stores/sql-server/advisory/expiry.ts': {
     uses: 'setTimer',
@@ -268,11 +268,11 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
   },
   'src/stores/sql-server/postgres/listener.ts': {
     uses: 'setTimer',
-    why: 'the connection that listens is looked after, and made again when it breaks',
+    why: 'the listening connection is checked, and replaced when it breaks',
   },
   'src/stores/sql-server/postgres/inbox.ts': {
     uses: 'setTimer',
-    why: 'the first claim does not wait long for a connection that listens',
+    why: 'the first claim does not wait long for the listening connection',
   },
   'src/stores/zookeeper/sessions.ts': {
     uses: 'setTimer',
