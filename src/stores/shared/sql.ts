@@ -13,7 +13,7 @@ import {
 const HOUR_MS = 3_600_000
 
 /** The rules of the stores over SQL. */
-export const RULES: Rules = { offerMs: 1000, keepSeqMs: 24 * HOUR_MS, mostOffers: 100 }
+export const SQL_RULES: Rules = { offerMs: 1000, keepSeqMs: 24 * HOUR_MS, mostOffers: 100 }
 
 /** A row is kept this much longer than needed, so that an hour of grants leaves the index of clean-up alone. */
 export const FORGET_SLACK_MS = HOUR_MS
@@ -42,7 +42,7 @@ export const CLEANING_STEPS = 20
 
 /** The key after the passing of time, which only the next claim writes down. */
 export function viewAt(key: string, state: KeyState, clock: Clock): KeyView {
-  return viewOf(key, step(state, { kind: 'tick' }, clock, RULES).state, clock.nowMs)
+  return viewOf(key, step(state, { kind: 'tick' }, clock, SQL_RULES).state, clock.nowMs)
 }
 
 export function overdueRows(table: string, count: number): Remains[] {

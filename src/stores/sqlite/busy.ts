@@ -22,6 +22,6 @@ export function resultCodeOf(error: unknown): number | null {
 const NEVER = new Int32Array(new SharedArrayBuffer(4))
 
 /** Blocks the whole process with its event loop: only for less time than a turn of the loop takes, or for rare waits. */
-export function pause(ms: number): void {
+export function blockFor(ms: number): void {
   Atomics.wait(NEVER, 0, 0, ms)
 }

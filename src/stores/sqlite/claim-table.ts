@@ -99,7 +99,7 @@ export class ClaimTable {
 
   add(key: string, claim: IndexedClaim): void {
     const { id, held, hold, ticket, mode, seq, owner, actor, label, meta, ttlMs, lockDelayMs } = claim
-    const { limit, weight } = permitsOf(mode)
+    const { limit, weight } = permitFields(mode)
     const about = [seq, encodeText(owner), encodeText(actor), encodeText(label), meta]
     const times = [ttlMs, lockDelayMs, claim.inbox, claim.sinceMs, claim.expiresAtMs]
     const state = stateName(held)
@@ -149,7 +149,7 @@ export class ClaimTable {
   }
 
   firstOf(key: string, owner: string, mode: Mode): IndexedClaim | undefined {
-    return claimOf(this.waiterOf.get(key, encodeText(owner), mode.kind, permitsOf(mode).weight))
+    return claimOf(this.waiterOf.get(key, encodeText(owner), mode.kind, permitFields(mode).weight))
   }
 
   /** The number of waiters before a ticket, up to a bound, and the earliest expiry among them. */
@@ -180,11 +180,11 @@ export function decodeText<T extends string | null>(text: T): T {
   return text?.startsWith('"') === true ? (JSON.parse(text) as T) : text
 }
 
-export function permitsOf(mode: Mode): { readonly limit: number; readonly weight: number } {
+export function permitFields(mode: Mode): { readonly limit: number; readonly weight: number } {
   return mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
 }
 
-export function modeOf(kind: Mode['kind'], limit: number, weight: number): Mode {
+export function decodeMode(kind: Mode['kind'], limit: number, weight: number): Mode {
   return kind === 'permits' ? { kind, limit, weight } : { kind }
 }
 
@@ -206,7 +206,7 @@ function claimOf(found: unknown): IndexedClaim | undefined {
     held: state === 'held',
     hold,
     ticket,
-    mode: modeOf(mode, permits, weight),
+    mode: decodeMode(mode, permits, weight),
     seq,
     owner: decodeText(owner),
     actor: decodeText(actor),

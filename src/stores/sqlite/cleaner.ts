@@ -1,4 +1,4 @@
-import { RULES } from '../shared/sql.ts'
+import { SQL_RULES } from '../shared/sql.ts'
 
 import type { SqliteStatement } from './binding.ts'
 import type { BootClock } from './boot.ts'
@@ -36,7 +36,7 @@ export class SqliteCleaner {
     ]
     // A value ends with its ttl; its version is kept for a day.
     const records = [
-      `UPDATE holdfast_records SET value = NULL, forget_at = forget_at + ${RULES.keepSeqMs}
+      `UPDATE holdfast_records SET value = NULL, forget_at = forget_at + ${SQL_RULES.keepSeqMs}
         WHERE key IN (${due('holdfast_records')} AND value IS NOT NULL ${some})`,
       `DELETE FROM holdfast_records WHERE key IN (${due('holdfast_records')} AND value IS NULL ${some})`,
     ]
@@ -101,11 +101,11 @@ export class SqliteCleaner {
     for (const { claims, keys } of this.moves) {
       moved += this.connection.transaction(() => {
         claims.run(bootId)
-        return Number(keys.run(bootId, nowMs, nowMs + RULES.keepSeqMs).changes)
+        return Number(keys.run(bootId, nowMs, nowMs + SQL_RULES.keepSeqMs).changes)
       })
     }
     for (const move of this.recordMoves) {
-      moved += Number(move.run(bootId, nowMs, this.clock.wallMs(), RULES.keepSeqMs).changes)
+      moved += Number(move.run(bootId, nowMs, this.clock.wallMs(), SQL_RULES.keepSeqMs).changes)
     }
     return moved > 0
   }

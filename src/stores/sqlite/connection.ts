@@ -1,8 +1,8 @@
 import { StoreError } from '../../errors.ts'
 import type { Binding, SqliteDatabase, SqliteStatement, SqlValue } from './binding.ts'
 import type { BootClock } from './boot.ts'
-import { isBusy, pause, resultCodeOf } from './busy.ts'
-import { refusal } from './location.ts'
+import { blockFor, isBusy, resultCodeOf } from './busy.ts'
+import { refusedPath } from './location.ts'
 
 import { requireSchema } from './schema.ts'
 
@@ -148,7 +148,7 @@ function useWriteAheadLog(database: SqliteDatabase, file: string): void {
       )
     } catch (error) {
       if (!isBusy(error) || waitedMs >= OPEN_TIMEOUT_MS) throw error
-      pause(OPEN_RETRY_MS)
+      blockFor(OPEN_RETRY_MS)
     }
   }
 }
@@ -157,11 +157,11 @@ function useWriteAheadLog(database: SqliteDatabase, file: string): void {
 function whyNotOpened(error: unknown, file: string): unknown {
   switch (resultCodeOf(error)) {
     case NOT_A_DATABASE:
-      return refusal(file, 'is not an SQLite database')
+      return refusedPath(file, 'is not an SQLite database')
     case CANNOT_OPEN:
-      return refusal(file, 'cannot be opened: SQLite was not allowed to create or open it')
+      return refusedPath(file, 'cannot be opened: SQLite was not allowed to create or open it')
     case READ_ONLY:
-      return refusal(file, 'cannot be written')
+      return refusedPath(file, 'cannot be written')
     case null:
       return error
     default:

@@ -15,11 +15,11 @@ import {
   stateOf,
   tokenOf,
 } from '../../model/index.ts'
-import { FORGET_SLACK_MS, RULES } from '../shared/sql.ts'
+import { FORGET_SLACK_MS, SQL_RULES } from '../shared/sql.ts'
 
 import type { SqliteStatement, SqlValue } from './binding.ts'
 import type { BootClock } from './boot.ts'
-import { ClaimTable, decodeText, encodeText, modeOf, parseRow, permitsOf } from './claim-table.ts'
+import { ClaimTable, decodeMode, decodeText, encodeText, parseRow, permitFields } from './claim-table.ts'
 import type { SqliteConnection } from './connection.ts'
 import { pidNamespace } from './inbox.ts'
 import { SqliteKeyIndex, type SqliteKeyRow } from './key-index.ts'
@@ -183,8 +183,8 @@ export class SqliteKeys {
     if (claim.group !== null || claim.replaces !== null || !fits(claim.mode, [])) return null
     const { key, mode, owner, ttlMs, lockDelayMs } = claim
     const { nowMs, stampUs: seq } = clock
-    const { limit, weight } = permitsOf(mode)
-    const neededMs = nowMs + Math.max(RULES.keepSeqMs, ttlMs + lockDelayMs)
+    const { limit, weight } = permitFields(mode)
+    const neededMs = nowMs + Math.max(SQL_RULES.keepSeqMs, ttlMs + lockDelayMs)
     const { bootId } = this.clock
     const claimed = this.claimFree.run(
       ...[key, bootId, neededMs + FORGET_SLACK_MS, nowMs, seq, 0, mode.kind, limit],
@@ -225,7 +225,11 @@ export class SqliteKeys {
   /** A restart of the machine ends all claims and leaves only the last sequence number. */
   private living(found: FoundKey, nowMs: number): SqliteKeyRow {
     if (!this.isDead(found, nowMs)) return found
-    return { summary: emptySummary(found.summary.seq, nowMs + RULES.keepSeqMs), sole: null, isStale: true }
+    return {
+      summary: emptySummary(found.summary.seq, nowMs + SQL_RULES.keepSeqMs),
+      sole: null,
+      isStale: true,
+    }
   }
 
   private stateOf(found: FoundKey, nowMs: number): KeyState {
@@ -250,7 +254,7 @@ function foundKey(found: unknown): FoundKey | NewerKey {
     held: true,
     hold: 0,
     ticket: 0,
-    mode: modeOf(mode, limit, used),
+    mode: decodeMode(mode, limit, used),
     seq,
     owner: decodeText(owner),
     actor: decodeText(actor),

@@ -9,7 +9,7 @@ import {
   type WriteAnswer,
   written,
 } from '../../model/index.ts'
-import { RULES } from '../shared/sql.ts'
+import { SQL_RULES } from '../shared/sql.ts'
 
 import type { SqliteStatement } from './binding.ts'
 import type { BootClock } from './boot.ts'
@@ -77,7 +77,7 @@ export class SqliteRecords implements Records {
       const { record } = this.find(key, clock.nowMs)
       if (record === null || !this.allows(record, condition, clock)) return false
       const { nowMs } = clock
-      const forgetMs = nowMs + RULES.keepSeqMs
+      const forgetMs = nowMs + SQL_RULES.keepSeqMs
       this.upsert.run(key, this.clock.bootId, nowMs, record.version, null, null, null, forgetMs)
       return true
     })

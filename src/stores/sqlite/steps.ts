@@ -16,7 +16,7 @@ import {
   renewOf,
 } from '../../model/index.ts'
 import { ContendedKeys } from '../shared/contended-keys.ts'
-import { RULES } from '../shared/sql.ts'
+import { SQL_RULES } from '../shared/sql.ts'
 
 import type { SqliteKeyIndex } from './key-index.ts'
 import type { SqliteKeys } from './keys.ts'
@@ -151,7 +151,7 @@ class Run<C extends ClaimRef, E extends Event> {
       index = opened
       this.opened.set(key, index)
     }
-    const { answer, letters } = indexedStep(index, this.plan.event(claim), this.clock, RULES)
+    const { answer, letters } = indexedStep(index, this.plan.event(claim), this.clock, SQL_RULES)
     for (const letter of letters) this.letters.push({ ...letter, key })
     return answer
   }

@@ -1,7 +1,7 @@
 import type { Runtime } from '../../core/runtime.ts'
 import type { Soon } from '../../core/store.ts'
 import { ClosedError, StoreError } from '../../errors.ts'
-import { isBusy, pause } from './busy.ts'
+import { blockFor, isBusy } from './busy.ts'
 
 /**
  * Other processes hold the write lock for some ten microseconds, so it is mostly free after the first of these pauses. They block
@@ -61,7 +61,7 @@ export class WorkQueue {
         if (!isBusy(error)) throw error
         const pauseMs = pausesMs[tries]
         if (pauseMs === undefined) return null
-        pause(pauseMs)
+        blockFor(pauseMs)
       }
     }
   }

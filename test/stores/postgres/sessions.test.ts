@@ -9,7 +9,7 @@ import type {
   SessionEvents,
 } from '../../../src/stores/sql-server/postgres/clients/client.ts'
 import { openSession } from '../../../src/stores/sql-server/postgres/clients/postgres-session.ts'
-import { SessionPool } from '../../../src/stores/sql-server/postgres/clients/session-pool.ts'
+import { PostgresSessionPool } from '../../../src/stores/sql-server/postgres/clients/session-pool.ts'
 import { StatementTimeout } from '../../../src/stores/sql-server/statement-timeout.ts'
 
 /** Sessions that are opened when the test says so. */
@@ -35,7 +35,7 @@ class Doors {
 }
 
 function lendingOf(open: Doors['open']): ConnectionLender<PostgresSession> {
-  return new ConnectionLender(new SessionPool(open, 1), new StatementTimeout(nodeRuntime))
+  return new ConnectionLender(new PostgresSessionPool(open, 1), new StatementTimeout(nodeRuntime))
 }
 
 function turn(): Promise<void> {

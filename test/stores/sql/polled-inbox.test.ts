@@ -41,17 +41,20 @@ describe.each<[string, () => Store]>([
   it.each([
     ['asked to let go', { ask: true }, 'revoked'],
     ['evicted', {}, 'lost'],
-  ] as const)('is notified that it is %s soon, long before its next renewal', async (_what, options, kind) => {
-    const [holder, operator] = [open(), open()]
-    const lease = await holder.acquire(`key ${kind}`)
-    const heard = new Promise<number>((resolve) => {
-      const told = () => resolve(performance.now())
-      if (kind === 'revoked') lease.on('revoked', told)
-      else lease.signal.addEventListener('abort', told)
-    })
-    const askedAtMs = performance.now()
-    expect(await operator.evict(`key ${kind}`, options)).toHaveLength(1)
-    expect((await heard) - askedAtMs).toBeLessThan(2500)
-    expect(lease.held).toBe(kind === 'revoked')
-  })
+  ] as const)(
+    'is notified that it is %s soon, long before its next renewal',
+    async (_what, options, kind) => {
+      const [holder, operator] = [open(), open()]
+      const lease = await holder.acquire(`key ${kind}`)
+      const heard = new Promise<number>((resolve) => {
+        const told = () => resolve(performance.now())
+        if (kind === 'revoked') lease.on('revoked', told)
+        else lease.signal.addEventListener('abort', told)
+      })
+      const askedAtMs = performance.now()
+      expect(await operator.evict(`key ${kind}`, options)).toHaveLength(1)
+      expect((await heard) - askedAtMs).toBeLessThan(2500)
+      expect(lease.held).toBe(kind === 'revoked')
+    },
+  )
 })

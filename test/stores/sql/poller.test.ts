@@ -4,8 +4,8 @@ import { nodeRuntime, type Runtime } from '../../../src/core/runtime.ts'
 import {
   type ClaimRef,
   type ClaimStatus,
-  claimName,
   type KeyTable,
+  nameOfClaim,
 } from '../../../src/stores/sql-server/tables/database.ts'
 import { LocalWaiters } from '../../../src/stores/sql-server/tables/local-waiters.ts'
 import { Poller } from '../../../src/stores/sql-server/tables/poller.ts'
@@ -19,7 +19,7 @@ function standing(count: number, runtime: Runtime, looked: (claims: readonly Cla
   const find: KeyTable['find'] = async (claims) => {
     looked(claims)
     const places = claims.map(({ id }): [string, ClaimStatus] => [
-      claimName(KEY, id),
+      nameOfClaim(KEY, id),
       { kind: 'waiting', ticket: Number(id), expiresAtMs: Number.POSITIVE_INFINITY },
     ])
     const clock = { nowMs: runtime.nowMs(), stampUs: 0 }

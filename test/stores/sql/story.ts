@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Store, StoreNotice } from '../../../src/core/store.ts'
 import type { Claim, Clock, KeyState, KeyView } from '../../../src/model/index.ts'
-import { NO_TOKEN, RULES } from '../../../src/stores/shared/sql.ts'
+import { NO_TOKEN, SQL_RULES } from '../../../src/stores/shared/sql.ts'
 import { placesOf } from '../crowd-story.ts'
 import { claimOf } from '../sqlite/claims.ts'
 import { type Action, KEYS } from '../sqlite/plan.ts'
@@ -52,7 +52,7 @@ export class Story {
   private readonly stores: readonly Store[]
   private readonly prefix: string
   private readonly scene: readonly Claim[]
-  private readonly model = new Reference(RULES)
+  private readonly model = new Reference(SQL_RULES)
   private readonly ours = new Tokens()
   private readonly theirs = new Tokens()
   private readonly pairs: { key: string; what: string; got: unknown; wanted: unknown }[] = []

@@ -13,7 +13,7 @@ import {
   stepBatch,
   viewOf,
 } from '../../../src/model/index.ts'
-import { RULES } from '../../../src/stores/shared/sql.ts'
+import { SQL_RULES } from '../../../src/stores/shared/sql.ts'
 
 /** The pure model in place of the store, with an address for each of the two processes. */
 export class Reference {
@@ -21,7 +21,7 @@ export class Reference {
   readonly told: StoreNotice[][] = [[], []]
   private readonly rules: Rules
 
-  constructor(rules = RULES) {
+  constructor(rules = SQL_RULES) {
     this.rules = rules
   }
 

@@ -2,7 +2,7 @@ import type { Runtime } from '../../../core/runtime.ts'
 import type { Admin } from '../../../core/store.ts'
 import { quote, UnsupportedError } from '../../../errors.ts'
 import type { Claim, EvictAnswer, HolderView, KeyView } from '../../../model/index.ts'
-import type { LockSession } from './session.ts'
+import type { AdvisorySession } from './session.ts'
 import type { Holder, SessionLocks } from './session-locks.ts'
 import type { SeenHolder, SessionServer } from './session-server.ts'
 
@@ -16,14 +16,14 @@ interface Force {
 export class AdvisoryAdmin implements Admin {
   private readonly server: SessionServer
   private readonly locks: SessionLocks
-  private readonly session: LockSession
+  private readonly session: AdvisorySession
   private readonly runtime: Runtime
   private readonly force: Force
 
   constructor(
     server: SessionServer,
     locks: SessionLocks,
-    session: LockSession,
+    session: AdvisorySession,
     runtime: Runtime,
     force: Force,
   ) {

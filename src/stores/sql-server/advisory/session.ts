@@ -18,7 +18,7 @@ export interface Holds {
 }
 
 /** The one connection that holds all locks of a store, opened when it is needed and again after it broke. */
-export class LockSession {
+export class AdvisorySession {
   private readonly server: SessionServer
   private readonly runtime: Runtime
   private readonly timeout: StatementTimeout

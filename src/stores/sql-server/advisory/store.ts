@@ -4,7 +4,7 @@ import type { Claim, ClaimAnswer, LossCause, ReleaseAnswer, RenewAnswer } from '
 import type { StatementTimeout } from '../statement-timeout.ts'
 import { AdvisoryAdmin } from './admin.ts'
 import { HoldExpiry } from './expiry.ts'
-import { LockSession } from './session.ts'
+import { AdvisorySession } from './session.ts'
 import { type SessionLock, SessionLocks } from './session-locks.ts'
 import type { SessionServer } from './session-server.ts'
 import { StatementBatcher } from './statement-batcher.ts'
@@ -16,7 +16,7 @@ export class AdvisoryStore implements Store {
   readonly records = null
   private readonly timeout: StatementTimeout
   private readonly names: LockNames
-  private readonly session: LockSession
+  private readonly session: AdvisorySession
   private readonly locks: SessionLocks
   private readonly batcher: StatementBatcher
   private readonly expiry: HoldExpiry
@@ -27,7 +27,7 @@ export class AdvisoryStore implements Store {
     this.timeout = timeout
     this.names = new LockNames(server)
     this.locks = new SessionLocks(runtime, (lock) => this.wake(lock))
-    this.session = new LockSession(server, runtime, timeout, {
+    this.session = new AdvisorySession(server, runtime, timeout, {
       heldUntilMs: () => this.locks.heldUntilMs(),
       lost: () => this.lost(),
     })

@@ -2,7 +2,7 @@ import type { Fact } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { UnsupportedError } from '../../../errors.ts'
 import type { FailureReason, ServerDatabase } from '../tables/database.ts'
-import { requireFormat, requireUnused } from '../tables/format.ts'
+import { requireTableFormat, requireUnused } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
 import { clockOf, text } from '../tables/rows.ts'
 import type { MysqlClient } from './clients/client.ts'
@@ -11,7 +11,7 @@ import { inspect, overdue } from './inspection.ts'
 import { MysqlKeys } from './keys.ts'
 import { MysqlRecords } from './records.ts'
 
-import { schemaOf, upgradeOf } from './schema.ts'
+import { schemaOf, upgradeStatements } from './schema.ts'
 import { cleanStatements, staleStatements, US } from './statements.ts'
 import { claimIn } from './transactions.ts'
 
@@ -49,7 +49,7 @@ export class MysqlDatabase implements ServerDatabase {
     this.keys.adapt(mariadb)
     this.records.adapt(mariadb)
     const found = await this.format()
-    requireFormat(found ?? (await this.create()))
+    requireTableFormat(found ?? (await this.create()))
     // Removes nothing, but a read-only server refuses it.
     await this.client.run(`DELETE FROM ${this.names.keys} WHERE false`, [])
     return found === null
@@ -84,7 +84,7 @@ export class MysqlDatabase implements ServerDatabase {
       }
     })
     requireUnused(used, clockOf(rows).nowMs)
-    for (const statement of upgradeOf(this.names)) await this.client.run(statement, [])
+    for (const statement of upgradeStatements(this.names)) await this.client.run(statement, [])
     return true
   }
 

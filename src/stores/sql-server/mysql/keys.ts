@@ -15,9 +15,9 @@ import { type InboxTable, leaveNotifications } from '../tables/inbox.ts'
 import {
   HEADS,
   type KeyWrite,
+  keySnapshotOf,
   missingOwners,
   needsMoreHeads,
-  snapshotOf,
   writeOf,
 } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
@@ -79,7 +79,7 @@ export class MysqlKeys implements KeyTable {
       const need = needs.find(({ key }) => key === text(row.key)) as ReadRequest
       if (Number(row.waiting) > 0) waits.add(need.key)
       if (Number(row.others) > 0) open.push(need)
-      else rows.set(need.key, snapshotOf(need.key, keyRowOf(row), [], need, clock))
+      else rows.set(need.key, keySnapshotOf(need.key, keyRowOf(row), [], need, clock))
     }
     while (open.length > 0) {
       const again: ReadRequest[] = []
@@ -111,7 +111,8 @@ export class MysqlKeys implements KeyTable {
     return {
       clock,
       rows: keys.map(
-        (key) => [key, rows.get(key) ?? snapshotOf(key, null, [], needs[0] as ReadRequest, clock)] as const,
+        (key) =>
+          [key, rows.get(key) ?? keySnapshotOf(key, null, [], needs[0] as ReadRequest, clock)] as const,
       ),
     }
   }
@@ -224,7 +225,7 @@ export class MysqlKeys implements KeyTable {
       const found = byKey.get(need.key)
       if (found === undefined || clock === null) return []
       const claims = found.filter(({ c_id }) => c_id !== null).map((row) => claimRowOf(row, 'c_'))
-      return [[need, snapshotOf(need.key, keyRowOf(found[0] as Row), claims, need, clock)]]
+      return [[need, keySnapshotOf(need.key, keyRowOf(found[0] as Row), claims, need, clock)]]
     })
     return { clock, seen }
   }

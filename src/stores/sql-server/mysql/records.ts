@@ -10,7 +10,7 @@ import type {
 import { type InboxTable, NOTIFICATION_KEPT_MS, NOTIFICATIONS_PER_READ } from '../tables/inbox.ts'
 import type { TableNames } from '../tables/names.ts'
 import { recordValues } from '../tables/records.ts'
-import { encodeName, recordsOf, text } from '../tables/rows.ts'
+import { encodeName, recordSnapshotOf, text } from '../tables/rows.ts'
 import type { MysqlClient, Value } from './clients/client.ts'
 import { bytes, bytesOrNull } from './clients/client.ts'
 import { MS, recordStatements, US } from './statements.ts'
@@ -34,7 +34,7 @@ export class MysqlRecords implements RecordTable {
 
   async read(keys: readonly string[]): Promise<TableSnapshot<RecordRow>> {
     const { rows: found } = await this.client.run(this.text.look(keys.length), keys.map(bytes))
-    return recordsOf(found)
+    return recordSnapshotOf(found)
   }
 
   async save(changes: readonly RecordChange[], clock: Clock): Promise<ReadonlySet<string>> {

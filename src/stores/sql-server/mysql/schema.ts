@@ -1,4 +1,4 @@
-import { FORMAT } from '../tables/format.ts'
+import { TABLE_FORMAT } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
 
 /**
@@ -31,7 +31,7 @@ ${KEY_COLUMNS.map(([name, type]) => `  ${name} ${type},`).join('\n')}
   forget_at BIGINT,
   INDEX ${index('records_forget')} (forget_at)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
-    `INSERT IGNORE INTO ${meta} (name, value) VALUES ('format', '${FORMAT}')`,
+    `INSERT IGNORE INTO ${meta} (name, value) VALUES ('format', '${TABLE_FORMAT}')`,
   ]
 }
 
@@ -84,13 +84,13 @@ function claimsTable({ claims, index }: TableNames): string {
 }
 
 /** Upgrades format 1, whose keys are all free: only their last sequence numbers are kept. */
-export function upgradeOf(names: TableNames): readonly string[] {
+export function upgradeStatements(names: TableNames): readonly string[] {
   const added = KEY_COLUMNS.filter(([name]) => name !== 'holder' && name !== 'expires_at')
   return [
     `UPDATE ${names.keys} SET holder = NULL, expires_at = 0`,
     `ALTER TABLE ${names.keys} DROP COLUMN state, MODIFY expires_at BIGINT NOT NULL DEFAULT 0,
       ${added.map(([name, type]) => `ADD COLUMN ${name} ${type}`).join(', ')}`,
     claimsTable(names),
-    `UPDATE ${names.meta} SET value = '${FORMAT}' WHERE name = 'format'`,
+    `UPDATE ${names.meta} SET value = '${TABLE_FORMAT}' WHERE name = 'format'`,
   ]
 }

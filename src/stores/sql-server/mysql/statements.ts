@@ -1,4 +1,4 @@
-import { FORGET_SLACK_MS, RULES } from '../../shared/sql.ts'
+import { FORGET_SLACK_MS, SQL_RULES } from '../../shared/sql.ts'
 import { KEYS_PER_CLEANING, ROWS_PER_CLEANING } from '../tables/database.ts'
 
 import type { TableNames } from '../tables/names.ts'
@@ -108,7 +108,7 @@ export function cleanStatements({ keys, records }: TableNames): readonly string[
   const ended = 'value IS NOT NULL AND expires_at IS NOT NULL'
   return [
     `DELETE FROM ${keys} ${due('AND others = 0')}`,
-    `UPDATE ${records} SET value = NULL, forget_at = forget_at + ${RULES.keepSeqMs} ${due(`AND ${ended}`)}`,
+    `UPDATE ${records} SET value = NULL, forget_at = forget_at + ${SQL_RULES.keepSeqMs} ${due(`AND ${ended}`)}`,
     `DELETE FROM ${records} ${due(`AND NOT (${ended})`)}`,
   ]
 }

@@ -1,5 +1,5 @@
 import { ConflictError, InvalidArgumentError } from '../../../errors.ts'
-import { FORGET_SLACK_MS, RULES } from '../../shared/sql.ts'
+import { FORGET_SLACK_MS, SQL_RULES } from '../../shared/sql.ts'
 
 import { orConflict } from '../server-errors.ts'
 import type { TransactionClaim } from '../tables/database.ts'
@@ -7,7 +7,7 @@ import type { TableNames } from '../tables/names.ts'
 import type { Row } from '../tables/rows.ts'
 import type { MysqlResult, Value } from './clients/client.ts'
 import { bytes } from './clients/client.ts'
-import { resultOf } from './clients/mysql2.ts'
+import { mysqlResultOf } from './clients/mysql2.ts'
 
 import { US } from './statements.ts'
 
@@ -25,7 +25,7 @@ export function claimIn({ keys }: TableNames, tx: object): TransactionClaim {
   const run = runnerOf(tx as Shape)
   const lock = `SELECT revision, holder, others FROM ${keys} WHERE \`key\` = ? FOR UPDATE`
   const claim = `UPDATE ${keys} k SET k.revision = k.revision + 1, k.seq = LAST_INSERT_ID(GREATEST(k.seq + 1, ${US})),
-    k.forget_at = GREATEST(k.forget_at, ${US} DIV 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
+    k.forget_at = GREATEST(k.forget_at, ${US} DIV 1000 + ${SQL_RULES.keepSeqMs + FORGET_SLACK_MS})
     WHERE k.\`key\` = ?`
   const take: TransactionClaim['take'] = async (key, { revision }) => {
     await requireTransaction(run)
@@ -81,7 +81,7 @@ function runnerOf(tx: Shape): Run {
     const isMariadb = typeof connection.batch === 'function'
     return async (text, values) => {
       const answer = await connection.query({ sql: text, rowsAsArray: false }, values as unknown[])
-      return resultOf(isMariadb ? answer : (answer as readonly unknown[])[0])
+      return mysqlResultOf(isMariadb ? answer : (answer as readonly unknown[])[0])
     }
   }
   throw new InvalidArgumentError(

@@ -1,7 +1,7 @@
 import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { FailureReason, ServerDatabase } from '../tables/database.ts'
-import { requireFormat, requireUnused } from '../tables/format.ts'
+import { requireTableFormat, requireUnused } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
 import { clockOf } from '../tables/rows.ts'
 import type { PostgresClient } from './clients/client.ts'
@@ -9,7 +9,7 @@ import { endForeign, inspect, overdue } from './inspection.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresRecords } from './records.ts'
 
-import { guardedSchema, upgradeOf } from './schema.ts'
+import { guardedSchema, upgradeStatements } from './schema.ts'
 import { cleanStatements, staleStatement } from './statements.ts'
 import { claimIn } from './transactions.ts'
 
@@ -41,7 +41,7 @@ export class PostgresDatabase implements ServerDatabase {
   /** Creates no tables where they exist, so that a user without that right can use them. */
   async prepare(): Promise<boolean> {
     const found = await this.format()
-    requireFormat(found ?? (await this.create()))
+    requireTableFormat(found ?? (await this.create()))
     // Removes nothing, but a read-only server refuses it.
     await this.client.run(`DELETE FROM ${this.names.keys} WHERE false`, [])
     return found === null
@@ -74,7 +74,7 @@ export class PostgresDatabase implements ServerDatabase {
       }
     })
     requireUnused(rows, clockOf(found).nowMs)
-    await this.client.script(`BEGIN; ${upgradeOf(this.names)} COMMIT`)
+    await this.client.script(`BEGIN; ${upgradeStatements(this.names)} COMMIT`)
     return true
   }
 

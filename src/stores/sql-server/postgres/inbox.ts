@@ -5,7 +5,7 @@ import type { StatementTimeout } from '../statement-timeout.ts'
 import { type InboxTable, PolledInbox } from '../tables/inbox.ts'
 import type { ServerInbox } from '../tables/store.ts'
 import type { PostgresClient } from './clients/client.ts'
-import { Listener } from './listener.ts'
+import { PostgresListener } from './listener.ts'
 
 const ECHO = 'echo'
 /** The first answer to a claim waits for the echo for no longer than this. */
@@ -32,7 +32,7 @@ export class PostgresInbox implements ServerInbox {
   private readonly listener: PostgresClient
   private readonly runtime: Runtime
   private readonly timeout: StatementTimeout
-  private listening: Listener | null = null
+  private listening: PostgresListener | null = null
   private pushed: (on: boolean) => void = () => {}
   private started: () => void = () => {}
   private timer: Timer | null = null
@@ -75,7 +75,13 @@ export class PostgresInbox implements ServerInbox {
     }
     const down = () => this.pushed(false)
     const events = { message, up: () => this.sendEcho(), down }
-    this.listening = new Listener(this.listener, channelOf(this.address), events, this.runtime, this.timeout)
+    this.listening = new PostgresListener(
+      this.listener,
+      channelOf(this.address),
+      events,
+      this.runtime,
+      this.timeout,
+    )
   }
 
   held(id: string, ttlMs: number): void {

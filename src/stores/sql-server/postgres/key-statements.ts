@@ -13,7 +13,7 @@ import {
 import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
 
-import { handOff, join, ONE_LESS, releaseOwn, renewOwn } from './queue-statements.ts'
+import { handOff, joinQueue, ONE_LESS, releaseOwn, renewOwn } from './queue-statements.ts'
 import { given, later, NOW, timed } from './statements.ts'
 
 /** This many heads mean all claims of the key. */
@@ -114,7 +114,7 @@ export function keyStatements(tables: TableNames, relaxed: boolean) {
     }),
     renewOwn: `${t} ${renewOwn(tables)}`,
     releaseOwn: `${soon}, ${releaseOwn(tables)}`,
-    join: `${soon}, ${join(tables)}`,
+    join: `${soon}, ${joinQueue(tables)}`,
     renewWaiting: `${timed(relaxed)}, g AS MATERIALIZED (
         SELECT c.key, c.id, g.ttl FROM t CROSS JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS g (key, id, ttl)
         JOIN ${claims} c ON c.key = g.key AND c.id = g.id AND c.state = 'waiting' AND c.expires_at > ${NOW}

@@ -25,10 +25,10 @@ import type {
 import { type InboxTable, leaveNotifications } from '../tables/inbox.ts'
 import {
   HEADS,
+  keySnapshotOf,
   missingOwners,
   needsMoreHeads,
   positionOfJoined,
-  snapshotOf,
   writeOf,
 } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
@@ -215,7 +215,7 @@ function seenFrom(row: Row, need: ReadRequest, clock: Clock): KeySnapshot {
   const claims = row.claims === null ? [] : (JSON.parse(row.claims as string) as Row[])
   const key = keyRowOf(JSON.parse(row.row as string) as Row)
   const found = claims.map((claim) => claimRowOf(claim))
-  return snapshotOf(need.key, key, found, need, clock)
+  return keySnapshotOf(need.key, key, found, need, clock)
 }
 
 /** A list of values for each column. */

@@ -15,7 +15,7 @@ export interface ListenerEvents {
 }
 
 /** One connection that listens to one channel, and is replaced when it breaks. */
-export class Listener {
+export class PostgresListener {
   private readonly client: PostgresClient
   private readonly channel: string
   private readonly events: ListenerEvents

@@ -1,5 +1,5 @@
 import { SPARE_TOKENS } from '../../../model/index.ts'
-import { RULES } from '../../shared/sql.ts'
+import { SQL_RULES } from '../../shared/sql.ts'
 import { admitsNobody, keepsOut, leavesNoRoom } from '../tables/columns.ts'
 
 import type { TableNames } from '../tables/names.ts'
@@ -43,7 +43,7 @@ export const ONE_LESS = `revision = k.revision + 1, mode = CASE WHEN k.holds > 1
  * A claim joins behind an exclusive hold, or behind a waiter that cannot be admitted. `k.revision` changes with the first waiter only:
  * those behind it affect no decision.
  */
-export function join(tables: TableNames): string {
+export function joinQueue(tables: TableNames): string {
   const { keys, claims } = tables
   const claim = given(false, JOINING)
   const first = `SELECT w.expires_at FROM ${claims} w WHERE w.key = k.key AND w.state = 'waiting' ORDER BY w.ticket LIMIT 1`
@@ -100,7 +100,7 @@ export function releaseOwn(tables: TableNames): string {
  * the process that believes it holds it.
  */
 export function handOff({ keys, claims }: TableNames): string {
-  const lifeMs = `least(n.ttl, ${RULES.offerMs})`
+  const lifeMs = `least(n.ttl, ${SQL_RULES.offerMs})`
   return `n AS MATERIALIZED (
     SELECT n.*, k.revision, ${lifeMs} AS life FROM t CROSS JOIN ${given(false, { key: 'text', id: 'text' })}
     JOIN ${keys} k ON k.key = c.key AND k.holder = c.id AND k.expires_at > ${NOW} AND k.waiting > 0
@@ -112,7 +112,7 @@ export function handOff({ keys, claims }: TableNames): string {
       mode = 'exclusive', permits = 0, holds = 1, used = 0, weight = 0, waiting = k.waiting - 1, others = k.others - 1,
       holder = n.id, owner = NULL, actor = n.actor, label = n.label, meta = n.meta, inbox = n.inbox, since = ${NOW},
       expires_at = ${NOW} + n.life, lock_delay = n.lock_delay,
-      forget_at = ${later(`(${NOW} + greatest(${RULES.keepSeqMs}, n.life + n.lock_delay))`)}
+      forget_at = ${later(`(${NOW} + greatest(${SQL_RULES.keepSeqMs}, n.life + n.lock_delay))`)}
     FROM t, n WHERE k.key = n.key AND k.revision = n.revision
     RETURNING k.key, k.seq, k.holder, k.waiting, k.inbox, k.since, n.life),
   left_queue AS (DELETE FROM ${claims} c USING handed h WHERE c.key = h.key AND c.id = h.holder)

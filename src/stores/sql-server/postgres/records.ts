@@ -10,7 +10,7 @@ import type {
 import { type InboxTable, NOTIFICATION_KEPT_MS, NOTIFICATIONS_PER_READ } from '../tables/inbox.ts'
 import type { TableNames } from '../tables/names.ts'
 import { recordValues } from '../tables/records.ts'
-import { encodeName, recordsOf } from '../tables/rows.ts'
+import { encodeName, recordSnapshotOf } from '../tables/rows.ts'
 
 import type { PostgresClient } from './clients/client.ts'
 
@@ -29,7 +29,7 @@ export class PostgresRecords implements RecordTable {
 
   async read(keys: readonly string[]): Promise<TableSnapshot<RecordRow>> {
     const found = await this.client.run(this.text.look, [keys])
-    return recordsOf(found)
+    return recordSnapshotOf(found)
   }
 
   async save(changes: readonly RecordChange[], clock: Clock): Promise<ReadonlySet<string>> {

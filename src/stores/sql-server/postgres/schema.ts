@@ -1,4 +1,4 @@
-import { FORMAT } from '../tables/format.ts'
+import { TABLE_FORMAT } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
 
 /**
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS ${records} (
   forget_at bigint
 ) WITH (fillfactor = 50);
 CREATE INDEX IF NOT EXISTS ${index('records_forget')} ON ${records} (forget_at) WHERE forget_at IS NOT NULL;
-INSERT INTO ${meta} (name, value) VALUES ('format', '${FORMAT}') ON CONFLICT (name) DO NOTHING;
+INSERT INTO ${meta} (name, value) VALUES ('format', '${TABLE_FORMAT}') ON CONFLICT (name) DO NOTHING;
 `.trimStart()
 }
 
@@ -83,11 +83,11 @@ CREATE INDEX IF NOT EXISTS ${index('claims_owner')} ON ${claims} (key, owner) WH
 }
 
 /** Upgrades format 1, whose keys are all free: only their last sequence numbers are kept. */
-export function upgradeOf({ keys, claims, meta, index }: TableNames): string {
+export function upgradeStatements({ keys, claims, meta, index }: TableNames): string {
   return `ALTER TABLE ${keys} DROP COLUMN IF EXISTS state, DROP COLUMN IF EXISTS holder, DROP COLUMN IF EXISTS expires_at;
 ${KEY_COLUMNS.map(([name, type]) => `ALTER TABLE ${keys} ADD COLUMN IF NOT EXISTS ${name} ${type};`).join('\n')}
 ${claimsTable(claims, index)}
-UPDATE ${meta} SET value = '${FORMAT}' WHERE name = 'format';`
+UPDATE ${meta} SET value = '${TABLE_FORMAT}' WHERE name = 'format';`
 }
 
 /** Two processes that create the tables at the same time would conflict. The number is arbitrary. */

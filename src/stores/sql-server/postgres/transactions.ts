@@ -1,5 +1,5 @@
 import { ConflictError, InvalidArgumentError } from '../../../errors.ts'
-import { FORGET_SLACK_MS, RULES } from '../../shared/sql.ts'
+import { FORGET_SLACK_MS, SQL_RULES } from '../../shared/sql.ts'
 
 import { orConflict } from '../server-errors.ts'
 import type { TransactionClaim } from '../tables/database.ts'
@@ -22,7 +22,7 @@ interface Shape {
 export function claimIn({ keys }: TableNames, tx: object): TransactionClaim {
   const run = runnerOf(tx as Shape)
   const claim = `WITH t AS MATERIALIZED (SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS us)
-    UPDATE ${keys} k SET revision = k.revision + 1, seq = greatest(k.seq + 1, t.us), forget_at = greatest(k.forget_at, t.us / 1000 + ${RULES.keepSeqMs + FORGET_SLACK_MS})
+    UPDATE ${keys} k SET revision = k.revision + 1, seq = greatest(k.seq + 1, t.us), forget_at = greatest(k.forget_at, t.us / 1000 + ${SQL_RULES.keepSeqMs + FORGET_SLACK_MS})
     FROM t WHERE k.key = (SELECT key FROM ${keys} WHERE key = $1 AND holder IS NULL AND others = 0 AND revision >= $2 FOR UPDATE SKIP LOCKED)
     RETURNING k.seq`
   // Above READ COMMITTED a transaction sees a snapshot from its first statement, of this row too.

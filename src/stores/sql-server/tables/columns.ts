@@ -1,8 +1,8 @@
 import type { Claim } from '../../../model/index.ts'
-import { RULES } from '../../shared/sql.ts'
+import { SQL_RULES } from '../../shared/sql.ts'
 
 import type { ClaimRow } from './database.ts'
-import { type KeyWrite, permitsOf } from './key-snapshot.ts'
+import { type KeyWrite, permitColumns } from './key-snapshot.ts'
 import { encodeName } from './rows.ts'
 
 /** The columns that statements take, with their types in PostgreSQL. */
@@ -87,7 +87,7 @@ const NO_HOLDER: ColumnValues = Object.fromEntries(
 
 export function newClaimValues(claim: Claim, inbox: string | null): ColumnValues {
   const { key, ttlMs, lockDelayMs } = claim
-  const needed = Math.max(RULES.keepSeqMs, ttlMs + lockDelayMs)
+  const needed = Math.max(SQL_RULES.keepSeqMs, ttlMs + lockDelayMs)
   return { ...commonValues({ ...claim, inbox }), key, ttl: ttlMs, needed }
 }
 
@@ -99,7 +99,7 @@ export function keyValues(write: KeyWrite): ColumnValues {
       : { ...claimValues(holder), holder: encodeName(holder.id), hold_seq: holder.seq }),
     ...{ key, revision, seq, holds, used, waiting, others, joined },
     mode: mode?.kind ?? null,
-    permits: permitsOf(mode).limit,
+    permits: permitColumns(mode).limit,
     closed_until: write.closedUntilMs,
     forget_at: write.forgetAtMs,
   }
@@ -112,7 +112,7 @@ export function claimValues(claim: ClaimRow): ColumnValues {
 
 function commonValues(claim: Omit<ClaimRow, 'state' | 'ticket' | 'seq' | 'sinceMs' | 'expiresAtMs'>) {
   const { id, mode, owner, actor, label, meta, inbox, lockDelayMs } = claim
-  const { limit, weight } = permitsOf(mode)
+  const { limit, weight } = permitColumns(mode)
   return {
     id: encodeName(id),
     ...{ mode: mode.kind, permits: limit, weight },

@@ -137,7 +137,7 @@ export interface ClaimStatuses {
 }
 
 /** The name of a claim among the claims of several keys. */
-export function claimName(key: string, id: string): string {
+export function nameOfClaim(key: string, id: string): string {
   return `${id} ${key}`
 }
 

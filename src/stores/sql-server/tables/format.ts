@@ -1,15 +1,15 @@
 import { StoreError, UnsupportedError } from '../../../errors.ts'
 
 /** The version of the tables. Format 1 had the whole queue of a key in one row. */
-export const FORMAT = 2
+export const TABLE_FORMAT = 2
 
 /** Refuses tables of another version. */
-export function requireFormat(format: number): void {
-  if (format === FORMAT) return
+export function requireTableFormat(format: number): void {
+  if (format === TABLE_FORMAT) return
   throw new UnsupportedError(
-    format > FORMAT
-      ? `the database holds locks in format ${format}, and this version of holdfast knows format ${FORMAT}: upgrade holdfast in this process`
-      : `the database holds locks in format ${format}, and this version of holdfast needs format ${FORMAT}: stop every process that uses them, then run holdfast migrate`,
+    format > TABLE_FORMAT
+      ? `the database holds locks in format ${format}, and this version of holdfast knows format ${TABLE_FORMAT}: upgrade holdfast in this process`
+      : `the database holds locks in format ${format}, and this version of holdfast needs format ${TABLE_FORMAT}: stop every process that uses them, then run holdfast migrate`,
   )
 }
 

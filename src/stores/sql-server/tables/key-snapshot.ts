@@ -10,7 +10,7 @@ import {
   stateOfExcerpt,
   type Waiter,
 } from '../../../model/index.ts'
-import { FORGET_SLACK_MS, RULES } from '../../shared/sql.ts'
+import { FORGET_SLACK_MS, SQL_RULES } from '../../shared/sql.ts'
 
 import type { ClaimRow, KeyRow, KeySnapshot, ReadRequest, RowChange } from './database.ts'
 import { decodeName } from './rows.ts'
@@ -21,7 +21,7 @@ export const MOST_OF_OWNERS = 200
 /** The positions of so many waiters are exact. */
 export const HEADS = 3
 /** As many waiters as one step admits, and one more that shows whether others wait. */
-export const ALL_HEADS = RULES.mostOffers + 1
+export const ALL_HEADS = SQL_RULES.mostOffers + 1
 
 /** A waiter with its ticket, which steps do not change; a new waiter has none yet. */
 interface Ticketed extends Waiter {
@@ -42,7 +42,7 @@ const NO_KEY: KeyRow = {
 }
 
 /** The rows of a key as a state for the model; `row` is null for a key without a row. */
-export function snapshotOf(
+export function keySnapshotOf(
   key: string,
   row: KeyRow | null,
   rows: readonly ClaimRow[],
@@ -96,7 +96,7 @@ export function needsMoreHeads({ before, state }: RowChange<KeySnapshot, KeyStat
 }
 
 /** The position of a waiter: exact near the head, an upper bound further back. */
-export function positionOf(seen: KeySnapshot | undefined, state: KeyState, id: string): number {
+export function positionInQueue(seen: KeySnapshot | undefined, state: KeyState, id: string): number {
   const index = state.line.findIndex(({ claim }) => claim.id === id)
   if (index < 0 || seen === undefined || seen.row.waiting <= seen.state.line.length) return index + 1
   const all = seen.row.waiting + state.line.length - seen.state.line.length
@@ -203,7 +203,7 @@ export function writeOf(
 }
 
 /** The limit and the weight of a permit; zeros for other modes. */
-export function permitsOf(mode: Mode | null): { limit: number; weight: number } {
+export function permitColumns(mode: Mode | null): { limit: number; weight: number } {
   return mode?.kind === 'permits' ? mode : { limit: 0, weight: 0 }
 }
 

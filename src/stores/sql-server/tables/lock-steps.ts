@@ -13,10 +13,10 @@ import {
   renewOf,
   stepBatch,
 } from '../../../model/index.ts'
-import { NO_TOKEN, RULES } from '../../shared/sql.ts'
+import { NO_TOKEN, SQL_RULES } from '../../shared/sql.ts'
 
 import type { KeySnapshot } from './database.ts'
-import { positionOf } from './key-snapshot.ts'
+import { positionInQueue } from './key-snapshot.ts'
 import { PendingStep, type States, type StepResult } from './step.ts'
 
 /** A claim retries this soon while another transaction keeps its key locked. */
@@ -68,7 +68,8 @@ export function claimSteps(claims: readonly Claim[], inbox: string | null): Step
 
 function claimStep(claims: readonly Claim[], inbox: string | null) {
   const keys = [...new Set(claims.map(({ key }) => key))]
-  const batchOf = (states: States<KeyState>, clock: Clock) => claimBatch(states, claims, inbox, clock, RULES)
+  const batchOf = (states: States<KeyState>, clock: Clock) =>
+    claimBatch(states, claims, inbox, clock, SQL_RULES)
   const locked = ({ nowMs }: Clock) =>
     claims.map((): ClaimAnswer => {
       return { kind: 'blocked', position: 0, retryAfterMs: LOCKED_RETRY_MS, storeTimeMs: nowMs, holder: null }
@@ -79,20 +80,20 @@ function claimStep(claims: readonly Claim[], inbox: string | null) {
 /** The renewal of one claim that is not known to wait. */
 export function renewStep(claim: Claim): StepOf<'renew', RenewAnswer> {
   return new StepOf('renew', [claim.key], [claim], (states, clock) =>
-    stepBatch(states, [claim], renewOf, clock, RULES),
+    stepBatch(states, [claim], renewOf, clock, SQL_RULES),
   )
 }
 
 export function releaseStep(claim: Claim): StepOf<'release', ReleaseAnswer> {
   return new StepOf('release', [claim.key], [claim], (states, clock) =>
-    stepBatch(states, [claim], releaseOf, clock, RULES),
+    stepBatch(states, [claim], releaseOf, clock, SQL_RULES),
   )
 }
 
 export function evictStep(key: string, token: bigint | null, ask: boolean): StepOf<'evict', EvictAnswer> {
   const event = { kind: ask ? 'revoke' : 'evict', token } as const
   const batchOf = (states: States<KeyState>, clock: Clock) =>
-    stepBatch(states, [{ key, id: '', ttlMs: 0 }], () => event, clock, RULES)
+    stepBatch(states, [{ key, id: '', ttlMs: 0 }], () => event, clock, SQL_RULES)
   // No hold has NO_TOKEN: it only applies the passing of time, which needs no more rows than any step.
   return new StepOf('evict', [key], [], batchOf, { whole: token !== NO_TOKEN })
 }
@@ -120,7 +121,7 @@ function withPositions<A>(
     const { key, id } = claims[index] as Claim
     const state = states.get(key)
     const amongRead = state.line.findIndex(({ claim }) => claim.id === id) + 1
-    const unread = positionOf(rows.get(key) as KeySnapshot | undefined, state, id) - amongRead
+    const unread = positionInQueue(rows.get(key) as KeySnapshot | undefined, state, id) - amongRead
     return { ...answer, position: position + unread }
   })
   return { answer: exact, notifications: letters }

@@ -2,7 +2,7 @@ import { Alarms } from '../../../core/calls/timer-heap.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { StoreNotice } from '../../../core/store.ts'
 import { SPARE_TOKENS, tokenOf } from '../../../model/index.ts'
-import { CLAIMS_PER_POLL, type ClaimStatus, claimName, type KeyTable } from './database.ts'
+import { CLAIMS_PER_POLL, type ClaimStatus, type KeyTable, nameOfClaim } from './database.ts'
 import { positionOfTicket } from './key-snapshot.ts'
 import type { LocalWaiter, LocalWaiters } from './local-waiters.ts'
 
@@ -85,7 +85,7 @@ export class Poller {
       const { statuses, heads, clock } = await this.table.find(due)
       for (const { id, key } of due) {
         if (!byId.has(id)) continue
-        const status = statuses.get(claimName(key, id))
+        const status = statuses.get(nameOfClaim(key, id))
         if (status?.kind === 'waiting' && status.expiresAtMs > clock.nowMs)
           this.waiters.setPosition(
             id,

@@ -11,10 +11,10 @@ import {
   type WriteAnswer,
   written,
 } from '../../../model/index.ts'
-import { RULES } from '../../shared/sql.ts'
+import { SQL_RULES } from '../../shared/sql.ts'
 
 import { CompareAndSwap } from './compare-and-swap.ts'
-import { claimName, type RecordRow, type ServerDatabase, type VersionedRecord } from './database.ts'
+import { nameOfClaim, type RecordRow, type ServerDatabase, type VersionedRecord } from './database.ts'
 import { KeySerializer } from './key-serializer.ts'
 import { PendingStep, type States, type Step, type StepResult } from './step.ts'
 
@@ -114,7 +114,7 @@ export class ServerRecords implements Records {
         records.read([key]),
         keys.find([condition]),
       ])
-      const place = places.get(claimName(condition.key, condition.id))
+      const place = places.get(nameOfClaim(condition.key, condition.id))
       const proof = place?.kind === 'held' && place.expiresAtMs > clock.nowMs ? condition : null
       const { next, answer } = decide(foundOf(rows.get(key), clock.nowMs), clock, proof !== null)
       if (next === null || proof === null) return answer
@@ -168,7 +168,8 @@ interface RecordValues extends Omit<RecordRow, 'revision'> {
 
 /** The columns of a record. The value is JSON, because databases refuse U+0000 and lone surrogates in a text. */
 export function recordValues({ record, version }: VersionedRecord, { nowMs }: Clock): RecordValues {
-  if (record === null) return { version, value: null, expiresAtMs: null, forgetAtMs: nowMs + RULES.keepSeqMs }
+  if (record === null)
+    return { version, value: null, expiresAtMs: null, forgetAtMs: nowMs + SQL_RULES.keepSeqMs }
   const { value, expiresAtMs } = record
   // Clean-up then drops the value and keeps the version for a day.
   return { version: record.version, value: JSON.stringify(value), expiresAtMs, forgetAtMs: expiresAtMs }

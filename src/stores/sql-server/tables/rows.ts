@@ -3,8 +3,8 @@ import {
   type ClaimRow,
   type ClaimStatus,
   type ClaimStatuses,
-  claimName,
   type KeyRow,
+  nameOfClaim,
   type RecordRow,
   type TableSnapshot,
 } from './database.ts'
@@ -78,13 +78,13 @@ export function statusesOf(found: readonly Row[]): ClaimStatuses {
       text(state) === 'waiting'
         ? { kind: 'waiting', ticket: Number(ticket), expiresAtMs }
         : { kind: 'held', seq: Number(seq), owner: text(owner), sinceMs: Number(since), expiresAtMs }
-    statuses.set(claimName(key, decodeName(text(id) as string)), status)
+    statuses.set(nameOfClaim(key, decodeName(text(id) as string)), status)
   }
   for (const tickets of heads.values()) tickets.sort((a, b) => a - b)
   return { clock: clockOf(found), statuses, heads }
 }
 
-export function recordsOf(found: readonly Row[]): TableSnapshot<RecordRow> {
+export function recordSnapshotOf(found: readonly Row[]): TableSnapshot<RecordRow> {
   const rows = new Map<string, RecordRow>()
   for (const { key, revision, version, value, expires_at } of found) {
     if (revision === null) continue

@@ -16,7 +16,7 @@ import { NO_TOKEN } from '../../shared/sql.ts'
 import type { StatementTimeout } from '../statement-timeout.ts'
 import { ServerAdmin } from './admin.ts'
 import { ServerCleaner } from './cleaner.ts'
-import { CLAIMS_PER_POLL, claimName, type ServerDatabase } from './database.ts'
+import { CLAIMS_PER_POLL, nameOfClaim, type ServerDatabase } from './database.ts'
 
 import { positionOfTicket } from './key-snapshot.ts'
 import { LocalWaiters } from './local-waiters.ts'
@@ -128,7 +128,7 @@ export class ServerStore implements Store {
       try {
         const { statuses, heads, clock } = await this.parts.database.keys.renewWaiting(some)
         for (const { key, id } of some) {
-          const status = statuses.get(claimName(key, id))
+          const status = statuses.get(nameOfClaim(key, id))
           if (status?.kind !== 'waiting' || status.expiresAtMs <= clock.nowMs) continue
           const position = positionOfTicket(status.ticket, heads.get(key) ?? [])
           known.set(id, { kind: 'waiting', position, storeTimeMs: clock.nowMs })

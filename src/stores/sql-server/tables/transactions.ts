@@ -1,6 +1,6 @@
 import type { Transactions } from '../../../core/store.ts'
 import { type Clock, EMPTY, type KeyState, step } from '../../../model/index.ts'
-import { NO_TOKEN, RULES } from '../../shared/sql.ts'
+import { NO_TOKEN, SQL_RULES } from '../../shared/sql.ts'
 
 import type { ServerAdmin } from './admin.ts'
 
@@ -27,7 +27,7 @@ export class ServerTransactions implements Transactions {
     const claim = this.database.claimIn(tx)
     await this.ready()
     let { clock, seen } = await this.find(key)
-    const { state } = step(seen?.state ?? EMPTY, { kind: 'tick' }, clock, RULES)
+    const { state } = step(seen?.state ?? EMPTY, { kind: 'tick' }, clock, SQL_RULES)
     const blocked = blockedBy(state, clock)
     if (blocked !== null || seen === undefined) return blocked ?? BUSY
     if (seen.row.holder !== null || seen.row.others > 0) {
@@ -49,7 +49,7 @@ export class ServerTransactions implements Transactions {
     const found = await keys.read([key])
     if (found.rows.has(key)) return { clock: found.clock, seen: found.rows.get(key) }
     const { nowMs } = found.clock
-    const state: KeyState = { ...EMPTY, seqKeptUntilMs: nowMs + RULES.keepSeqMs }
+    const state: KeyState = { ...EMPTY, seqKeptUntilMs: nowMs + SQL_RULES.keepSeqMs }
     const made = keys.save([{ key, before: undefined, state }], found.clock, {
       notifications: [],
       whole: false,

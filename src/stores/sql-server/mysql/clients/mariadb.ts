@@ -12,7 +12,7 @@ import {
   type TxStep,
   type Value,
 } from './client.ts'
-import { resultOf } from './mysql2.ts'
+import { mysqlResultOf } from './mysql2.ts'
 
 interface Connection extends PoolConnection {
   query(options: object, values?: unknown[]): Promise<unknown>
@@ -49,13 +49,14 @@ export class MariadbClient implements MysqlClient {
     const given = values as Value[]
     const ask = (how: 'execute' | 'query') => () =>
       this.lender.run((connection) => connection[how](statement, given))
-    return resultOf(await this.preparing.run(often, ask('execute'), ask('query')))
+    return mysqlResultOf(await this.preparing.run(often, ask('execute'), ask('query')))
   }
 
   transaction(steps: readonly TxStep[]): Promise<boolean> {
     return this.lender.run((connection) =>
       inTransaction(
-        async (text, values) => resultOf(await connection.query({ sql: text, ...SHAPE }, values as Value[])),
+        async (text, values) =>
+          mysqlResultOf(await connection.query({ sql: text, ...SHAPE }, values as Value[])),
         steps,
       ),
     )

@@ -67,14 +67,14 @@ export class Mysql2Client implements MysqlClient {
       this.lender.run((connection) => answerOf((done) => connection[how](statement, given, done)))
     // To connect, our own pool has the time of one statement.
     if (this.own) this.pool.config.connectionConfig.connectTimeout = this.timeout.ms
-    return resultOf(await this.preparing.run(often, ask('execute'), ask('query')))
+    return mysqlResultOf(await this.preparing.run(often, ask('execute'), ask('query')))
   }
 
   transaction(steps: readonly TxStep[]): Promise<boolean> {
     return this.lender.run((connection) =>
       inTransaction(
         async (text, values) =>
-          resultOf(
+          mysqlResultOf(
             await answerOf((done) =>
               connection.query({ sql: text, rowsAsArray: false }, values as Value[], done),
             ),
@@ -143,9 +143,9 @@ function answerOf(call: (done: Done) => unknown): Promise<unknown> {
 }
 
 /** Rows, or a packet that counts them; a compound statement gives a list of such results, the rows first. */
-export function resultOf(result: unknown): MysqlResult {
+export function mysqlResultOf(result: unknown): MysqlResult {
   const [first] = Array.isArray(result) ? result : []
-  if (Array.isArray(first)) return resultOf(first)
+  if (Array.isArray(first)) return mysqlResultOf(first)
   if (Array.isArray(result)) return { rows: result as Row[], affected: 0, insertId: 0 }
   const { affectedRows = 0, insertId = 0 } = result as Packet
   return { rows: [], affected: affectedRows, insertId: Number(insertId) }

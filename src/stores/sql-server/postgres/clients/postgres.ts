@@ -3,7 +3,7 @@ import type { StatementTimeout } from '../../statement-timeout.ts'
 import type { Row } from '../../tables/rows.ts'
 import { isUnprepared, type PostgresClient, type PostgresSession, type SessionEvents } from './client.ts'
 import { openSession } from './postgres-session.ts'
-import { SessionPool } from './session-pool.ts'
+import { PostgresSessionPool } from './session-pool.ts'
 
 /** The used part of what `postgres` makes. */
 export interface PostgresJs {
@@ -17,14 +17,14 @@ export interface PostgresJs {
 export class PostgresJsClient implements PostgresClient {
   private readonly options: PostgresJs['options']
   private readonly timeout: StatementTimeout
-  private readonly sessions: SessionPool
+  private readonly sessions: PostgresSessionPool
   private readonly lender: ConnectionLender<PostgresSession>
   private prepares: boolean
 
   constructor({ options }: PostgresJs, timeout: StatementTimeout) {
     this.options = options
     this.timeout = timeout
-    this.sessions = new SessionPool((events) => this.session(events), options.max)
+    this.sessions = new PostgresSessionPool((events) => this.session(events), options.max)
     this.lender = new ConnectionLender(this.sessions, timeout)
     this.prepares = options.prepare !== false
   }

@@ -7,7 +7,7 @@ type Open = (events: SessionEvents) => Promise<PostgresSession>
 type Turn = (session: PostgresSession | null) => void
 
 /** A pool of sessions. A broken session is never used again: another is opened when it is needed. */
-export class SessionPool implements ConnectionSource<PostgresSession> {
+export class PostgresSessionPool implements ConnectionSource<PostgresSession> {
   readonly announces = false
   private readonly open: Open
   private readonly most: number
