@@ -184,7 +184,9 @@ describe('postgres.js: a connection that falls silent as soon as the server is r
     const locks = createLocks({ store: storeOver(sql, { listen: false }), callTimeout: CALL_MS })
     try {
       const silent = proxy.silenceAfter('SELECT 1')
-      await expect(locks.using('first', () => {})).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+      await expect(locks.using('first', { wait: 0 }, () => {})).rejects.toMatchObject({
+        code: 'STORE_UNAVAILABLE',
+      })
       await silent
       await locks.using('again', () => {})
     } finally {
