@@ -74,9 +74,9 @@ describe('the check of the walls', () => {
     ['src/core/lease/lease.ts', `import { memory } from '../../stores/memory/index.ts'`],
     ['src/core/lease/lease.ts', `import type { KeyState } from '../../model/types.ts'`],
     ['src/stores/memory/world.ts', `import { Engine } from '../../core/engine.ts'`],
-    ['src/stores/memory/world.ts', `import { isSame } from '../sql-server/shelf.ts'`],
+    ['src/stores/memory/world.ts', `import { orConflict } from '../sql-server/server-errors.ts'`],
     ['src/stores/sql-server/mysql/index.ts', `export { RULES } from '../sqlite/rules.ts'`],
-    ['src/stores/sql-server/format.ts', `import { RULES } from '../sqlite/rules.ts'`],
+    ['src/stores/sql-server/server-errors.ts', `import { RULES } from '../sqlite/rules.ts'`],
     ['src/recipes/once.ts', `const { StoreLocks } = await import('../core/locks.ts')`],
     ['src/cli/ls.ts', `type View = import('../model/view.ts').KeyView`],
     ['src/cli/ls.ts', `import { StoreLocks } from '../core/locks.ts'`],
@@ -87,7 +87,7 @@ describe('the check of the walls', () => {
   })
 
   it.each([
-    ['src/stores/sql-server/mysql/index.ts', `import { FORMAT } from '../format.ts'`],
+    ['src/stores/sql-server/mysql/index.ts', `import { orConflict } from '../server-errors.ts'`],
     ['src/stores/redis/scripts/claim.ts', `import { client } from '../client.ts'`],
     ['src/cli/ls.ts', `import { connect } from '../index.ts'`],
   ])('%s may say %s', (path, text) => {

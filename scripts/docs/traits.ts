@@ -12,16 +12,16 @@ import { RedisStore } from '../../src/stores/redis/store.ts'
 import {
   advisoryOver as advisoryMysql,
   storeOver as mysqlStore,
-} from '../../src/stores/sql-server/mysql/make.ts'
-import { Patience } from '../../src/stores/sql-server/patience.ts'
+} from '../../src/stores/sql-server/mysql/create.ts'
 import {
   advisoryOver as advisoryPostgres,
   storeOver as postgresStore,
-} from '../../src/stores/sql-server/postgres/make.ts'
+} from '../../src/stores/sql-server/postgres/create.ts'
+import { StatementTimeout } from '../../src/stores/sql-server/statement-timeout.ts'
 import { sqlite } from '../../src/stores/sqlite/index.ts'
 import { zookeeper } from '../../src/stores/zookeeper/index.ts'
 
-const PATIENCE = new Patience(nodeRuntime)
+const PATIENCE = new StatementTimeout(nodeRuntime)
 
 /** How each store is opened, in the order of the documentation; `folder` is empty and will be removed. */
 const STORES: readonly ((folder: string) => Store)[] = [

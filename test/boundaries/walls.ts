@@ -236,7 +236,7 @@ export const DOORS: Readonly<Record<string, { readonly uses: readonly string[]; 
     uses: ['node:crypto'],
     why: 'a hash of the request; nothing in it is left to chance',
   },
-  'src/stores/sql-server/advisory/digest.ts': {
+  'src/stores/sql-server/advisory/session-server.ts': {
     uses: ['node:crypto'],
     why: 'a hash of the key, because servers know session locks by numbers and short names',
   },
@@ -256,49 +256,49 @@ export const SLEEPERS: Readonly<Record<string, { readonly uses: string; readonly
     uses: 'setTimer',
     why: 'an inbox whose watch was compacted away and whose look failed is looked through again',
   },
-  'src/stores/sqlite/pause.ts': {
+  'src/stores/sqlite/busy.ts': {
     uses: 'Atomics.wait',
-    why: 'opening is synchronous, and a file that is busy is free again sooner than any timer would ring',
+    why: 'opening is synchronous, and a busy file is free again sooner than any timer would fire',
   },
-  'src/stores/sqlite/turns.ts': {
+  'src/stores/sqlite/work-queue.ts': {
     uses: 'setTimer',
     why: 'a file that another process writes to is tried again, because waiting inside SQLite would block the event loop',
   },
   'src/stores/sqlite/admin.ts': {
     uses: 'setTimer',
-    why: 'a long listing lets others have the event loop between two pages',
+    why: 'a long listing gives others the event loop between two pages',
   },
   'src/stores/sqlite/inbox.ts': {
     uses: 'setTimer',
-    why: 'a mailbox that was replaced is read a little longer, for letters that were on their way',
+    why: 'a replaced inbox file is read a little longer, for notifications in flight',
   },
-  'src/stores/sql-server/tables/swap.ts': {
+  'src/stores/sql-server/tables/compare-and-swap.ts': {
     uses: 'setTimer',
-    why: 'a row that others change at the same time is tried again, after a random pause when there is a crowd',
+    why: 'a row that others change at the same time is tried again, after a random pause under contention',
   },
-  'src/stores/sql-server/tables/mail.ts': {
+  'src/stores/sql-server/tables/inbox.ts': {
     uses: 'setTimer',
-    why: 'the server tells nobody, so a process that holds something looks for what it is told',
+    why: 'the server has no push, so a process with holds polls its inbox',
   },
-  'src/stores/sql-server/patience.ts': {
+  'src/stores/sql-server/statement-timeout.ts': {
     uses: 'setTimer',
     why: 'a statement that is not answered must not keep its connection',
   },
   'src/stores/sql-server/advisory/session.ts': {
     uses: 'setTimer',
-    why: 'the server ends a session that gives no sign of life, and a server that gives none is given up',
+    why: 'the server ends a session without heartbeats, and a silent server is given up',
   },
   'src/stores/sql-server/advisory/expiry.ts': {
     uses: 'setTimer',
     why: 'a session lock has no ttl, so each hold ends by the clock of its own process',
   },
-  'src/stores/sql-server/postgres/hearer.ts': {
+  'src/stores/sql-server/postgres/listener.ts': {
     uses: 'setTimer',
-    why: 'the connection that listens is looked after, and made again when it breaks',
+    why: 'the listening connection is checked, and replaced when it breaks',
   },
-  'src/stores/sql-server/postgres/push.ts': {
+  'src/stores/sql-server/postgres/inbox.ts': {
     uses: 'setTimer',
-    why: 'the first claim does not wait long for a connection that listens',
+    why: 'the first claim does not wait long for the listening connection',
   },
   'src/stores/zookeeper/client/sessions.ts': {
     uses: 'setTimer',

@@ -3,17 +3,17 @@ import type { Claim, Hold } from '../../src/model/index.ts'
 import { exclusive, permits, shared } from '../model/arbitraries.ts'
 import type { Action } from './sqlite/plan.ts'
 
-/** How many wait at the same time behind the holder, which has place 0. */
+/** The number of simultaneous waiters behind the holder, which has place 0. */
 export const WAITERS = 200
 const STEPS = 120
 const JOIN_ALONE = 100
 
-type Wish = Pick<Claim, 'mode' | 'owner'>
+type Request = Pick<Claim, 'mode' | 'owner'>
 
-/** What a crowd is: what the claim at each place asks for. */
+/** The request of the claim at each place of a crowd. */
 const CROWDS = {
   exclusive: () => ({ mode: exclusive, owner: null }),
-  // More at once than any store lets in by one step.
+  // More at once than any store admits in one step.
   readers: (place) => ({ mode: place === 160 ? exclusive : shared, owner: null }),
   permits: (place) => ({ mode: permits(10, 1 + (place % 3)), owner: null }),
   owners: (place) =>
@@ -21,7 +21,7 @@ const CROWDS = {
       ? { mode: exclusive, owner: null }
       : { mode: shared, owner: place % 7 === 0 ? `owner ${place % 3}` : null },
   mixed: (place) => ({ mode: place % 3 === 1 ? shared : exclusive, owner: place % 9 === 4 ? 'owner' : null }),
-} satisfies Record<string, (place: number) => Wish>
+} satisfies Record<string, (place: number) => Request>
 
 export type CrowdKind = keyof typeof CROWDS
 export const CROWD_KINDS = Object.keys(CROWDS) as readonly CrowdKind[]
@@ -44,7 +44,7 @@ type CrowdAction =
     }
   | Exclude<Action, { readonly places: unknown }>
 
-/** A claim that lets go, leaves, renews or asks again; or the operator or time steps in. Time is told in lives of an offer. */
+/** A claim releases, leaves, renews or retries, an operator acts, or time passes, counted in lives of an offer. */
 const step = fc.oneof(
   { weight: 8, arbitrary: fc.record({ kind: fc.constant('hand on' as const), who: fc.nat({ max: 1 }) }) },
   {
@@ -71,7 +71,7 @@ const step = fc.oneof(
 
 const story = fc.array(step, { minLength: STEPS, maxLength: STEPS })
 
-/** What happens to a crowd, the same for the same seed: all join and are renewed, the holder lets go, and then anything. */
+/** The actions on a crowd, the same for the same seed: all join and are renewed, the holder releases, and then anything. */
 export function* crowdActions(
   seed: number,
   offerMs: number,

@@ -8,7 +8,7 @@ import { startZooKeeper } from '../../scripts/servers/zookeeper.ts'
 import { failure } from '../core/support.ts'
 
 const CALL_TIMEOUT_MS = 250
-/** What a busy machine may add to a deadline. */
+/** The time that a busy machine may add to a deadline. */
 const SLACK_MS = 3000
 
 const [cluster, ensemble] = await Promise.all([startEtcd({ members: 1 }), startZooKeeper({ size: 1 })])
@@ -31,7 +31,7 @@ async function startClosedWay(targetPort: number) {
     clients.add(client)
     client.on('error', () => {})
     client.on('close', () => clients.delete(client))
-    // What it says is read also while nobody answers: else its end would not be noticed.
+    // Reads without an answer too, so that the end of the connection is noticed.
     const said = client.pipe(new PassThrough())
     await opened
     const upstream = connectTo(targetPort, '127.0.0.1')
@@ -50,7 +50,7 @@ async function startClosedWay(targetPort: number) {
 }
 
 it.each(SERVERS)(
-  'connect to %s that says nothing rejects in time and leaves nothing behind',
+  'connect to a silent %s rejects in time and leaves nothing behind',
   async (scheme, target) => {
     const way = await startClosedWay(target)
     // As many as make a long way to the last one.
@@ -73,7 +73,7 @@ it.each(SERVERS)('a connection to %s that comes about too late is closed', async
   await expect.poll(() => way.clients.size, { timeout: SLACK_MS }).toBe(0)
 })
 
-it.each(SERVERS)('the patience for %s is of each who connects', async (scheme, target) => {
+it.each(SERVERS)('each connect to %s has a timeout of its own', async (scheme, target) => {
   const way = await startClosedWay(target)
   const url = `${scheme}://127.0.0.1:${way.port}`
   const [patient, hasty] = [connect(url), failure(connect(url, { callTimeout: CALL_TIMEOUT_MS }))]

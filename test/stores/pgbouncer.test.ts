@@ -46,7 +46,7 @@ describe('behind pgbouncer in transaction mode', () => {
   it.each([
     ['that is not told so, and hears nothing', ''],
     ['that is told not to listen', '?listen=false'],
-  ])('a store %s serves its waiters all the same', async (_, query) => {
+  ])('a store %s still serves its waiters', async (_, query) => {
     const [holder, waiter] = [await connect(pooler.url + query), await connect(pooler.url + query)]
     try {
       const lease = await holder.acquire('polled')
@@ -115,7 +115,7 @@ describe('behind pgbouncer in transaction mode', () => {
     }
   })
 
-  it('says whether waiters are told', async () => {
+  it('reports whether waiters get push', async () => {
     const pool = new pg.Pool({ connectionString: pooler.url })
     for (const [listen, wakeUp] of [
       [false, 'poll'],

@@ -1,7 +1,7 @@
 import { expect } from 'vitest'
 import { type Answer, type Event, MOST_COUNTED_POSITIONS } from '../../src/model/index.ts'
 
-/** What the index may say otherwise than the model: behind the first positions, a bound in place of a count. */
+/** The allowed difference between the index and the model: a bound in place of a count behind the first positions. */
 export function comparable(got: Answer<Event>, wanted: Answer<Event>): Answer<Event> {
   if (got === null || wanted === null || got.kind !== wanted.kind) return got
   if (got.kind !== 'blocked' && got.kind !== 'waiting') return got

@@ -24,12 +24,12 @@ afterAll(() => Promise.all([postgres.stop(), mariadb.stop(), guarded.stop()]))
 const REFUSED = `connect ECONNREFUSED 127.0.0.1:${closed}`
 const NOT_FOUND = 'getaddrinfo ENOTFOUND nowhere.invalid'
 
-/** What can be learned from an error, its causes and their own properties included. */
+/** All text of an error, with its causes and their own properties. */
 function everythingOf(error: Error): string {
   return `${inspect(error, { depth: 20, showHidden: true })} ${error.stack}`
 }
 
-describe('by URL, the message and the cause say what is in the way, and never the password', () => {
+describe('by URL, the message and the cause name the problem, and never the password', () => {
   it.each([
     ['redis', `redis://app:${PASSWORD}@127.0.0.1:${closed}`, REFUSED, 'ECONNREFUSED'],
     ['redis', `redis://app:${PASSWORD}@nowhere.invalid`, NOT_FOUND, 'ENOTFOUND'],
@@ -68,7 +68,7 @@ describe('by URL, the message and the cause say what is in the way, and never th
     ['redis', () => `redis://app:${PASSWORD}@127.0.0.1:${guarded.port}`],
     ['cluster', () => `redis+cluster://app:${PASSWORD}@127.0.0.1:${guarded.port}`],
     ['quorum', () => `redlock://app:${PASSWORD}@127.0.0.1:${guarded.port}`],
-  ])('%s: a wrong password is called so', async (_, url) => {
+  ])('%s: a wrong password is named as the cause', async (_, url) => {
     const error = await failure(connect(url()))
     expect(error.message).toMatch(/WRONGPASS invalid username-password pair/)
     expect(everythingOf(error)).not.toContain(PASSWORD)
@@ -102,7 +102,7 @@ it('all addresses of a host are named, since the error for all of them has no me
   )
 })
 
-describe('with a client that was brought', () => {
+describe('with a client of the caller', () => {
   it.each(['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6'])('%s: a server that went away', async (name) => {
     const server = await startRedis()
     const { client, close } = await (CLIENTS[name] ?? expect.fail())(server.port, 'gone')
@@ -140,7 +140,7 @@ describe('with a client that was brought', () => {
     expect(everythingOf(error)).not.toContain(PASSWORD)
   })
 
-  it('ioredis: a wrong password is called so, and not shown', async () => {
+  it('ioredis: a wrong password is named as the cause, and not shown', async () => {
     const client = new Redis(guarded.port, '127.0.0.1', {
       username: 'app',
       password: PASSWORD,

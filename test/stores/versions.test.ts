@@ -39,7 +39,7 @@ function openBoth(url: string): void {
   })
 }
 
-/** What is left of keys in each way of using them. */
+/** The leftovers of keys after each kind of use. */
 const uses: [string, (locks: Locks) => Promise<unknown>][] = [
   ['that is held', (locks) => Promise.all(KEYS.map((key) => locks.acquire(key)))],
   ['that is free again', (locks) => Promise.all(KEYS.map((key) => locks.using(key, () => {})))],

@@ -2,8 +2,8 @@ import type { ClaimAnswer } from '../../model/index.ts'
 
 const MOST_KEYS = 10_000
 
-/** The keys at which others were met lately: there a fast path would nearly always be a statement for nothing. */
-export class Crowd {
+/** The keys with other claims lately: on these the statement of a fast path would nearly always be wasted. */
+export class ContendedKeys {
   private readonly keys = new Set<string>()
 
   has(key: string): boolean {

@@ -1,14 +1,14 @@
 import type { StoreNotice } from '../../core/store.ts'
 import type { KeyNotification } from '../../model/index.ts'
 
-/** A letter as one line of text. The inbox is its address and does not travel with it. */
-export function encodeLetter({ key, notice }: KeyNotification): string {
+/** A notification as one line of text, without its inbox, which is the address. */
+export function encodeNotification({ key, notice }: KeyNotification): string {
   if (notice.kind !== 'granted') return JSON.stringify({ ...notice, key })
   return JSON.stringify({ ...notice, key, token: notice.token === null ? null : String(notice.token) })
 }
 
-/** Null for a line that is not a letter: notices are hints, and a damaged one is as good as lost. */
-export function decodeLetter(line: string): StoreNotice | null {
+/** Null for a damaged line: notifications are hints and may be lost. */
+export function decodeNotification(line: string): StoreNotice | null {
   try {
     const notice = JSON.parse(line) as StoreNotice
     if (typeof notice.key !== 'string' || typeof notice.id !== 'string') return null

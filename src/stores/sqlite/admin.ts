@@ -1,53 +1,51 @@
 import type { Fact, InspectOptions, Remains } from '../../core/facts.ts'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Admin, Soon } from '../../core/store.ts'
-import {
-  type Clock,
-  type EvictAnswer,
-  isInUse,
-  type KeyState,
-  type KeyView,
-  step,
-  strangeView,
-  viewOf,
-} from '../../model/index.ts'
-import type { Desk } from './desk.ts'
-import type { Inspection } from './inspection.ts'
-import type { KeyTable } from './keys.ts'
-import { RULES } from './rules.ts'
+import { type Clock, type EvictAnswer, isInUse, type KeyView, strangeView } from '../../model/index.ts'
+import { CLEANING_STEPS, deadLock, isOverdueRows, NO_TOKEN, overdueRows, viewAt } from '../shared/sql.ts'
+
+import { SqliteCleaner } from './cleaner.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { SqliteKeys } from './keys.ts'
+import type { TransactionRunner } from './transaction-runner.ts'
 
 const KEYS_PER_PAGE = 500
-/** A token that no hold has: to evict it counts the time of a key, and no more. */
-const NOBODY = 0n
+const TABLES = ['holdfast_locks', 'holdfast_records'] as const
+const UNSEEN: Fact = { kind: 'unseen', what: 'foreign locks', why: 'nobody but Holdfast writes to its file' }
 
 export class SqliteAdmin implements Admin {
   readonly evict: (key: string, token: bigint | null, ask: boolean) => Soon<EvictAnswer>
-  private readonly keys: KeyTable
-  private readonly desk: Desk
+  private readonly keys: SqliteKeys
+  private readonly runner: TransactionRunner
   private readonly runtime: Runtime
-  private readonly inspection: Inspection
+  private readonly cleaner: SqliteCleaner
+  private readonly counts
 
   constructor(
-    keys: KeyTable,
-    desk: Desk,
+    connection: SqliteConnection,
+    keys: SqliteKeys,
+    runner: TransactionRunner,
     runtime: Runtime,
     evict: SqliteAdmin['evict'],
-    inspection: Inspection,
   ) {
     this.keys = keys
-    this.desk = desk
+    this.runner = runner
     this.runtime = runtime
     this.evict = evict
-    this.inspection = inspection
+    this.cleaner = new SqliteCleaner(connection, runner.clock)
+    this.counts = TABLES.map((table) => ({
+      table,
+      due: connection.prepare(`SELECT count(*) AS count FROM ${table} WHERE boot = ? AND forget_at <= ?`),
+    }))
   }
 
   read(key: string): Soon<KeyView> {
-    return this.desk.look((clock) => view(key, this.keys.load(key, clock.nowMs), clock))
+    return this.runner.look((clock) => viewAt(key, this.keys.load(key, clock.nowMs), clock))
   }
 
   async *list(prefix: string): AsyncIterable<KeyView> {
     for (let after: string | null = null; ; ) {
-      const page = await this.desk.look((clock) => this.page(prefix, after, clock))
+      const page = await this.runner.look((clock) => this.page(prefix, after, clock))
       for (const shown of page) {
         if (!shown.key.startsWith(prefix)) return
         if (isInUse(shown)) yield shown
@@ -60,14 +58,14 @@ export class SqliteAdmin implements Admin {
   }
 
   async *inspect({ deadForMs }: InspectOptions): AsyncIterable<Fact> {
-    yield* await this.desk.run(() => this.inspection.overdue(deadForMs))
+    yield* await this.runner.run(({ nowMs }) => this.overdue(nowMs - deadForMs))
     for (let after: string | null = null; ; ) {
-      const page = await this.desk.look(({ nowMs }) => ({
+      const page = await this.runner.look(({ nowMs }) => ({
         rows: this.keys.page('', after, KEYS_PER_PAGE, nowMs),
         nowMs,
       }))
       for (const { key, state } of page.rows)
-        if (state !== null) yield* this.inspection.dead(key, state, page.nowMs, deadForMs)
+        if (state !== null) yield* deadLock(key, state, page.nowMs, deadForMs)
       const last = page.rows.at(-1)
       if (last === undefined || page.rows.length < KEYS_PER_PAGE) return
       after = last.key
@@ -79,9 +77,9 @@ export class SqliteAdmin implements Admin {
     const done: boolean[] = []
     for (const each of remains) {
       if (each.kind === 'foreign') done.push(false)
-      else if (this.inspection.isRows(each)) done.push(await this.desk.run(() => this.inspection.clean()))
-      // The row is written only if the model finds something dead in it; what lives in it stays.
-      else done.push((await this.evict(each.name, NOBODY, false)) !== null)
+      else if (isOverdueRows(each)) done.push(await this.runner.run(() => this.clean()))
+      // The row is written only if the model finds something dead in it; living claims stay.
+      else done.push((await this.evict(each.name, NO_TOKEN, false)) !== null)
     }
     return done
   }
@@ -89,18 +87,31 @@ export class SqliteAdmin implements Admin {
   private page(prefix: string, after: string | null, clock: Clock): KeyView[] {
     return this.keys
       .page(prefix, after, KEYS_PER_PAGE, clock.nowMs)
-      .map(({ key, state }) => (state === null ? strangeView(key) : view(key, state, clock)))
+      .map(({ key, state }) => (state === null ? strangeView(key) : viewAt(key, state, clock)))
   }
 
-  /** Others get the event loop between two pages. */
+  private overdue(untilMs: number): Fact[] {
+    const { bootId } = this.runner.clock
+    const found = this.counts.flatMap(({ table, due }) =>
+      overdueRows(table, Number((due.get(bootId, untilMs) as { readonly count: number }).count)),
+    )
+    return [...found, UNSEEN]
+  }
+
+  private clean(): boolean {
+    let removed = 0
+    for (let steps = 0; steps < CLEANING_STEPS; steps++) {
+      const some = this.cleaner.step()
+      removed += some
+      if (some === 0) break
+    }
+    return removed > 0
+  }
+
+  /** Gives others the event loop between two pages. */
   private breathe(): Promise<void> {
     return new Promise((resolve) => {
       this.runtime.setTimer(resolve, 0, false)
     })
   }
-}
-
-/** The key as it will be when its time has been counted, which only a claimant writes down. */
-function view(key: string, state: KeyState, clock: Clock): KeyView {
-  return viewOf(key, step(state, { kind: 'tick' }, clock, RULES).state, clock.nowMs)
 }

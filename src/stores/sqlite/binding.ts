@@ -2,27 +2,27 @@ import { requirePeer } from '../../core/optional-peer.ts'
 import { UnsupportedError } from '../../errors.ts'
 
 /** The part of `node:sqlite` that the store uses; `@photostructure/sqlite` has the same. */
-export interface Statement {
+export interface SqliteStatement {
   run(...parameters: readonly SqlValue[]): { readonly changes: number | bigint }
   get(...parameters: readonly SqlValue[]): unknown
   all(...parameters: readonly SqlValue[]): unknown[]
 }
 
-export interface Database {
+export interface SqliteDatabase {
   exec(sql: string): void
-  prepare(sql: string): Statement
+  prepare(sql: string): SqliteStatement
   close(): void
 }
 
 export type SqlValue = string | number | null
 
 export interface Binding {
-  readonly DatabaseSync: new (path: string) => Database
+  readonly DatabaseSync: new (path: string) => SqliteDatabase
 }
 
 const PEER = '@photostructure/sqlite'
 
-/** SQLite is part of Node from 22 on; on older ones a package with the same interface brings it, without a compiler. */
+/** SQLite is part of Node from 22 on. For older versions a package with the same interface brings it, without a compiler. */
 export function loadBinding(): Binding {
   return builtIn() ?? fromPackage()
 }
@@ -44,7 +44,7 @@ export function fromPackage(load: (name: string) => unknown = requirePeer): Bind
   }
 }
 
-/** Node 22 warns once, while the module loads, that it is experimental. Every other warning passes. */
+/** Node 22 warns once, while the module loads, that it is experimental. Other warnings pass. */
 function withoutSqliteWarning<T>(load: () => T): T {
   const emit = process.emitWarning
   const isOurs = (warning: unknown, type: unknown) =>

@@ -3,23 +3,23 @@ import { readFileSync } from 'node:fs'
 import type { Runtime } from '../../core/runtime.ts'
 import type { Clock } from '../../model/index.ts'
 
-/** What tells this run of the machine from every other. */
+/** The identity of one run of the machine, from start to shutdown. */
 export interface Boot {
-  /** Null where the system has no such id: then only a clock that went back shows that it was restarted. */
+  /** Null where the system has no such id: then only a clock that went back reveals a restart. */
   readonly id: string | null
   /** The system's monotonic time when the runtime's own monotonic time was zero. */
   readonly originMs: number
 }
 
-/** Processes of one boot read the same clock; only their looks at the start can differ, by far less than this. */
+/** Processes of one boot read the same clock; their origins differ by far less than this. */
 const CLOCKS_APART_MS = 1000
 const NANOSECONDS_PER_MS = 1_000_000n
 const CLOSE_MS = 0.5
-const MOST_LOOKS = 100
+const MOST_READINGS = 100
 
 /**
- * The store's clock. Expiry counts on the machine's monotonic time, which every process of one boot shares and no
- * change of the wall clock touches. It means nothing to another boot, so what was written carries the boot's id.
+ * The store's clock. Expiry uses the machine's monotonic time, which every process of one boot shares and which ignores changes of
+ * the wall clock. It means nothing to another boot, so every row carries the id of its boot.
  */
 export class BootClock {
   /** The id that rows carry; empty when the system has none. */
@@ -35,7 +35,7 @@ export class BootClock {
   }
 
   read(): Clock {
-    // Rising with every reading, so that a stamp is nearly always above the last one of its key.
+    // The stamp rises with every reading, so that it is nearly always above the last one of its key.
     this.lastStampUs = Math.max(this.lastStampUs + 1, this.runtime.wallMs() * 1000)
     return { nowMs: this.nowMs(), stampUs: this.lastStampUs }
   }
@@ -48,7 +48,7 @@ export class BootClock {
     return this.runtime.wallMs()
   }
 
-  /** Whether something written under `bootId`, at `atMs` of its clock, is of another run of the machine. */
+  /** True if a row of `bootId`, written at `atMs` of its clock, is older than the last restart. */
   isForeign(bootId: string, atMs: number, nowMs: number): boolean {
     return bootId !== this.bootId || (bootId === '' && atMs > nowMs + CLOCKS_APART_MS)
   }
@@ -59,13 +59,13 @@ export function thisBoot(runtime: Runtime): Boot {
 }
 
 /**
- * The two clocks are read one after the other, and a process may have to stand still in between: then it would write ends that come
- * too early for everybody else. So they are read until nothing came in between.
+ * The two clocks are read one after the other. A process that stalls in between would write expiries that come too early for the
+ * others, so the clocks are read until both readings are close.
  */
 function originMs(runtime: Runtime): number {
   const offsetMs = namespaceOffsetMs()
   let best = { apartMs: Number.POSITIVE_INFINITY, originMs: 0 }
-  for (let look = 0; look < MOST_LOOKS && best.apartMs > CLOSE_MS; look++) {
+  for (let reading = 0; reading < MOST_READINGS && best.apartMs > CLOSE_MS; reading++) {
     const beforeMs = runtime.nowMs()
     const machineMs = monotonicMs() - offsetMs
     const apartMs = runtime.nowMs() - beforeMs
@@ -74,7 +74,7 @@ function originMs(runtime: Runtime): number {
   return best.originMs
 }
 
-/** The runtime's monotonic time begins anew in every process; this one is the whole machine's. */
+/** The machine's monotonic time; the runtime's own begins at zero in every process. */
 function monotonicMs(): number {
   // biome-ignore lint/plugin: read at the start, as the origin to which the runtime's own time is added.
   const nanoseconds = process.hrtime.bigint()

@@ -1,6 +1,6 @@
 import { type IndexedClaim, MOST_COUNTED_POSITIONS, type Mode } from '../../model/index.ts'
-import type { SqlValue, Statement } from './binding.ts'
-import type { Connection } from './connection.ts'
+import type { SqliteStatement, SqlValue } from './binding.ts'
+import type { SqliteConnection } from './connection.ts'
 
 type ClaimRow = readonly [
   id: string,
@@ -24,37 +24,37 @@ type ClaimRow = readonly [
 
 const COLUMNS =
   'id, state, hold, ticket, mode, permits, weight, seq, owner, actor, label, meta, ttl, lock_delay, inbox, since, expires_at'
-/** One value, because the bindings make a row at a price for each of its values. */
+/** One value, because the bindings charge for each value of a row. */
 const ROW = `json_array(${COLUMNS}) AS json`
 
 /**
- * The claims that do not stand in the row of their key, a row for each. Every statement goes by an index. SQLite plans a statement
- * anew when a value is bound that its plan depends on, a limit or a state, which costs more than the statement itself: those that
- * every step uses have these values in their text.
+ * The claims that do not lie in the row of their key, a row for each. Every statement uses an index. SQLite plans a statement again
+ * when a value is bound that its plan depends on, such as a limit or a state, which costs more than the statement itself. The
+ * statements that every step uses have these values in their text.
  */
 export class ClaimTable {
-  private readonly one: Statement
-  private readonly insert: Statement
-  private readonly change: Statement
-  private readonly erase: Statement
-  private readonly eraseKey: Statement
-  private readonly firstWaiter: Statement
-  private readonly lowestTicket: Statement
-  private readonly waiters: Statement
-  private readonly holders: Statement
-  private readonly withSeq: Statement
-  private readonly owned: Statement
-  private readonly beside: Statement
-  private readonly waiterOf: Statement
-  private readonly ahead: Statement
-  private readonly endedWaiters: Statement
-  private readonly endedHolders: Statement
-  private readonly nextWaiterEnd: Statement
-  private readonly nextHolderEnd: Statement
+  private readonly one: SqliteStatement
+  private readonly insert: SqliteStatement
+  private readonly change: SqliteStatement
+  private readonly erase: SqliteStatement
+  private readonly eraseKey: SqliteStatement
+  private readonly firstWaiter: SqliteStatement
+  private readonly lowestTicket: SqliteStatement
+  private readonly waiters: SqliteStatement
+  private readonly holders: SqliteStatement
+  private readonly withSeq: SqliteStatement
+  private readonly owned: SqliteStatement
+  private readonly beside: SqliteStatement
+  private readonly waiterOf: SqliteStatement
+  private readonly ahead: SqliteStatement
+  private readonly endedWaiters: SqliteStatement
+  private readonly endedHolders: SqliteStatement
+  private readonly nextWaiterEnd: SqliteStatement
+  private readonly nextHolderEnd: SqliteStatement
 
-  constructor(connection: Connection) {
+  constructor(connection: SqliteConnection) {
     const select = `SELECT ${ROW} FROM holdfast_claims WHERE key = ?1`
-    // Left to itself SQLite would read every claim of the key.
+    // Without the hint SQLite reads every claim of the key.
     const byOwner = `SELECT ${ROW} FROM holdfast_claims INDEXED BY holdfast_claims_owner WHERE key = ?1 AND owner = ?2`
     this.one = connection.prepare(`${select} AND id = ?2`)
     this.insert = connection.prepare(
@@ -99,14 +99,14 @@ export class ClaimTable {
 
   add(key: string, claim: IndexedClaim): void {
     const { id, held, hold, ticket, mode, seq, owner, actor, label, meta, ttlMs, lockDelayMs } = claim
-    const { limit, weight } = permitsOf(mode)
+    const { limit, weight } = permitFields(mode)
     const about = [seq, encodeText(owner), encodeText(actor), encodeText(label), meta]
     const times = [ttlMs, lockDelayMs, claim.inbox, claim.sinceMs, claim.expiresAtMs]
     const state = stateName(held)
     this.insert.run(key, id, state, hold, ticket, mode.kind, limit, weight, ...about, ...times)
   }
 
-  /** Writes what may change of a claim that stays: its end, and the mode of a writer that becomes a reader. */
+  /** Writes the parts of a claim that may change: its expiry, and the mode of a writer that becomes a reader. */
   update(key: string, { id, mode, expiresAtMs }: IndexedClaim): void {
     this.change.run(key, id, mode.kind, expiresAtMs)
   }
@@ -127,7 +127,7 @@ export class ClaimTable {
     return (this.lowestTicket.get(key) as { readonly ticket: number | null }).ticket
   }
 
-  /** Every waiter, in the order of the queue, for an operator's eyes. */
+  /** Every waiter in queue order, for operators. */
   waiting(key: string): IndexedClaim[] {
     return claimsOf(this.waiters.all(key))
   }
@@ -149,10 +149,10 @@ export class ClaimTable {
   }
 
   firstOf(key: string, owner: string, mode: Mode): IndexedClaim | undefined {
-    return claimOf(this.waiterOf.get(key, encodeText(owner), mode.kind, permitsOf(mode).weight))
+    return claimOf(this.waiterOf.get(key, encodeText(owner), mode.kind, permitFields(mode).weight))
   }
 
-  /** How many of the first waiters stand before a ticket, and when the first of them ends. */
+  /** The number of waiters before a ticket, up to a bound, and the earliest expiry among them. */
   waitersBefore(key: string, ticket: number): { readonly count: number; readonly endMs: number | null } {
     return this.ahead.get(key, ticket) as { readonly count: number; readonly endMs: number | null }
   }
@@ -171,7 +171,7 @@ export class ClaimTable {
 
 const ODD_TEXT = /^"|\0|\p{Surrogate}/u
 
-/** The bindings cut text at U+0000 and replace lone surrogates: such text, and what looks like it, is written as JSON. */
+/** The bindings cut text at U+0000 and replace lone surrogates, so such text is written as JSON; so is text that begins with a quote. */
 export function encodeText<T extends string | null>(text: T): T {
   return text !== null && ODD_TEXT.test(text) ? (JSON.stringify(text) as T) : text
 }
@@ -180,11 +180,11 @@ export function decodeText<T extends string | null>(text: T): T {
   return text?.startsWith('"') === true ? (JSON.parse(text) as T) : text
 }
 
-export function permitsOf(mode: Mode): { readonly limit: number; readonly weight: number } {
+export function permitFields(mode: Mode): { readonly limit: number; readonly weight: number } {
   return mode.kind === 'permits' ? mode : { limit: 0, weight: 1 }
 }
 
-export function modeOf(kind: Mode['kind'], limit: number, weight: number): Mode {
+export function decodeMode(kind: Mode['kind'], limit: number, weight: number): Mode {
   return kind === 'permits' ? { kind, limit, weight } : { kind }
 }
 
@@ -206,7 +206,7 @@ function claimOf(found: unknown): IndexedClaim | undefined {
     held: state === 'held',
     hold,
     ticket,
-    mode: modeOf(mode, permits, weight),
+    mode: decodeMode(mode, permits, weight),
     seq,
     owner: decodeText(owner),
     actor: decodeText(actor),

@@ -1,29 +1,33 @@
-import type { Statement } from './binding.ts'
-import type { BootClock } from './boot.ts'
-import type { Connection } from './connection.ts'
-import { RULES } from './rules.ts'
+import { SQL_RULES } from '../shared/sql.ts'
 
-/** Two rows may go for every row that can have come, so the tables shrink to what has to be remembered. */
+import type { SqliteStatement } from './binding.ts'
+import type { BootClock } from './boot.ts'
+import type { SqliteConnection } from './connection.ts'
+
+/** Clean-up may remove two rows for every row that can have come, so the tables shrink to the needed rows. */
 const KEYS_PER_STEP = 25
 const ROWS_PER_STEP = 50
 
-/** Removes what need not be remembered any more, a few rows after every few keys, always by an index. */
-export class Cleaner {
+/** Removes rows that are no longer needed, a few after every few keys, always through an index. */
+export class SqliteCleaner {
   private readonly clock: BootClock
-  private readonly connection: Connection
-  private readonly forgets: readonly { readonly isDue: Statement; readonly removals: readonly Statement[] }[]
-  private readonly moves: readonly { readonly claims: Statement; readonly keys: Statement }[]
-  private readonly recordMoves: readonly Statement[]
+  private readonly connection: SqliteConnection
+  private readonly forgets: readonly {
+    readonly isDue: SqliteStatement
+    readonly removals: readonly SqliteStatement[]
+  }[]
+  private readonly moves: readonly { readonly claims: SqliteStatement; readonly keys: SqliteStatement }[]
+  private readonly recordMoves: readonly SqliteStatement[]
   private keys = 0
-  /** Whether rows of another boot may be left. */
+  /** True if rows of another boot may be left. */
   private olderBoots = true
 
-  constructor(connection: Connection, clock: BootClock) {
+  constructor(connection: SqliteConnection, clock: BootClock) {
     this.clock = clock
     this.connection = connection
     const due = (table: string) => `SELECT key FROM ${table} WHERE boot = ?1 AND forget_at <= ?2`
     const some = `LIMIT ${ROWS_PER_STEP}`
-    // The row of a key goes when its claims are gone.
+    // The row of a key is removed after its claims.
     const keys = [
       `DELETE FROM holdfast_claims WHERE (key, id) IN (
         SELECT c.key, c.id FROM (${due('holdfast_locks')}) k JOIN holdfast_claims c ON c.key = k.key ${some})`,
@@ -32,11 +36,11 @@ export class Cleaner {
     ]
     // A value ends with its ttl; its version is kept for a day.
     const records = [
-      `UPDATE holdfast_records SET value = NULL, forget_at = forget_at + ${RULES.keepSeqMs}
+      `UPDATE holdfast_records SET value = NULL, forget_at = forget_at + ${SQL_RULES.keepSeqMs}
         WHERE key IN (${due('holdfast_records')} AND value IS NOT NULL ${some})`,
       `DELETE FROM holdfast_records WHERE key IN (${due('holdfast_records')} AND value IS NULL ${some})`,
     ]
-    // Nearly always nothing is due, and a look is cheaper than a statement that would write.
+    // Nearly always nothing is due, and reading is cheaper than a statement that would write.
     this.forgets = [
       { table: 'holdfast_locks', removals: keys },
       { table: 'holdfast_records', removals: records },
@@ -44,7 +48,7 @@ export class Cleaner {
       isDue: connection.prepare(`${due(table)} LIMIT 1`),
       removals: removals.map((sql) => connection.prepare(sql)),
     }))
-    // The rows of another boot stand before and after this one's in the index.
+    // In the index the rows of other boots come before and after those of this one.
     this.moves = ['<', '>'].map((side) => {
       const older = `(SELECT key FROM holdfast_locks WHERE boot ${side} ?1 ORDER BY boot, forget_at, key ${some})`
       return {
@@ -73,7 +77,7 @@ export class Cleaner {
     }
   }
 
-  /** Says how many rows were removed. */
+  /** Returns the number of removed rows. */
   step(): number {
     let removed = 0
     try {
@@ -85,24 +89,23 @@ export class Cleaner {
       }
       if (this.olderBoots) this.olderBoots = this.moveOlderBoots(nowMs)
     } catch {
-      // Nearly always because somebody else is writing. There will be another step, and a call that has succeeded must
-      // not fail because of this one.
+      // Mostly another process is writing. The next step comes, and a call that has succeeded must not fail because of clean-up.
     }
     return removed
   }
 
-  /** Counts the time of what another boot wrote on this boot's clock. Says whether anything was found. */
+  /** Moves the rows of other boots to this boot's clock. Returns whether there were any. */
   private moveOlderBoots(nowMs: number): boolean {
     const { bootId } = this.clock
     let moved = 0
     for (const { claims, keys } of this.moves) {
       moved += this.connection.transaction(() => {
         claims.run(bootId)
-        return Number(keys.run(bootId, nowMs, nowMs + RULES.keepSeqMs).changes)
+        return Number(keys.run(bootId, nowMs, nowMs + SQL_RULES.keepSeqMs).changes)
       })
     }
     for (const move of this.recordMoves) {
-      moved += Number(move.run(bootId, nowMs, this.clock.wallMs(), RULES.keepSeqMs).changes)
+      moved += Number(move.run(bootId, nowMs, this.clock.wallMs(), SQL_RULES.keepSeqMs).changes)
     }
     return moved > 0
   }

@@ -5,13 +5,13 @@ import { codeOf } from './location.ts'
 const DAY_MS = 24 * 3_600_000
 const NAME = /^(?<namespace>\d+)-(?<pid>\d+)-[\w-]+(?:\.new)?$/
 
-/** Whether text from the database is the name of an inbox, and not a way to another file. */
+/** True if text from the database is the name of an inbox, and not a path to another file. */
 export function isInboxName(name: string): boolean {
   return NAME.test(name) && !name.endsWith('.new')
 }
 
 /**
- * Whether the process of an inbox has ended: it will never come, and an offer would cost the others its life. A process of another pid
+ * True if the process of an inbox has ended: an offer to it would only cost the other waiters time. A process of another pid
  * namespace cannot be seen from here, so it counts as running.
  */
 export function isGone(inbox: string, namespace: string): boolean {
@@ -19,7 +19,7 @@ export function isGone(inbox: string, namespace: string): boolean {
   return parts !== undefined && parts.namespace === namespace && !isRunning(Number(parts.pid))
 }
 
-/** Removes the inboxes that killed processes left, and those that nobody has used for a day. */
+/** Removes the inboxes of killed processes, and inboxes that were not used for a day. */
 export function removeDeadInboxes(folder: string, ownName: string, wallMs: number): void {
   const ownNamespace = NAME.exec(ownName)?.groups?.namespace
   for (const name of namesIn(folder)) {
@@ -33,7 +33,7 @@ export function removeDeadInboxes(folder: string, ownName: string, wallMs: numbe
       const gone = near && !isRunning(pid)
       if (gone || statSync(path).mtimeMs < wallMs - DAY_MS) unlinkSync(path)
     } catch {
-      // Another process was faster, or may not be cleaned up after by this user.
+      // Another process removed it first, or this user may not remove it.
     }
   }
 }
@@ -46,7 +46,7 @@ function namesIn(folder: string): string[] {
   }
 }
 
-/** A pid that is in use again keeps its inbox for a day; that is all. */
+/** A reused pid only keeps an inbox for a day. */
 function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)

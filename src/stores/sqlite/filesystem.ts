@@ -1,7 +1,7 @@
 import { readFileSync, statfsSync } from 'node:fs'
 import { UnsupportedError } from '../../errors.ts'
 
-/** File systems whose locks do not hold, or may not hold, between the hosts that share them. */
+/** File systems whose locks do not work, or may not work, between the hosts that share them. */
 const UNSAFE: ReadonlyMap<number, string> = new Map([
   [0x6969, 'nfs'],
   [0xff534d42, 'cifs'],
@@ -18,9 +18,8 @@ const UNSAFE: ReadonlyMap<number, string> = new Map([
   [0x786f4256, 'vboxsf'],
 ])
 
-/** Looks at the file system of a folder. */
 export interface FileSystemProbe {
-  /** The magic number of the file system's type; null where the system does not tell. */
+  /** The magic number of the file system's type; null where it is unknown. */
   typeOf(folder: string): number | null
   /** The mounts of this process, as in `/proc/self/mountinfo`. */
   mounts(): string
@@ -37,7 +36,7 @@ export const systemProbe: FileSystemProbe = {
   mounts: () => readFileSync('/proc/self/mountinfo', 'utf8'),
 }
 
-/** SQLite is as safe as the locks of its file system; two hosts that do not see each other's would both hold a key. */
+/** SQLite is only as safe as the locks of its file system: two hosts that do not see each other's locks would both hold a key. */
 export function requireSafeFileSystem(folder: string, probe: FileSystemProbe): void {
   const unsafe = unsafeFileSystem(folder, probe)
   if (unsafe === null) return
@@ -56,7 +55,7 @@ function unsafeFileSystem(folder: string, probe: FileSystemProbe): string | null
   return name === 'fuse' ? (mountedType(folder, probe) ?? name) : name
 }
 
-/** What a program's file system calls itself, such as `virtiofs` or `fuse.sshfs`. */
+/** The name of a file system in user space, such as `virtiofs` or `fuse.sshfs`. */
 function mountedType(folder: string, probe: FileSystemProbe): string | null {
   let nearest = ''
   let type: string | null = null

@@ -3,7 +3,7 @@ import type { Store } from '../../core/store.ts'
 import { openSqlite } from './open.ts'
 
 export interface SqliteOptions {
-  /** The database file. It is made if it is missing; its folder is not. */
+  /** The database file. It is created if it is missing; its folder is not. */
   readonly path: string
   /** Opens a file on a network or user-space file system: safe only if no other host opens it too. */
   readonly allowUnsafeFileSystem?: boolean

@@ -8,31 +8,31 @@ import {
 import type { ClaimTable } from './claim-table.ts'
 import { isGone } from './dead-processes.ts'
 
-/** What the row of a key says, as a step works on it. */
-export interface KeyRow {
+/** The row of a key, as a step reads it. */
+export interface SqliteKeyRow {
   readonly summary: KeySummary
-  /** The claim that holds the key alone and stands in its row. */
+  /** The only holder, whose claim lies in the row of the key. */
   readonly sole: IndexedClaim | null
-  /** Whether the row still says what was true before a restart, so that all of it has to be written. */
+  /** True if the row is older than a restart of the machine, so that all of it must be written. */
   readonly isStale: boolean
 }
 
-/** The claims of one key in the file, for one transaction: nobody else writes meanwhile, so what was read once stays true. */
+/** The claims of one key during one transaction. No other process writes meanwhile, so what was read stays true. */
 export class SqliteKeyIndex implements KeyIndex {
   readonly key: string
   readonly summary: KeySummary
   sole: IndexedClaim | null
-  /** Until when the row has to be kept because of what was added. */
+  /** The row must be kept until then because of the claims that were added. */
   neededMs = 0
-  private readonly before: KeyRow | null
+  private readonly before: SqliteKeyRow | null
   private readonly table: ClaimTable
   private readonly namespace: string
   private rows: number
   private first: IndexedClaim | null | undefined
   private swept = false
 
-  /** `row` is null for a key that has none. */
-  constructor(key: string, row: KeyRow | null, table: ClaimTable, namespace: string) {
+  /** `row` is null for a key without a row. */
+  constructor(key: string, row: SqliteKeyRow | null, table: ClaimTable, namespace: string) {
     this.key = key
     this.table = table
     this.namespace = namespace
@@ -51,12 +51,12 @@ export class SqliteKeyIndex implements KeyIndex {
     )
   }
 
-  /** Whether another claim than before holds the key alone, or the same one in another way. */
+  /** True if the claim in the row of the key is another one, or has changed. */
   get isSoleChanged(): boolean {
     return this.before?.isStale !== false || this.before.sole !== this.sole
   }
 
-  /** Until when the row is kept as it is. */
+  /** The row is kept until then even if it is not written again. */
   get keptUntilMs(): number {
     return this.before?.summary.seqKeptUntilMs ?? 0
   }
@@ -139,7 +139,7 @@ export class SqliteKeyIndex implements KeyIndex {
     return this.table.waitersBefore(this.key, claim.ticket)
   }
 
-  /** Asked again by the next step of the same transaction, there is nothing new: its clock stands still. */
+  /** The clock stands still during a transaction, so only its first step can find expired claims. */
   expired(nowMs: number, most: number): readonly IndexedClaim[] {
     if (this.swept) return []
     this.swept = true

@@ -15,13 +15,15 @@ import {
   stateOf,
   tokenOf,
 } from '../../model/index.ts'
-import type { SqlValue, Statement } from './binding.ts'
+import { FORGET_SLACK_MS, SQL_RULES } from '../shared/sql.ts'
+
+import type { SqliteStatement, SqlValue } from './binding.ts'
 import type { BootClock } from './boot.ts'
-import { ClaimTable, decodeText, encodeText, modeOf, parseRow, permitsOf } from './claim-table.ts'
-import type { Connection } from './connection.ts'
+import { ClaimTable, decodeMode, decodeText, encodeText, parseRow, permitFields } from './claim-table.ts'
+import type { SqliteConnection } from './connection.ts'
 import { pidNamespace } from './inbox.ts'
-import { type KeyRow, SqliteKeyIndex } from './key-index.ts'
-import { FORGET_SLACK_MS, RULES } from './rules.ts'
+import { SqliteKeyIndex, type SqliteKeyRow } from './key-index.ts'
+
 import { FORMAT, newerFormat } from './schema.ts'
 
 const RELEASED: ReleaseAnswer = { kind: 'released' }
@@ -52,41 +54,41 @@ type Row = readonly [
   expiresAt: number,
 ]
 
-interface FoundKey extends KeyRow {
+interface FoundKey extends SqliteKeyRow {
   readonly key: string
   readonly boot: string
   readonly at: number
 }
 
-/** A key that a newer version has written: nothing is known of it but its name, and it must not spoil others. */
+/** A key in a newer format: only its name is known, and it must not affect other keys of a call. */
 interface NewerKey {
   readonly key: string
   readonly error: UnsupportedError
 }
 
 const SOLE = 'holder, owner, actor, label, meta, lock_delay, inbox, since, expires_at'
-/** What a statement writes that leaves the index of clean-up alone, which is half the cost. */
+/** A statement that writes only these columns leaves the index of clean-up alone, which is half the cost. */
 const SUMMARY = 'at, seq, closed_until, mode, permits, used, holders, waiters, last_ticket'
 const WRITTEN = `${SUMMARY}, ${SOLE}`
 const FIXED = `key, format, boot, forget_at`
 const ALL = Number.MAX_SAFE_INTEGER
 
-/** The rows of the keys, and through them the claims. */
-export class KeyTable {
+/** The rows of the keys, and their claims. */
+export class SqliteKeys {
   readonly claims: ClaimTable
   private readonly clock: BootClock
   private readonly namespace = pidNamespace()
-  private readonly select: Statement
-  private readonly selectFirst: Statement
-  private readonly selectNext: Statement
-  private readonly update: Statement
-  private readonly updateSummary: Statement
-  private readonly upsert: Statement
-  private readonly claimFree: Statement
-  private readonly renewSole: Statement
-  private readonly releaseSole: Statement
+  private readonly select: SqliteStatement
+  private readonly selectFirst: SqliteStatement
+  private readonly selectNext: SqliteStatement
+  private readonly update: SqliteStatement
+  private readonly updateSummary: SqliteStatement
+  private readonly upsert: SqliteStatement
+  private readonly claimFree: SqliteStatement
+  private readonly renewSole: SqliteStatement
+  private readonly releaseSole: SqliteStatement
 
-  constructor(connection: Connection, clock: BootClock) {
+  constructor(connection: SqliteConnection, clock: BootClock) {
     this.clock = clock
     this.claims = new ClaimTable(connection)
     const select = `SELECT json_array(${FIXED}, ${WRITTEN}) AS json FROM holdfast_locks`
@@ -116,11 +118,11 @@ export class KeyTable {
         label = NULL, meta = NULL, inbox = NULL, expires_at = 0 ${sole}`)
   }
 
-  /** The key for the steps of one transaction, which ends with `save`; or why a key in a newer format takes no step. */
+  /** Opens a key for the steps of one transaction, which ends with `save`. Returns an error for a key in a newer format. */
   open(key: string, nowMs: number): SqliteKeyIndex | UnsupportedError {
     const row = this.look(key)
     if (row !== undefined && 'error' in row) return row.error
-    // Each dead row is removed once, all of a key together.
+    // The claims of an earlier boot are removed together, once.
     if (row !== undefined && this.isDead(row, nowMs) && row.summary.holders + row.summary.waiters > 0)
       this.claims.removeAll(key)
     return new SqliteKeyIndex(
@@ -131,7 +133,7 @@ export class KeyTable {
     )
   }
 
-  /** Without a boot's id the time of the last writing shows a restart, so it is written even if nothing else is. */
+  /** Without a boot id the time of the last write reveals a restart, so it is written even if nothing else changed. */
   save(index: SqliteKeyIndex, nowMs: number): void {
     const { key, summary, sole } = index
     const { bootId } = this.clock
@@ -146,7 +148,7 @@ export class KeyTable {
       this.upsert.run(key, bootId, neededMs + FORGET_SLACK_MS, ...fields, ...soleFields(sole))
   }
 
-  /** Every claim of a key, for an operator's eyes. */
+  /** Reads every claim of a key, for operators. */
   load(key: string, nowMs: number): KeyState {
     const row = this.find(key)
     return row === undefined ? EMPTY : this.stateOf(row, nowMs)
@@ -159,7 +161,7 @@ export class KeyTable {
     return claim?.held === true && claim.expiresAtMs > nowMs
   }
 
-  /** Keys in use, in their order: those that follow on `after`, or the first ones from `prefix` on; null for a newer format. */
+  /** Keys in use, in order: those after `after`, or from `prefix` on. The state is null for a newer format. */
   page(
     prefix: string,
     after: string | null,
@@ -174,15 +176,15 @@ export class KeyTable {
   }
 
   /**
-   * The model's answer to a claim on a key that is free, in one statement. Null when the key is not free, or the row needs
-   * more than that, and a step has to look at it.
+   * The model's answer to a claim on a free key, in one statement. Null when the key is not free or its row needs more than that:
+   * then the model decides.
    */
   tryClaim(claim: Claim, inbox: string | null, clock: Clock): Granted | null {
     if (claim.group !== null || claim.replaces !== null || !fits(claim.mode, [])) return null
     const { key, mode, owner, ttlMs, lockDelayMs } = claim
     const { nowMs, stampUs: seq } = clock
-    const { limit, weight } = permitsOf(mode)
-    const neededMs = nowMs + Math.max(RULES.keepSeqMs, ttlMs + lockDelayMs)
+    const { limit, weight } = permitFields(mode)
+    const neededMs = nowMs + Math.max(SQL_RULES.keepSeqMs, ttlMs + lockDelayMs)
     const { bootId } = this.clock
     const claimed = this.claimFree.run(
       ...[key, bootId, neededMs + FORGET_SLACK_MS, nowMs, seq, 0, mode.kind, limit],
@@ -195,7 +197,7 @@ export class KeyTable {
     return { kind: 'granted', token: tokenOf(seq), spare, contended: false }
   }
 
-  /** The model's answer to the renewal of a hold that stands alone, in one statement; null when a step has to look. */
+  /** The model's answer to the renewal of a sole hold, in one statement; null when the model must decide. */
   tryRenew(key: string, id: string, ttlMs: number, nowMs: number): RenewAnswer | null {
     const renewed = this.renewSole.run(key, id, this.clock.bootId, nowMs, nowMs + ttlMs)
     return renewed.changes === 0 ? null : RENEWED
@@ -220,10 +222,14 @@ export class KeyTable {
     return this.clock.isForeign(boot, at, nowMs)
   }
 
-  /** Of a key that was written before a restart only its last sequence number is left. */
-  private living(found: FoundKey, nowMs: number): KeyRow {
+  /** A restart of the machine ends all claims and leaves only the last sequence number. */
+  private living(found: FoundKey, nowMs: number): SqliteKeyRow {
     if (!this.isDead(found, nowMs)) return found
-    return { summary: emptySummary(found.summary.seq, nowMs + RULES.keepSeqMs), sole: null, isStale: true }
+    return {
+      summary: emptySummary(found.summary.seq, nowMs + SQL_RULES.keepSeqMs),
+      sole: null,
+      isStale: true,
+    }
   }
 
   private stateOf(found: FoundKey, nowMs: number): KeyState {
@@ -248,7 +254,7 @@ function foundKey(found: unknown): FoundKey | NewerKey {
     held: true,
     hold: 0,
     ticket: 0,
-    mode: modeOf(mode, limit, used),
+    mode: decodeMode(mode, limit, used),
     seq,
     owner: decodeText(owner),
     actor: decodeText(actor),
@@ -263,7 +269,7 @@ function foundKey(found: unknown): FoundKey | NewerKey {
   return { key, boot, at, summary, sole, isStale: false }
 }
 
-function summaryFields(nowMs: number, summary: KeyRow['summary']): readonly SqlValue[] {
+function summaryFields(nowMs: number, summary: SqliteKeyRow['summary']): readonly SqlValue[] {
   const { seq, closedUntilMs, mode, limit, used, holders, waiters, lastTicket } = summary
   return [nowMs, seq, closedUntilMs, mode, limit, used, holders, waiters, lastTicket]
 }

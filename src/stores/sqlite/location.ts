@@ -2,7 +2,7 @@ import { accessSync, constants, realpathSync, type Stats, statSync } from 'node:
 import { basename, dirname, join, resolve } from 'node:path'
 import { InvalidArgumentError } from '../../errors.ts'
 
-/** The database's absolute path, without symbolic links; refuses a path that cannot hold a database, and says why. */
+/** The absolute path of the database, without symbolic links. Throws for a path that cannot hold a database. */
 export function locate(path: string): string {
   if (typeof path !== 'string' || path === '')
     throw new InvalidArgumentError('path', 'must be the path of a file')
@@ -15,8 +15,8 @@ export function locate(path: string): string {
   }
   const asked = resolve(path)
   const found = statOf(asked)
-  if (found?.isDirectory() === true) throw refusal(asked, 'is a folder')
-  if (found !== null && !found.isFile()) throw refusal(asked, 'is not a regular file')
+  if (found?.isDirectory() === true) throw refusedPath(asked, 'is a folder')
+  if (found !== null && !found.isFile()) throw refusedPath(asked, 'is not a regular file')
   const file = found === null ? join(folderOf(asked), basename(asked)) : realpathSync(asked)
   if (found !== null) mustBeAccessible(file, file, 'cannot be read and written')
   mustBeAccessible(
@@ -27,7 +27,7 @@ export function locate(path: string): string {
   return file
 }
 
-export function refusal(file: string, problem: string): InvalidArgumentError {
+export function refusedPath(file: string, problem: string): InvalidArgumentError {
   return new InvalidArgumentError('path', `${JSON.stringify(file)} ${problem}`)
 }
 
@@ -35,8 +35,8 @@ function folderOf(file: string): string {
   const folder = dirname(file)
   const found = statOf(folder)
   if (found === null)
-    throw refusal(file, `is in a folder that does not exist: create ${JSON.stringify(folder)} first`)
-  if (!found.isDirectory()) throw refusal(file, `is not in a folder: ${JSON.stringify(folder)} is a file`)
+    throw refusedPath(file, `is in a folder that does not exist: create ${JSON.stringify(folder)} first`)
+  if (!found.isDirectory()) throw refusedPath(file, `is not in a folder: ${JSON.stringify(folder)} is a file`)
   return realpathSync(folder)
 }
 
@@ -44,7 +44,7 @@ function mustBeAccessible(file: string, subject: string, problem: string): void 
   try {
     accessSync(subject, constants.R_OK | constants.W_OK)
   } catch (cause) {
-    throw refusal(file, `${problem} (${codeOf(cause)})`)
+    throw refusedPath(file, `${problem} (${codeOf(cause)})`)
   }
 }
 
@@ -53,7 +53,7 @@ function statOf(path: string): Stats | null {
     return statSync(path)
   } catch (cause) {
     if (codeOf(cause) === 'ENOENT' || codeOf(cause) === 'ENOTDIR') return null
-    throw refusal(path, `cannot be looked at (${codeOf(cause)})`)
+    throw refusedPath(path, `cannot be read (${codeOf(cause)})`)
   }
 }
 

@@ -9,12 +9,13 @@ import {
   type WriteAnswer,
   writtenRecord,
 } from '../../model/index.ts'
-import type { Statement } from './binding.ts'
+import { SQL_RULES } from '../shared/sql.ts'
+
+import type { SqliteStatement } from './binding.ts'
 import type { BootClock } from './boot.ts'
-import type { Connection } from './connection.ts'
-import type { Desk } from './desk.ts'
-import type { KeyTable } from './keys.ts'
-import { RULES } from './rules.ts'
+import type { SqliteConnection } from './connection.ts'
+import type { SqliteKeys } from './keys.ts'
+import type { TransactionRunner } from './transaction-runner.ts'
 
 interface Row {
   readonly boot: string
@@ -27,7 +28,7 @@ interface Row {
 
 type Write = Omit<RecordWrite, 'condition'> & { readonly condition: RecordCondition }
 
-/** A record, and the highest version that its key ever had, also when the record is gone. */
+/** A record, and the highest version that its key ever had, even if the record is gone. */
 interface Found {
   readonly record: RecordState | null
   readonly version: number
@@ -35,15 +36,15 @@ interface Found {
 
 export class SqliteRecords implements Records {
   private readonly clock: BootClock
-  private readonly keys: KeyTable
-  private readonly desk: Desk
-  private readonly select: Statement
-  private readonly upsert: Statement
+  private readonly keys: SqliteKeys
+  private readonly runner: TransactionRunner
+  private readonly select: SqliteStatement
+  private readonly upsert: SqliteStatement
 
-  constructor(connection: Connection, clock: BootClock, keys: KeyTable, desk: Desk) {
+  constructor(connection: SqliteConnection, clock: BootClock, keys: SqliteKeys, runner: TransactionRunner) {
     this.clock = clock
     this.keys = keys
-    this.desk = desk
+    this.runner = runner
     this.select = connection.prepare(
       'SELECT boot, at, version, value, expires_at, expires_wall FROM holdfast_records WHERE key = ?',
     )
@@ -56,34 +57,34 @@ export class SqliteRecords implements Records {
   }
 
   read(key: string): Soon<RecordState | null> {
-    return this.desk.run(({ nowMs }) => this.find(key, nowMs).record)
+    return this.runner.run(({ nowMs }) => this.find(key, nowMs).record)
   }
 
   write(key: string, value: string, ttlMs: number | null, condition: RecordCondition) {
-    return this.desk.transact((clock) => this.writeIn(clock, { key, value, ttlMs, condition }))
+    return this.runner.transact((clock) => this.writeIn(clock, { key, value, ttlMs, condition }))
   }
 
   readAll(keys: readonly string[]): Soon<readonly (RecordState | null)[]> {
-    return this.desk.run(({ nowMs }) => keys.map((key) => this.find(key, nowMs).record), keys.length)
+    return this.runner.run(({ nowMs }) => keys.map((key) => this.find(key, nowMs).record), keys.length)
   }
 
   writeAll(writes: readonly RecordWrite[]): Soon<readonly WriteAnswer[]> {
-    return this.desk.transact((clock) => writes.map((write) => this.writeIn(clock, write)), writes.length)
+    return this.runner.transact((clock) => writes.map((write) => this.writeIn(clock, write)), writes.length)
   }
 
   remove(key: string, condition: RecordCondition): Soon<boolean> {
-    return this.desk.transact((clock) => {
+    return this.runner.transact((clock) => {
       const { record } = this.find(key, clock.nowMs)
       if (record === null || !this.allows(record, condition, clock)) return false
       const { nowMs } = clock
-      const forgetMs = nowMs + RULES.keepSeqMs
+      const forgetMs = nowMs + SQL_RULES.keepSeqMs
       this.upsert.run(key, this.clock.bootId, nowMs, record.version, null, null, null, forgetMs)
       return true
     })
   }
 
   take(key: string, count: number) {
-    return this.desk.transact((clock) => {
+    return this.runner.transact((clock) => {
       const { next, answer } = takeFromRecord(this.find(key, clock.nowMs).record, count, clock)
       if (next !== null && answer.kind === 'taken') this.save(key, next, clock.nowMs)
       return answer
@@ -115,7 +116,7 @@ export class SqliteRecords implements Records {
     return { record: alive({ value, version, expiresAtMs: this.expiryOf(row, nowMs) }, nowMs), version }
   }
 
-  /** A record outlives a restart of the machine, and only the wall clock can tell how much of its time is left. */
+  /** A record survives a restart of the machine, after which only the wall clock can tell how much of its ttl is left. */
   private expiryOf({ boot, at, expires_at, expires_wall }: Row, nowMs: number): number | null {
     if (expires_at === null || expires_wall === null) return null
     return this.clock.isForeign(boot, at, nowMs) ? nowMs + expires_wall - this.clock.wallMs() : expires_at
@@ -125,7 +126,7 @@ export class SqliteRecords implements Records {
     const wallMs = expiresAtMs === null ? null : this.clock.wallMs() + expiresAtMs - nowMs
     // As JSON, because the bindings cut text at U+0000 and replace lone surrogates.
     const text = JSON.stringify(value)
-    // When it ends, its version is all that is kept, for a day: see the clean-up.
+    // At its end clean-up drops the value and keeps the version for a day.
     this.upsert.run(key, this.clock.bootId, nowMs, version, text, expiresAtMs, wallMs, expiresAtMs)
   }
 }

@@ -1,14 +1,14 @@
 import { UnsupportedError } from '../../errors.ts'
-import type { Database } from './binding.ts'
+import type { SqliteDatabase } from './binding.ts'
 import type { BootClock } from './boot.ts'
 
-/** The version of what is written. A newer one is refused, never guessed at. */
+/** The version of the tables. A newer one is refused, never guessed at. */
 export const FORMAT = 2
 
 /**
- * A key keeps its row in `holdfast_locks` for a day after its last grant, because of its last sequence number. A claim that holds the
- * key alone stands in that row, so that to take and to release a free key is one statement each. All others have a row each in
- * `holdfast_claims`. Times are the monotonic clock's under `boot`, and `at` is when the row was written.
+ * A key keeps its row in `holdfast_locks` for a day after its last grant, because of its last sequence number. The claim of a sole
+ * holder lies in that row, so that taking and releasing a free key takes one statement each. All other claims have rows of their
+ * own in `holdfast_claims`. Times are those of the monotonic clock of `boot`, and `at` is the time of the write.
  */
 const TABLES = `
   CREATE TABLE IF NOT EXISTS holdfast_locks (
@@ -63,7 +63,7 @@ const TABLES = `
   CREATE INDEX IF NOT EXISTS holdfast_claims_owner ON holdfast_claims (key, owner, state, ticket) WHERE owner IS NOT NULL;
 `
 
-/** A removed record keeps its row, without a value, because of its version. */
+/** A removed record keeps its row without a value, because of its version. */
 const RECORDS = `
   CREATE TABLE IF NOT EXISTS holdfast_records (
     key TEXT PRIMARY KEY,
@@ -87,8 +87,8 @@ const META = `
 `
 
 /**
- * Format 1 had the whole state of a key in one row of `holdfast_keys`. Its last tokens are kept. A process of that version that has the
- * file open still finds the table, empty, and cannot write to it: the name of the constraint is what its error says.
+ * Format 1 kept the whole state of a key in one row of `holdfast_keys`. The last tokens are kept. A process of that version that has
+ * the file open finds the table empty and cannot write to it: its error shows the name of the constraint.
  */
 const FROM_FORMAT_1 = `
   INSERT INTO holdfast_locks (key, format, boot, at, seq, forget_at, closed_until, permits, used, holders, waiters,
@@ -109,13 +109,13 @@ const FROM_FORMAT_1 = `
   UPDATE holdfast_meta SET value = '${FORMAT}' WHERE name = 'format';
 `
 
-/** Makes the tables if they are missing, brings those of format 1 up to date and refuses those of a newer one. */
-export function requireSchema(database: Database, clock: BootClock): void {
+/** Creates the tables if they are missing, upgrades those of format 1 and refuses those of a newer format. */
+export function requireSchema(database: SqliteDatabase, clock: BootClock): void {
   const known = formatOf(database)
   if (known === FORMAT) return
   if (known !== null) refuseNewer(known, 'locks')
   transaction(database, () => {
-    // Others may have been faster.
+    // Another process may have created them meanwhile.
     const now = formatOf(database)
     database.exec(TABLES + RECORDS + META)
     if (now !== null && now < FORMAT) {
@@ -136,8 +136,8 @@ export function newerFormat(format: number, what: string): UnsupportedError {
   )
 }
 
-/** A key of format 1 that somebody may still hold or wait for: its ends are written in its state, where only that version reads them. */
-function refuseUsed(database: Database, clock: BootClock): void {
+/** Refuses to upgrade a file in which a key of format 1 may still be held or waited for. */
+function refuseUsed(database: SqliteDatabase, clock: BootClock): void {
   const nowMs = clock.nowMs()
   const rows = database
     .prepare('SELECT key, boot, at, state FROM holdfast_keys WHERE state IS NOT NULL')
@@ -150,19 +150,19 @@ function refuseUsed(database: Database, clock: BootClock): void {
   }
 }
 
-/** When the last claim of a state of format 1 ends, with the lock delay that would follow. */
+/** The end of the last claim in a state of format 1, with its lock delay. The state is `[format, holds, queue, closed until]`. */
 function endOf(state: string): number {
-  const [, holds, line, closedUntilMs] = JSON.parse(state) as [number, unknown[][], unknown[][], number]
+  const [, holds, queue, closedUntilMs] = JSON.parse(state) as [number, unknown[][], unknown[][], number]
   let endMs = closedUntilMs
   for (const hold of holds) {
     for (const member of hold[3] as unknown[][])
       endMs = Math.max(endMs, (member[1] as number) + (member[6] as number))
   }
-  for (const waiter of line) endMs = Math.max(endMs, waiter[10] as number)
+  for (const waiter of queue) endMs = Math.max(endMs, waiter[10] as number)
   return endMs
 }
 
-function transaction(database: Database, work: () => void): void {
+function transaction(database: SqliteDatabase, work: () => void): void {
   database.exec('BEGIN IMMEDIATE')
   try {
     work()
@@ -173,7 +173,7 @@ function transaction(database: Database, work: () => void): void {
   }
 }
 
-function formatOf(database: Database): number | null {
+function formatOf(database: SqliteDatabase): number | null {
   const table = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'holdfast_meta'"
   if (database.prepare(table).get() === undefined) return null
   const row = database.prepare("SELECT value FROM holdfast_meta WHERE name = 'format'").get()

@@ -15,32 +15,33 @@ import {
   releaseOf,
   renewOf,
 } from '../../model/index.ts'
-import { Crowd } from '../shared/contended-keys.ts'
-import type { Desk } from './desk.ts'
+import { ContendedKeys } from '../shared/contended-keys.ts'
+import { SQL_RULES } from '../shared/sql.ts'
+
 import type { SqliteKeyIndex } from './key-index.ts'
-import type { KeyTable } from './keys.ts'
-import { RULES } from './rules.ts'
+import type { SqliteKeys } from './keys.ts'
+import type { TransactionRunner } from './transaction-runner.ts'
 
-type Step = Pick<Claim, 'key' | 'id' | 'ttlMs'>
+type ClaimRef = Pick<Claim, 'key' | 'id' | 'ttlMs'>
 
-/** What happens to a claim, and the one statement that does the same to a simple one: its answer is null when a step has to look. */
-interface Plan<C extends Step, E extends Event> {
-  /** Claims of one group, which stand together, are served all or none. */
+/** An event of the model, and the single statement that replaces it in simple cases and answers null in others. */
+interface Plan<C extends ClaimRef, E extends Event> {
+  /** Adjacent claims of one group are granted all or none. */
   readonly group?: (claim: C) => string | null
   event(claim: C): E
   quick(claim: C, clock: Clock): Answer<E> | null
-  /** The answer to a claim on a key in a newer format: only that claim goes without. */
+  /** The answer to a claim on a key in a newer format, which affects no other claim. */
   newer(error: UnsupportedError): Answer<E> | Unknown
 }
 
-/** Takes claims through the steps of the model and writes what they say, in the cheapest way that comes to the same. */
+/** Applies the steps of the model to claims and writes the outcome, in the cheapest way with the same result. */
 export class Steps {
-  private readonly desk: Desk
-  private readonly keys: KeyTable
-  private readonly crowd = new Crowd()
+  private readonly runner: TransactionRunner
+  private readonly keys: SqliteKeys
+  private readonly contended = new ContendedKeys()
 
-  constructor(desk: Desk, keys: KeyTable) {
-    this.desk = desk
+  constructor(runner: TransactionRunner, keys: SqliteKeys) {
+    this.runner = runner
     this.keys = keys
   }
 
@@ -48,28 +49,30 @@ export class Steps {
     const batch = this.run(claims, {
       group: (claim: Claim) => claim.group,
       event: (claim) => ({ kind: 'claim', claim, inbox }) as const,
-      quick: (claim, clock) => (this.crowd.has(claim.key) ? null : this.keys.tryClaim(claim, inbox, clock)),
+      quick: (claim, clock) =>
+        this.contended.has(claim.key) ? null : this.keys.tryClaim(claim, inbox, clock),
       newer: ({ message }) => refused('format', message),
     })
-    for (let place = 0; place < claims.length; place++)
-      this.crowd.note((claims[place] as Claim).key, batch.answers[place] as ClaimAnswer)
+    for (const [index, { key }] of claims.entries())
+      this.contended.note(key, batch.answers[index] as ClaimAnswer)
     return batch
   }
 
-  renew(claims: readonly Step[]): BatchOutcome<RenewReply> {
+  renew(claims: readonly ClaimRef[]): BatchOutcome<RenewReply> {
     return this.run(claims, {
       event: renewOf,
       quick: ({ key, id, ttlMs }, { nowMs }) =>
-        this.crowd.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
-      // Not lost: what a newer version has written may well be this hold.
+        this.contended.has(key) ? null : this.keys.tryRenew(key, id, ttlMs, nowMs),
+      // Not lost: the key in the newer format may well have this hold.
       newer: unknownAnswer,
     })
   }
 
-  release(claims: readonly Step[]): BatchOutcome<ReleaseReply> {
+  release(claims: readonly ClaimRef[]): BatchOutcome<ReleaseReply> {
     return this.run(claims, {
       event: releaseOf,
-      quick: ({ key, id }, { nowMs }) => (this.crowd.has(key) ? null : this.keys.tryRelease(key, id, nowMs)),
+      quick: ({ key, id }, { nowMs }) =>
+        this.contended.has(key) ? null : this.keys.tryRelease(key, id, nowMs),
       newer: unknownAnswer,
     })
   }
@@ -85,15 +88,15 @@ export class Steps {
     })
   }
 
-  private run<C extends Step, E extends Event>(
+  private run<C extends ClaimRef, E extends Event>(
     claims: readonly C[],
     plan: Plan<C, E>,
   ): BatchOutcome<Answer<E> | Unknown> {
     const only = claims.length === 1 ? (claims[0] as C) : null
-    const answer = only === null ? null : plan.quick(only, this.desk.now())
+    const answer = only === null ? null : plan.quick(only, this.runner.now())
     if (answer !== null) return { answers: [answer], notifications: [] }
-    return this.desk.transaction((clock) => {
-      const run = new Run(this.desk, this.keys, clock, plan)
+    return this.runner.transaction((clock) => {
+      const run = new Run(this.runner, this.keys, clock, plan)
       const tryQuick = only === null
       for (let first = 0; first < claims.length; ) first = run.next(claims, first, tryQuick)
       return run.finish()
@@ -102,28 +105,28 @@ export class Steps {
 }
 
 /** The steps of one transaction. */
-class Run<C extends Step, E extends Event> {
-  private readonly desk: Desk
-  private readonly keys: KeyTable
+class Run<C extends ClaimRef, E extends Event> {
+  private readonly runner: TransactionRunner
+  private readonly keys: SqliteKeys
   private readonly clock: Clock
   private readonly plan: Plan<C, E>
   private readonly answers: (Answer<E> | Unknown)[] = []
   private letters: KeyNotification[] = []
   private readonly opened = new Map<string, SqliteKeyIndex>()
 
-  constructor(desk: Desk, keys: KeyTable, clock: Clock, plan: Plan<C, E>) {
-    this.desk = desk
+  constructor(runner: TransactionRunner, keys: SqliteKeys, clock: Clock, plan: Plan<C, E>) {
+    this.runner = runner
     this.keys = keys
     this.clock = clock
     this.plan = plan
   }
 
-  /** Serves the claim at `first`, or the group that begins there, and says where the next one is. */
+  /** Serves the claim at `first`, or the group that begins there. Returns the index of the next one. */
   next(claims: readonly C[], first: number, tryQuick: boolean): number {
     const claim = claims[first] as C
     const group = this.plan.group?.(claim) ?? null
     if (group === null) {
-      // What a quick statement wrote would be missing in an index that was opened before.
+      // An index that was opened before would miss the write of a quick statement.
       const quick = tryQuick && !this.opened.has(claim.key) ? this.plan.quick(claim, this.clock) : null
       this.answers.push(quick ?? this.step(claim))
       return first + 1
@@ -148,18 +151,23 @@ class Run<C extends Step, E extends Event> {
       index = opened
       this.opened.set(key, index)
     }
-    const { answer, notifications: letters } = indexedStep(index, this.plan.event(claim), this.clock, RULES)
+    const { answer, notifications: letters } = indexedStep(
+      index,
+      this.plan.event(claim),
+      this.clock,
+      SQL_RULES,
+    )
     for (const letter of letters) this.letters.push({ ...letter, key })
     return answer
   }
 
-  /** All claims of a group are granted, or nothing has happened. */
+  /** Grants all claims of a group, or changes nothing. */
   private stepTogether(claims: readonly C[]): void {
     this.save()
     const { letters } = this
     this.letters = []
     const granted: (Answer<E> | Unknown)[] = []
-    const done = this.desk.attempt(() => {
+    const done = this.runner.attempt(() => {
       for (const claim of claims) {
         const answer = this.step(claim)
         if ((answer as ClaimAnswer).kind !== 'granted') {

@@ -11,59 +11,51 @@ import type {
   Traits,
 } from '../../core/store.ts'
 import type { BatchOutcome, Claim, EvictAnswer } from '../../model/index.ts'
+import { FULL_TRAITS } from '../shared/sql.ts'
+
 import { SqliteAdmin } from './admin.ts'
 import type { BootClock } from './boot.ts'
-import type { Connection } from './connection.ts'
-import { Desk } from './desk.ts'
-import { Inspection } from './inspection.ts'
-import { KeyTable } from './keys.ts'
-import { Post } from './post.ts'
+import type { SqliteConnection } from './connection.ts'
+
+import { SqliteKeys } from './keys.ts'
+import { NotificationChannel } from './notification-channel.ts'
 import { SqliteRecords } from './records.ts'
 import { Steps } from './steps.ts'
+import { TransactionRunner } from './transaction-runner.ts'
 
 const TRAITS: Traits = {
+  ...FULL_TRAITS,
   name: 'sqlite',
-  modes: ['exclusive', 'shared', 'permits'],
-  order: 'fifo',
-  fencing: 'until data loss',
-  ttlStepMs: 1,
-  adoption: true,
-  owners: true,
-  lockDelay: true,
-  groups: true,
-  records: true,
   wakeUp: 'push',
-  immediate: false,
   scope: 'every process of one machine that opens the same file',
   failover:
     'a restart of the machine ends all holds, a jump of the wall clock none; a power cut may take back the last commits, and then tokens rise as long as the wall clock did not go back',
 }
 
-/** The model over the rows of a file, and letters to those whom its steps are about. */
+/** The model over the rows of a file, and notifications to the processes that its steps concern. */
 export class SqliteStore implements Store {
   readonly traits = TRAITS
   readonly admin: Admin
   readonly records: Records
-  private readonly desk: Desk
-  private readonly post: Post
+  private readonly runner: TransactionRunner
+  private readonly notifications: NotificationChannel
   private readonly steps: Steps
   private open = true
 
-  constructor(connection: Connection, clock: BootClock, runtime: Runtime) {
-    this.desk = new Desk(connection, clock, runtime)
-    this.post = new Post(connection.file, runtime)
-    const keys = new KeyTable(connection, clock)
-    this.steps = new Steps(this.desk, keys)
-    const inspection = new Inspection(connection, clock)
+  constructor(connection: SqliteConnection, clock: BootClock, runtime: Runtime) {
+    this.runner = new TransactionRunner(connection, clock, runtime)
+    this.notifications = new NotificationChannel(connection.file, runtime)
+    const keys = new SqliteKeys(connection, clock)
+    this.steps = new Steps(this.runner, keys)
     const evict: SqliteAdmin['evict'] = (key, token, ask) => this.evict(key, token, ask)
-    this.admin = new SqliteAdmin(keys, this.desk, runtime, evict, inspection)
-    this.records = new SqliteRecords(connection, clock, keys, this.desk)
+    this.admin = new SqliteAdmin(connection, keys, this.runner, runtime, evict)
+    this.records = new SqliteRecords(connection, clock, keys, this.runner)
   }
 
   attempt(claims: readonly Claim[]): Soon<readonly ClaimReply[]> {
     return this.run(() => {
-      this.post.keep()
-      return this.steps.claim(claims, this.post.address)
+      this.notifications.touch()
+      return this.steps.claim(claims, this.notifications.address)
     }, claims.length)
   }
 
@@ -76,14 +68,14 @@ export class SqliteStore implements Store {
   }
 
   notices(listener: (notice: StoreNotice) => void): () => void {
-    return this.post.listen(listener)
+    return this.notifications.listen(listener)
   }
 
   close(): void {
     if (!this.open) return
     this.open = false
-    this.post.close()
-    this.desk.close()
+    this.notifications.close()
+    this.runner.close()
   }
 
   private evict(key: string, token: bigint | null, ask: boolean): Soon<EvictAnswer> {
@@ -95,10 +87,10 @@ export class SqliteStore implements Store {
   }
 
   private run<A>(work: () => BatchOutcome<A>, keys = 1): Soon<readonly A[]> {
-    return this.desk.run(() => {
+    return this.runner.run(() => {
       const { answers, notifications: letters } = work()
-      // Only what is committed may be told.
-      this.post.send(letters)
+      // Only after the commit: a notification of an undone grant would be wrong.
+      this.notifications.send(letters)
       return answers
     }, keys)
   }

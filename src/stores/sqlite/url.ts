@@ -6,7 +6,7 @@ const SHAPE =
   /^(?:sqlite|file):(?:\/\/(?<host>[^/?#]*))?(?<path>[^?#]*)(?:\?(?<query>[^#]*))?(?<fragment>#.*)?$/i
 
 /**
- * The options that a `sqlite:` or `file:` URL stands for: `sqlite:./locks.db`, `sqlite:/var/lib/locks.db`,
+ * The options of a `sqlite:` or `file:` URL: `sqlite:./locks.db`, `sqlite:/var/lib/locks.db`,
  * `file:///var/lib/locks.db`, with `?allowUnsafeFileSystem=1`. A relative path counts from the working folder.
  */
 export function sqliteOptionsOf(url: string): SqliteOptions {

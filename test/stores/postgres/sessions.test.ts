@@ -3,14 +3,14 @@ import postgresJs from 'postgres'
 import { expect, it } from 'vitest'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import { Lending } from '../../../src/stores/sql-server/lending.ts'
-import { Patience } from '../../../src/stores/sql-server/patience.ts'
+import { ConnectionLender } from '../../../src/stores/sql-server/connection-lender.ts'
 import type {
   PostgresSession,
   SessionEvents,
 } from '../../../src/stores/sql-server/postgres/clients/client.ts'
 import { openSession } from '../../../src/stores/sql-server/postgres/clients/postgres-session.ts'
-import { Sessions } from '../../../src/stores/sql-server/postgres/clients/sessions.ts'
+import { PostgresSessionPool } from '../../../src/stores/sql-server/postgres/clients/session-pool.ts'
+import { StatementTimeout } from '../../../src/stores/sql-server/statement-timeout.ts'
 
 /** Sessions that are opened when the test says so. */
 class Doors {
@@ -34,24 +34,24 @@ class Doors {
   }
 }
 
-function lendingOf(open: Doors['open']): Lending<PostgresSession> {
-  return new Lending(new Sessions(open, 1), new Patience(nodeRuntime))
+function lendingOf(open: Doors['open']): ConnectionLender<PostgresSession> {
+  return new ConnectionLender(new PostgresSessionPool(open, 1), new StatementTimeout(nodeRuntime))
 }
 
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
 
-it('opens no more sessions than it may, also when one that broke is replaced while others come', async () => {
+it('opens no more sessions than allowed, even while a broken one is replaced', async () => {
   const doors = new Doors()
   const sessions = lendingOf(doors.open)
   let finish = (): void => {}
-  const first = sessions.use(() => new Promise<void>((resolve) => (finish = resolve)))
+  const first = sessions.run(() => new Promise<void>((resolve) => (finish = resolve)))
   await doors.let()
-  const second = sessions.use(async () => 'second')
+  const second = sessions.run(async () => 'second')
   await turn()
   doors.opened[0]?.events.lost()
-  const third = sessions.use(async () => 'third')
+  const third = sessions.run(async () => 'third')
   finish()
   await first
   await turn()
@@ -61,7 +61,7 @@ it('opens no more sessions than it may, also when one that broke is replaced whi
   expect(doors.opened).toHaveLength(2)
 })
 
-it('does not keep a session that broke before anybody knew it', async () => {
+it('does not keep a session that broke while it was being opened', async () => {
   const doors = new Doors()
   const sessions = lendingOf(async (events) => {
     const session = await doors.open(events)
@@ -69,7 +69,7 @@ it('does not keep a session that broke before anybody knew it', async () => {
     return session
   })
   const used: PostgresSession[] = []
-  const use = () => sessions.use(async (session) => void used.push(session))
+  const use = () => sessions.run(async (session) => void used.push(session))
   const both = [use(), use()]
   await doors.let()
   await doors.let()
@@ -78,14 +78,14 @@ it('does not keep a session that broke before anybody knew it', async () => {
   expect(used).toHaveLength(2)
 })
 
-it('leaves no connection of the library behind, although it was still to send something', async () => {
+it('leaves no connection of the library behind, although the library has unsent data', async () => {
   const server = await startPostgres()
   const operator = new pg.Pool({ connectionString: server.url, max: 1 })
   const { options } = postgresJs(server.url, { connection: { application_name: 'cut' } })
   try {
     let losses = 0
     const events = { lost: () => losses++ }
-    const { pid, query, close } = await openSession(options, events, new Patience(nodeRuntime))
+    const { pid, query, close } = await openSession(options, events, new StatementTimeout(nodeRuntime))
     // The second waits until the first, which is prepared, has been described.
     const answers = Promise.allSettled([query('SELECT pg_sleep($1::int)', [9], true), query('SELECT 1', [])])
     await operator.query('SELECT pg_terminate_backend($1)', [pid])

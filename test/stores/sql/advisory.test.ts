@@ -123,7 +123,7 @@ describe.each(Object.entries(DATABASES))('advisory locks of %s', (_, start) => {
     await expect.poll(() => database.connections(), PATIENT).toEqual([])
   })
 
-  it('are lost at once when their connection is cut, long before their ttl, and had again on another', async () => {
+  it('are lost at once when their connection is cut, long before their ttl, and can be taken on another', async () => {
     const locks = await open()
     const [first, second] = [await locks.acquire('one'), await locks.acquire('two')]
     const lost: string[] = []
@@ -149,7 +149,7 @@ describe.each(Object.entries(DATABASES))('advisory locks of %s', (_, start) => {
     expect((await acquired).held).toBe(true)
   })
 
-  it('are lost with a restart of the server, and had again after it', async () => {
+  it('are lost with a restart of the server, and can be taken after it', async () => {
     const locks = await open()
     const lease = await locks.acquire('restarted')
     await database.restart()
@@ -158,7 +158,7 @@ describe.each(Object.entries(DATABASES))('advisory locks of %s', (_, start) => {
     expect(again.held).toBe(true)
   })
 
-  it('of a process that stands still are ended by the server, and its lease is over before that', async () => {
+  it('of a stalled process are ended by the server, and its lease ends before that', async () => {
     const locks = await open()
     const program = new Program(bundle.path(HOLDER), [`${database.url}?advisory=true`, '1000'])
     let said = 0
@@ -211,7 +211,7 @@ describe('advisory locks', () => {
     }
   })
 
-  it('are asked for by true, and by nothing else', async () => {
+  it('are enabled by true, and by nothing else', async () => {
     const pool = new pg.Pool()
     const other = mysql2.createPool('mysql://nobody@127.0.0.1/none')
     const strange = { advisory: 'yes' as unknown as boolean }

@@ -109,7 +109,7 @@ describe.each([
   ['MariaDB', byUrl(mariadbServer.url), apartOnMariadb],
 ] as const)('%s', (name, together, apart) => {
   it.each(['exclusive', 'shared', 'permits'] as const)(
-    'serves 200 Locks of one process that wait for one key: %s',
+    'serves 200 Locks of one process on one key: %s',
     async (mode) => {
       const few = await serve(together, mode, 10)
       const many = await serve(together, mode, 200)
@@ -119,7 +119,7 @@ describe.each([
     120_000,
   )
 
-  it(`serves ${APART} Locks that have nothing in common but the key, in every mode`, async () => {
+  it(`serves ${APART} Locks that share nothing but the key, in every mode`, async () => {
     const exclusives = await serve(apart, 'exclusive', APART)
     const readers = await serve(apart, 'shared', APART)
     const permits = await serve(apart, 'permits', APART)

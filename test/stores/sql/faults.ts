@@ -24,7 +24,7 @@ export interface Harness {
   close(): Promise<void>
 }
 
-/** What a store must survive, whatever the database; `most` is how many connections a store may have. */
+/** The faults that a store must survive on every database; `most` is the number of connections that a store may have. */
 export function survive(clients: readonly string[], most: number, begin: () => Promise<Harness>): void {
   let harness: Harness
   let bundle: Bundle
@@ -104,7 +104,7 @@ export function survive(clients: readonly string[], most: number, begin: () => P
     })
   }
 
-  it('keeps a lease, its token and its line through a crash of the server', async () => {
+  it('keeps a lease, its token and its queue through a crash of the server', async () => {
     const [locks, other] = [await open(clients[0] as string), await open(clients.at(-1) as string)]
     const lease = await locks.acquire('kept', { ttl: 8000 })
     const acquired = other.acquire('kept', { wait: 20_000, ttl: 8000 })
@@ -118,7 +118,7 @@ export function survive(clients: readonly string[], most: number, begin: () => P
     expect((await acquired).token).toBeGreaterThan(lease.token as bigint)
   })
 
-  it('lets nobody in twice, and nobody wait, when a process stands still beyond its ttl, wherever it is', async () => {
+  it('grants no key twice and blocks no waiter when a process stalls beyond its ttl, at any moment', async () => {
     const locks = await connect(harness.url, { ttl: TTL_MS, label: 'parent' })
     opened.push(locks)
     const program = new Program(bundle.path(LOOPER), [harness.url, String(TTL_MS)])

@@ -45,7 +45,7 @@ describe.each([
   ['PostgreSQL', () => postgres.url, enterPostgres],
   ['MariaDB', () => mariadb.url, enterMariadb],
 ])('%s that takes no more connections', (_, url, enter) => {
-  it('is asked again for a while, then named as the cause', async () => {
+  it('is retried for a while, then named as the cause', async () => {
     await fill(enter)
     const startedMs = performance.now()
     const error = await connect(url()).catch((reason) => reason)
@@ -55,7 +55,7 @@ describe.each([
     expect(performance.now() - startedMs).toBeGreaterThan(1000)
   }, 20_000)
 
-  it('serves as soon as others have left', async () => {
+  it('serves as soon as other connections have closed', async () => {
     await fill(enter)
     const connecting = connect(url())
     setTimeout(() => {

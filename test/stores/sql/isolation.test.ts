@@ -25,7 +25,7 @@ for (const [name, library] of Object.entries({ PostgreSQL: postgres, MariaDB: ma
     })
 
     it.each(LEVELS)(
-      '%s: what is not committed is seen by nobody, but for MariaDB at the lowest level',
+      '%s: uncommitted data is invisible, except in MariaDB at the lowest level',
       async (level) => {
         const writer = await begin('READ COMMITTED')
         await set(writer, 1, 9)
@@ -74,7 +74,7 @@ for (const [name, library] of Object.entries({ PostgreSQL: postgres, MariaDB: ma
       },
     )
 
-    it('the fence refuses a write of a holder that was overtaken', async () => {
+    it('the fence refuses a write of a stale holder', async () => {
       await run(`CREATE TABLE fenced (id INT PRIMARY KEY, value INT NOT NULL, fence BIGINT NOT NULL)`)
       await run('INSERT INTO fenced VALUES (1, 0, 0)')
       const write = (token: bigint | null, value: number) => {
@@ -140,7 +140,7 @@ for (const [name, library] of Object.entries({ PostgreSQL: postgres, MariaDB: ma
   }
 }
 
-/** Who comes waits until all have come. */
+/** A barrier: each call waits until all have come. */
 function meeting(count: number): () => Promise<void> {
   let missing = count
   let open = () => {}

@@ -1,40 +1,40 @@
 import { FakeRuntime } from 'holdfast/testing'
 import { expect, it } from 'vitest'
 import { nodeRuntime, type Runtime } from '../../../src/core/runtime.ts'
-import { Poller } from '../../../src/stores/sql-server/tables/poller.ts'
 import {
+  type ClaimRef,
+  type ClaimStatus,
   type KeyTable,
-  type Place,
-  placeName,
-  type Who,
-} from '../../../src/stores/sql-server/tables/tables.ts'
-import { Waiting } from '../../../src/stores/sql-server/tables/waiting.ts'
+  nameOfClaim,
+} from '../../../src/stores/sql-server/tables/database.ts'
+import { LocalWaiters } from '../../../src/stores/sql-server/tables/local-waiters.ts'
+import { Poller } from '../../../src/stores/sql-server/tables/poller.ts'
 
 const KEY = 'key'
 /** The longest time that a waiter goes without a look, and a step of the clock on which they look together. */
 const LONGEST_MS = 500 + 128
 
 /** Waiters of a queue in which nothing moves, looked after by a poller; `looked` is told of each look. */
-function standing(count: number, runtime: Runtime, looked: (claims: readonly Who[]) => void) {
+function standing(count: number, runtime: Runtime, looked: (claims: readonly ClaimRef[]) => void) {
   const find: KeyTable['find'] = async (claims) => {
     looked(claims)
-    const places = claims.map(({ id }): [string, Place] => [
-      placeName(KEY, id),
+    const places = claims.map(({ id }): [string, ClaimStatus] => [
+      nameOfClaim(KEY, id),
       { kind: 'waiting', ticket: Number(id), expiresAtMs: Number.POSITIVE_INFINITY },
     ])
     const clock = { nowMs: runtime.nowMs(), stampUs: 0 }
-    return { clock, places: new Map(places), heads: new Map([[KEY, [1, 2, 3]]]) }
+    return { clock, statuses: new Map(places), heads: new Map([[KEY, [1, 2, 3]]]) }
   }
-  const waiting: Waiting = new Waiting((waiter) => poller.expect(waiter))
+  const waiting: LocalWaiters = new LocalWaiters((waiter) => poller.schedule(waiter))
   const poller = new Poller({ find } as KeyTable, waiting, runtime)
   poller.switch(true)
   const join = () => {
-    for (let id = 1; id <= count; id++) waiting.place(String(id), KEY, id, runtime.nowMs())
+    for (let id = 1; id <= count; id++) waiting.setPosition(String(id), KEY, id, runtime.nowMs())
   }
   return { join, poller, waiting }
 }
 
-it('200 waiters at rest are looked after by few statements, and none is forgotten', async () => {
+it('200 waiters at rest are polled by few statements, and none is forgotten', async () => {
   const runtime = new FakeRuntime()
   const lookedAtMs = new Map<string, number>()
   let [looks, longestMs] = [0, 0]
@@ -57,7 +57,7 @@ it('200 waiters at rest are looked after by few statements, and none is forgotte
   expect(runtime.pendingTimers).toBe(0)
 })
 
-it('a claim that was forgotten is looked after no longer', async () => {
+it('a forgotten claim is no longer polled', async () => {
   const runtime = new FakeRuntime()
   const seen = new Set<string>()
   const { join, poller, waiting } = standing(3, runtime, (claims) => {
@@ -70,7 +70,7 @@ it('a claim that was forgotten is looked after no longer', async () => {
   poller.close()
 })
 
-it('a waiter costs the same in a crowd ten times as large', () => {
+it('a waiter costs the same in a queue ten times as long', () => {
   const costOf = (count: number): number => {
     const { join, poller } = standing(count, nodeRuntime, () => {})
     const before = process.cpuUsage()

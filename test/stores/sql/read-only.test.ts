@@ -70,10 +70,10 @@ describe.each([
   ['postgres', postgresServer.url, secondPostgres, setPostgres, postgresOf('postgres')],
   ['mysql2', asApp(mariadbServer.url), secondMariadb, setMariadb, mysqlOf('mysql2')],
   ['mariadb', asApp(mariadbServer.url), secondMariadb, setMariadb, mysqlOf('mariadb')],
-] as const)('%s: a server that is read-only', (_, url, second, setReadOnly, open) => {
+] as const)('%s: a read-only server', (_, url, second, setReadOnly, open) => {
   const { port } = new URL(url)
 
-  it('is called so, and serves the same locks again as soon as it takes writes', async () => {
+  it('is named as the cause, and serves the same locks again as soon as it takes writes', async () => {
     const locks = keep(createLocks({ store: await open(url) }))
     await locks.using('before', () => {})
     await setReadOnly(true)
@@ -97,7 +97,7 @@ describe.each([
     await (await waiting).release()
   })
 
-  it('is left when its address moves to a server that takes writes', async () => {
+  it('is abandoned when its address moves to a server that takes writes', async () => {
     const address = await startProxy(Number(port))
     onTestFinished(() => address.close())
     const locks = keep(createLocks({ store: await open(url.replace(port, String(address.port))) }))
@@ -116,7 +116,7 @@ describe.each([
   })
 })
 
-it('a hot standby is called read-only, and serves the same locks after its promotion', async () => {
+it('a hot standby is reported as read-only, and serves the same locks after its promotion', async () => {
   const primary = await startPostgres()
   onTestFinished(() => primary.stop())
   const standby = await primary.startStandby()

@@ -5,14 +5,14 @@ import { describe, expect, it } from 'vitest'
 import { startMariadb } from '../../../scripts/servers/mariadb.ts'
 import { startPostgres } from '../../../scripts/servers/postgres.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
-import type { SessionServer, Step } from '../../../src/stores/sql-server/advisory/connection.ts'
+import type { LockOperation, SessionServer } from '../../../src/stores/sql-server/advisory/session-server.ts'
 import { MysqlSessions } from '../../../src/stores/sql-server/mysql/advisory.ts'
 import { Mysql2Client, type Mysql2Pool } from '../../../src/stores/sql-server/mysql/clients/mysql2.ts'
-import { Patience } from '../../../src/stores/sql-server/patience.ts'
 import { PostgresSessions } from '../../../src/stores/sql-server/postgres/advisory.ts'
 import { PgClient, type PgPool } from '../../../src/stores/sql-server/postgres/clients/pg.ts'
+import { StatementTimeout } from '../../../src/stores/sql-server/statement-timeout.ts'
 
-const PATIENCE = new Patience(nodeRuntime)
+const PATIENCE = new StatementTimeout(nodeRuntime)
 
 /** A database whose session can be made to go on over another connection, as behind a pooler. */
 interface Moving {
@@ -74,11 +74,11 @@ const DATABASES: Record<string, () => Promise<Moving>> = {
 }
 
 describe.each(Object.entries(DATABASES))('a session of %s', (_, start) => {
-  it('takes nothing over another connection, and says so', async () => {
+  it('takes no lock over another connection, and reports it', async () => {
     const database = await start()
     const name = database.server.nameOf('key')
-    const lock: Step = { kind: 'lock', shared: false, name }
-    const other: Step = { ...lock, name: database.server.nameOf('other') }
+    const lock: LockOperation = { kind: 'lock', shared: false, name }
+    const other: LockOperation = { ...lock, name: database.server.nameOf('other') }
     const connection = await database.server.open(() => {})
     try {
       expect(await connection.run([lock])).toEqual([true])

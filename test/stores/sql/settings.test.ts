@@ -71,7 +71,7 @@ describe.each([
     ['one key', 1],
     ['20 keys', 20],
   ])(
-    'on %s exclude each other, all get on, and none is told of an outage',
+    'on %s exclude each other, all progress, and none sees an outage',
     async (_what, count) => {
       const crowd = Array.from({ length: 20 }, () => locksOf(storeOf()))
       const failures: unknown[] = []
@@ -107,7 +107,7 @@ describe.each([
   ['PostgreSQL, repeatable read', repeatable.url, overPg, begunOnPg],
   ['MariaDB, serializable', mariadb.url, overMysql, begunOnMysql],
 ] as const)('%s: transactions of that level', (_, url, storeOf, begin) => {
-  it('lose no update under locks within them, and are at most told to begin again', async () => {
+  it('lose no update under locks within them, and at most have to retry', async () => {
     const locks = locksOf(storeOf(url))
     const setUp = await begin(url)
     await setUp.run('COMMIT')

@@ -121,7 +121,7 @@ describe.each([
   })
 })
 
-it('Locks with different options over one pool have nothing in common', async () => {
+it('Locks with different options over one pool share nothing', async () => {
   await expect.poll(postgresConnections, { timeout: 15_000 }).toBe(0)
   const storeOf = overPg(1)
   const [one, other] = [locksOver(storeOf('one')), locksOver(storeOf('other'))]
@@ -130,7 +130,7 @@ it('Locks with different options over one pool have nothing in common', async ()
   await expect.poll(postgresConnections).toBe(3)
 })
 
-it('the holds of one process beside those of another are renewed by few statements, however many', async () => {
+it('many holds of one process beside those of another are renewed by few statements', async () => {
   const pool = new pg.Pool({ connectionString: postgresServer.url, max: 1 })
   opened.push({ close: () => pool.end() })
   const [store, other] = [postgres(pool), overPg(1)()]

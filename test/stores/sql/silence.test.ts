@@ -73,7 +73,7 @@ describe.each(BROUGHT)('connections of %s that fall silent', (_, server, open) =
     expect(await servedAfter(locks, 'again')).toBeLessThan(CALL_MS + SLACK_MS)
   })
 
-  it('do not keep their keys: one claim goes unanswered, and its key goes on', async () => {
+  it('do not keep their keys: one claim goes unanswered, and its key stays usable', async () => {
     const locks = await locksOf()
     await locks.using('warm', () => {})
     const silent = proxy.silenceAfter('the-silent-key')
@@ -88,7 +88,7 @@ describe.each(BROUGHT)('connections of %s that fall silent', (_, server, open) =
     await locks.using('the-silent-key', { wait: 3000 }, () => {})
   })
 
-  it('are noticed with a lock of a session on them, whose lease is lost in time, and the server frees it', async () => {
+  it('are noticed while a session lock is on them: its lease is lost in time, and the server frees it', async () => {
     const [locks, other] = [
       await locksOf(true),
       keep(createLocks({ store: await open(server.url, true), callTimeout: CALL_MS })),
@@ -111,7 +111,7 @@ describe.each([
   ['PostgreSQL', postgresServer],
   ['MariaDB', mariadbServer],
 ])('a store of %s opened by URL', (_, server) => {
-  it('is given up in the time of a call when the server takes the connection and says nothing', async () => {
+  it('is given up in the time of a call when the server accepts the connection and never answers', async () => {
     const proxy = await startProxy(server.port)
     proxy.silence(true)
     const sinceMs = performance.now()
@@ -148,7 +148,7 @@ describe.each([
   })
 })
 
-it('PostgreSQL: a connection that listens is noticed to be silent, and waiters hear of their grants again', async () => {
+it('PostgreSQL: a silent listening connection is noticed, and waiters are notified of their grants again', async () => {
   const proxy = await startProxy(postgresServer.port)
   const url = postgresServer.url.replace(String(postgresServer.port), String(proxy.port))
   const [holder, waiter] = [await connect(postgresServer.url), await connect(url, { callTimeout: CALL_MS })]
@@ -179,7 +179,7 @@ describe('postgres.js: a connection that falls silent as soon as the server is r
   const clientOf = () =>
     postgresJs(postgresServer.url.replace(String(postgresServer.port), String(proxy.port)), { max: 1 })
 
-  it('gives back its place among those that there may be', async () => {
+  it('frees its place in the pool', async () => {
     const sql = clientOf()
     const locks = createLocks({ store: storeOver(sql, { listen: false }), callTimeout: CALL_MS })
     try {
@@ -195,7 +195,7 @@ describe('postgres.js: a connection that falls silent as soon as the server is r
     }
   })
 
-  it('is given up by the one that listens, which then listens on another', async () => {
+  it('is given up by the listener, which then listens on another', async () => {
     const sql = clientOf()
     const locks = createLocks({ store: storeOver(sql), callTimeout: CALL_MS })
     const operator = new pg.Pool({ connectionString: postgresServer.url, max: 1 })

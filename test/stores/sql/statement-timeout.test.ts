@@ -77,7 +77,7 @@ describe.each([
   ['pg, by its pool', () => overPg({ connectionString: server.url, statement_timeout: TIMEOUT_MS })],
   ['postgres, by its role', overPostgresJs],
 ])('a statement_timeout that is shorter than our waits: %s', (name, open) => {
-  it('a key that a transaction has is held, which is no outage', async () => {
+  it('a key that a transaction has taken is held, which is no outage', async () => {
     const { locks } = open()
     const commit = await taken(`held ${name}`)
     expect(await locks.tryAcquire(`held ${name}`)).toBeNull()
@@ -87,7 +87,7 @@ describe.each([
     await locks.using(`held ${name}`, { wait: 2000 }, () => {})
   })
 
-  it('within waits for longer than a statement may take, and its transaction goes on', async () => {
+  it('within waits for longer than a statement may take, and its transaction stays usable', async () => {
     const { locks, begin } = open()
     const commit = await taken(`within ${name}`)
     const tx = await begin()

@@ -2,25 +2,23 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { expect } from 'vitest'
 import type { Store, StoreNotice } from '../../../src/core/store.ts'
 import type { Claim, Clock, KeyState, KeyView } from '../../../src/model/index.ts'
-import { RULES } from '../../../src/stores/sql-server/tables/rules.ts'
+import { NO_TOKEN, SQL_RULES } from '../../../src/stores/shared/sql.ts'
 import { placesOf } from '../crowd-story.ts'
 import { claimOf } from '../sqlite/claims.ts'
 import { type Action, KEYS } from '../sqlite/plan.ts'
 import { Reference, Tokens } from '../sqlite/reference.ts'
 
-/** Nobody's token: to evict it counts the time of a key, and no more. */
-const NOBODY = 0n
 /** Positions are exact up to here. */
 const EXACT = 3
-/** A time to live that ends in a story only if the story waits for it, and one that does not end in it. */
+/** A ttl that ends in a story only if the story waits for it, and one that never ends in a story. */
 export const SHORT_MS = 900
 export const LONG_MS = 120_000
-/** What ends before that may be waited for. */
+/** A story waits for an end that comes within this time. */
 const PATIENCE_MS = 3000
-/** A server that answers so late shows nothing about times. */
+/** With answers later than this a story proves nothing about times. */
 const LATE_MS = 500
 
-/** A claim came to its end while a call was under way, so nobody knows which of the two was first. */
+/** A claim ended during a call, so the order of the two is unknown. */
 export class Unclear extends Error {}
 
 export interface Plan {
@@ -31,7 +29,7 @@ export interface Plan {
   })[]
 }
 
-/** The claims of a plan, under names of their own. */
+/** The claims of a plan, with unique names. */
 export function sceneOf(prefix: string, { claims }: Plan): readonly Claim[] {
   const idOf = (place: number) => `${prefix}${place}`
   return claims.map(({ replaces, key, ...fields }, place) =>
@@ -47,18 +45,18 @@ export function sceneOf(prefix: string, { claims }: Plan): readonly Claim[] {
   )
 }
 
-/** The same things happen to two stores over one database, each a process, and to the model; what both show is compared. */
+/** Applies the same actions to two stores over one database, like two processes, and to the model, and compares the outcomes. */
 export class Story {
   /** How many answers, views and notices were compared. */
   compared = 0
   private readonly stores: readonly Store[]
   private readonly prefix: string
   private readonly scene: readonly Claim[]
-  private readonly model = new Reference(RULES)
+  private readonly model = new Reference(SQL_RULES)
   private readonly ours = new Tokens()
   private readonly theirs = new Tokens()
   private readonly pairs: { key: string; what: string; got: unknown; wanted: unknown }[] = []
-  /** Keys where the store may count waiters that the model knows to be dead. */
+  /** Keys where the store may count waiters that are dead in the model. */
   private readonly stale = new Set<string>()
   private slackMs = 20
   private stampUs = 0
@@ -93,7 +91,7 @@ export class Story {
     this.compare(key, 'view', shown(view as KeyView), shown(this.model.view(key, clock)))
   }
 
-  /** Every grant that was made for a waiter was told to its process, by a database that tells. */
+  /** A database with push has notified the process of each waiter that was granted its key. */
   async compareGrants(told: readonly (readonly StoreNotice[])[]): Promise<void> {
     for (const [who, all] of this.model.told.entries()) {
       const wanted = all.filter(({ kind }) => kind === 'granted')
@@ -104,7 +102,7 @@ export class Story {
     }
   }
 
-  /** Both sides number their tokens by themselves, so they are compared by rank, when all of them are known. */
+  /** Each side has its own tokens, so they are compared by rank, at the end, when all are known. */
   verify(): void {
     for (const { key, what, got, wanted } of this.pairs)
       expect({ what, is: this.ours.ranked(key, got) }).toEqual({
@@ -121,7 +119,7 @@ export class Story {
   ): Promise<void> {
     const claims = places.map((place) => ({ ...(this.scene[place] as Claim), group }))
     const keys = [...new Set(claims.map(({ key }) => key))]
-    // A claim that waits renews itself alone: it leaves to others what time has brought.
+    // The renewal of a waiter does not apply the passing of time to its key.
     await this.tick(kind === 'renew' ? [] : keys)
     const [answers, clock] = await this.timed(keys, () => (this.stores[who] as Store)[kind](claims))
     const wanted =
@@ -154,18 +152,18 @@ export class Story {
     if (next !== undefined) await sleep(next + this.slackMs + 5 - nowMs)
   }
 
-  /** Both sides write down what time has brought, but for the keys on which the next step will. */
+  /** Applies the passing of time on both sides, except to the keys of the next step. */
   private async tick(but: readonly string[]): Promise<void> {
     for (const key of this.keys()) {
       const dead = timesOf(this.model.get(key)).some((ms) => ms <= Date.now())
       if (!dead || but.includes(key)) continue
-      const [, clock] = await this.timed([key], () => this.stores[0]?.admin.evict(key, NOBODY, false))
-      this.model.evict(key, NOBODY, false, clock)
+      const [, clock] = await this.timed([key], () => this.stores[0]?.admin.evict(key, NO_TOKEN, false))
+      this.model.evict(key, NO_TOKEN, false, clock)
       this.stale.delete(key)
     }
   }
 
-  /** A call with the time of it, at which nothing ends. */
+  /** A call and its time, near which no claim ends. */
   private async timed<T>(keys: readonly string[], call: () => T): Promise<[Awaited<T>, Clock]> {
     const times = () => keys.flatMap((key) => timesOf(this.model.get(key)))
     const isNear = (ms: number) => Math.abs(ms - Date.now()) < this.slackMs + 30
@@ -212,7 +210,7 @@ interface Parts {
   readonly holder?: { readonly label: string } | null
 }
 
-/** What an answer says beside times. Dead waiters count until a step removes them. */
+/** An answer without its times. Dead waiters count until a step removes them. */
 function answerOf(given: unknown, reference: unknown, stale: boolean): object {
   const { kind, position = 0, token, spare, contended, reason, holder } = given as Parts
   const least = (reference as Parts).position ?? 0

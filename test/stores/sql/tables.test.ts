@@ -18,7 +18,7 @@ afterAll(async () => {
   await Promise.all([server.stop(), mariadb.stop()])
 })
 
-it('PostgreSQL: tables of a printed migration serve a user who may make none', async () => {
+it('PostgreSQL: tables of a printed migration serve a user who may create none', async () => {
   await pool.query('CREATE SCHEMA app')
   await pool.query(postgresMigration('app.locks'))
   await pool.query('CREATE ROLE guest LOGIN; GRANT USAGE ON SCHEMA app TO guest')
@@ -28,7 +28,7 @@ it('PostgreSQL: tables of a printed migration serve a user who may make none', a
   expect(await locks.using('key', (lease) => lease.held)).toBe(true)
 })
 
-it('MariaDB: tables of a printed migration serve a user who may make none', async () => {
+it('MariaDB: tables of a printed migration serve a user who may create none', async () => {
   await mysqlPool.query(mysqlMigration('locks'))
   await mysqlPool.query(
     `CREATE USER guest@'%'; GRANT SELECT, INSERT, UPDATE, DELETE ON holdfast.* TO guest@'%'`,
@@ -38,7 +38,7 @@ it('MariaDB: tables of a printed migration serve a user who may make none', asyn
   expect(await locks.using('key', (lease) => lease.held)).toBe(true)
 })
 
-it('names of tables are looked at before they are used', () => {
+it('names of tables are checked before they are used', () => {
   for (const table of [
     '',
     'a b',
@@ -56,7 +56,7 @@ it('names of tables are looked at before they are used', () => {
 })
 
 it.each(['PostgreSQL', 'MariaDB'])(
-  '%s: rows that need not be remembered are removed beside the calls',
+  '%s: rows that are no longer needed are removed in parallel to the calls',
   async (name) => {
     const isPostgres = name === 'PostgreSQL'
     const run = async (text: string): Promise<Record<string, unknown>[]> =>
@@ -136,7 +136,7 @@ it.each(['PostgreSQL', 'MariaDB'])(
 )
 
 it.each(['PostgreSQL', 'MariaDB'])(
-  '%s: a value goes when its ttl is over, its version a day later',
+  '%s: a value is removed when its ttl is over, its version a day later',
   async (name) => {
     const isPostgres = name === 'PostgreSQL'
     const run = async (text: string): Promise<Record<string, unknown>[]> =>
@@ -170,7 +170,7 @@ it.each(['PostgreSQL', 'MariaDB'])(
   },
 )
 
-it('MariaDB: releases of one call that are not all alike are each answered for themselves', async () => {
+it('MariaDB: different releases of one call each have an answer of their own', async () => {
   const otherPool = mysql2.createPool({ uri: mariadb.url, connectionLimit: 2 })
   const [store, other] = [mysql(mysqlPool), mysql(otherPool)]
   onTestFinished(async () => {

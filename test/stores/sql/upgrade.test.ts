@@ -49,7 +49,7 @@ describe.each([
     migrateMysql,
   ],
 ])('%s: tables of format 1', (_, url, schema, key, run, migrate) => {
-  it('are refused, changed while nobody uses them, and refused to older versions then', async () => {
+  it('are refused, upgraded when unused, and refused to older versions from then on', async () => {
     await run(schema)
     const state = (expiresAtMs: number) =>
       JSON.stringify([1, [[null, 'x', null, [['id', expiresAtMs, 1, 'old', null, null, 0, null]]]], [], 0])

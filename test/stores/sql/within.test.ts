@@ -38,7 +38,7 @@ for (const library of databases.libraries) {
       await run(`UPDATE ${table} SET amount = 0 WHERE id = 2`)
     })
 
-    it('lets those who wait for the commit have the key soon after it, however long their ttl', async () => {
+    it('hands the key to a waiter soon after the commit, however long its ttl', async () => {
       const tx = await begin()
       await locks.within(tx.handle, 'wanted', () => {})
       const waits = new Promise<void>((resolve) => void locks.on('waiting', () => resolve()))
@@ -50,7 +50,7 @@ for (const library of databases.libraries) {
       expect(performance.now() - committedAtMs).toBeLessThan(3000)
     })
 
-    it('takes lock and data back together', async () => {
+    it('rolls back lock and data together', async () => {
       const before = await locks.using('rollback', (lease) => lease.token as bigint)
       const tx = await begin()
       await locks.within(tx.handle, 'rollback', () => tx.run(`UPDATE ${table} SET amount = 7 WHERE id = 1`))
@@ -59,7 +59,7 @@ for (const library of databases.libraries) {
       expect(await locks.using('rollback', (lease) => lease.token as bigint)).toBeGreaterThan(before)
     })
 
-    it('waits for a lease, leaves its holder free to let go, and says who it is', async () => {
+    it('waits for a lease, lets its holder release, and names it', async () => {
       const lease = await locks.acquire('leased')
       const tx = await begin()
       const late = locks.within(tx.handle, 'leased', { wait: 100 }, () => 'never')
@@ -122,7 +122,7 @@ for (const library of databases.libraries) {
       expect(ends.sort()).toEqual(['committed', 'refused'])
     })
 
-    it('stays locked when only a part of the transaction is taken back', async () => {
+    it('stays locked when only a part of the transaction is rolled back', async () => {
       const tx = await begin()
       await locks.within(tx.handle, 'savepoint', async () => {
         await tx.run(`UPDATE ${table} SET amount = amount - 30 WHERE id = 1`)
@@ -135,7 +135,7 @@ for (const library of databases.libraries) {
       expect(await amountOf(1)).toBe(70)
     })
 
-    it('is taken again by the transaction that has it, also after a savepoint was released', async () => {
+    it('can be taken again by its transaction, also after a savepoint was released', async () => {
       const tx = await begin()
       await tx.run('SAVEPOINT part')
       await locks.within(tx.handle, 'nested', async (outer) => {

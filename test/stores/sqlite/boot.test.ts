@@ -48,7 +48,7 @@ test('a hold of another boot cannot be renewed or released', async () => {
   expect(await after.release([claim])).toEqual([{ kind: 'absent' }])
 })
 
-test('without a boot id, a clock that went back shows that the machine was restarted', async () => {
+test('without a boot id, a clock that went back reveals a restart of the machine', async () => {
   const machine = new Machine()
   machine.restart(null)
   await machine.runtime.advance(100_000)
@@ -86,7 +86,7 @@ test('every process reads the same clock, whenever it began to count', () => {
   if (process.platform === 'linux') expect(one.id).toMatch(/^[0-9a-f-]{36}$/)
 })
 
-test('a process that stands still while it compares the clocks is not behind the others', () => {
+test('a process that stalls while it compares the clocks is not behind the others', () => {
   const stillMs = 30
   let looks = 0
   const halting = {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { claimOf } from './claims.ts'
 import { Machine } from './world.ts'
 
-test('answers are there at once as long as nobody else has the database', () => {
+test('answers are immediate as long as no other process has the database', () => {
   const store = new Machine().open()
   const claim = claimOf('k')
   expect(store.attempt([claim])).toMatchObject([{ kind: 'granted' }])
@@ -11,7 +11,7 @@ test('answers are there at once as long as nobody else has the database', () => 
   expect(store.release([claim])).toEqual([{ kind: 'released' }])
 })
 
-test('while somebody else has it, calls wait off the event loop and are served in their order', async () => {
+test('while another process has it, calls wait off the event loop and are served in order', async () => {
   const machine = new Machine()
   const store = machine.open()
   const other = machine.database()
@@ -47,7 +47,7 @@ test('a database that others keep for seconds is an error, and nothing was done'
   expect(machine.runtime.pendingTimers).toBe(0)
 })
 
-test('closing ends what waits, and everything afterwards is refused', async () => {
+test('closing rejects waiting calls and all later ones', async () => {
   const machine = new Machine()
   const store = machine.open()
   const other = machine.database()

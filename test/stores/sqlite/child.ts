@@ -2,8 +2,8 @@
 import {
   type Binding,
   loadBinding,
+  type SqliteStatement,
   type SqlValue,
-  type Statement,
 } from '../../../src/stores/sqlite/binding.ts'
 import { openSqlite } from '../../../src/stores/sqlite/open.ts'
 import { claimOf } from './claims.ts'
@@ -24,7 +24,7 @@ function freezing(when: 'before' | 'after', count: number): Binding {
   const { DatabaseSync } = loadBinding()
   let commits = 0
   class Freezing extends DatabaseSync {
-    override prepare(sql: string): Statement {
+    override prepare(sql: string): SqliteStatement {
       const statement = super.prepare(sql)
       if (sql !== 'COMMIT') return statement
       const run = (...parameters: readonly SqlValue[]) => {

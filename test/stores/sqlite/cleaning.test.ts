@@ -29,7 +29,7 @@ async function useMany(store: Store, name: string, count: number): Promise<void>
   }
 }
 
-test('the last token of a key is remembered for a day, and then its row goes', async () => {
+test('the last token of a key is kept for a day, and then its row is removed', async () => {
   const machine = new Machine()
   const store = machine.open()
   for (let n = 0; n < 200; n++) await use(store, `old:${n}`)
@@ -72,7 +72,7 @@ test('a hold longer than a day is never cleaned away', async () => {
   expect((await store.admin.read('slow')).closedForMs).toBe(HOUR_MS)
 })
 
-test('rows of another boot are counted on the new clock, and then go too', async () => {
+test('rows of another boot move to the new clock, and are then removed too', async () => {
   const machine = new Machine()
   const before = machine.open()
   for (let n = 0; n < 120; n++) await take(before, claimOf(`old:${n}`, { ttlMs: 500 * HOUR_MS }))
@@ -146,7 +146,7 @@ test('list and doctor read the keys in use and no others', async () => {
   expect(listed).toEqual(['used'])
 })
 
-test('a million free keys hold up neither list nor doctor', async () => {
+test('a million free keys delay neither list nor doctor', async () => {
   const machine = new Machine()
   await machine.open().close()
   const database = machine.database()
@@ -166,7 +166,7 @@ test('a million free keys hold up neither list nor doctor', async () => {
   expect(facts).toEqual(['unseen'])
 }, 120_000)
 
-test('a value goes when its ttl is over, its version a day later', async () => {
+test('a value is removed when its ttl is over, its version a day later', async () => {
   const machine = new Machine()
   const store = machine.open()
   await store.records?.write('short', 'x'.repeat(50_000), 1000, { kind: 'always' })
@@ -193,7 +193,7 @@ test('a value goes when its ttl is over, its version a day later', async () => {
   expect(found()).toEqual([{ key: 'stays', gone: 0 }])
 })
 
-test('clean-up goes by an index', () => {
+test('clean-up uses an index', () => {
   const machine = new Machine()
   machine.open()
   const plan = (sql: string) => JSON.stringify(machine.database().prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
@@ -206,7 +206,7 @@ test('clean-up goes by an index', () => {
   }
 })
 
-test('the write-ahead log is started anew as soon as nobody reads an old part of it', async () => {
+test('the write-ahead log is restarted as soon as no process reads an old part of it', async () => {
   const machine = new Machine()
   const store = machine.open()
   const megabytes = () => statSync(`${machine.path}-wal`).size / 2 ** 20

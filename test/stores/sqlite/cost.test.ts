@@ -3,8 +3,8 @@ import type { Claim } from '../../../src/model/index.ts'
 import {
   type Binding,
   loadBinding,
+  type SqliteStatement,
   type SqlValue,
-  type Statement,
 } from '../../../src/stores/sqlite/binding.ts'
 import { claimOf } from './claims.ts'
 import { letGo, Machine, take } from './world.ts'
@@ -14,7 +14,7 @@ function noting(): { readonly binding: Binding; readonly ran: string[] } {
   const { DatabaseSync } = loadBinding()
   const ran: string[] = []
   class Noting extends DatabaseSync {
-    override prepare(sql: string): Statement {
+    override prepare(sql: string): SqliteStatement {
       const statement = super.prepare(sql)
       const noted =
         <T>(call: (...parameters: readonly SqlValue[]) => T) =>
@@ -64,7 +64,7 @@ test('a batch of renewals is one transaction', async () => {
   expect(ran.filter((sql) => sql === 'COMMIT')).toHaveLength(1)
 })
 
-test('a joining waiter leaves what the row says of the holder as it is', async () => {
+test('a joining waiter does not rewrite the holder in the row', async () => {
   const machine = new Machine()
   const store = machine.open()
   await take(store, claimOf('k', { label: 'holder', meta: '{"a":1}' }))

@@ -79,7 +79,7 @@ test('many processes can open a new file at the same moment', async () => {
 
 // The locks of a process on a file end as soon as it closes any descriptor of that file: if ours did, whoever opens the
 // file would take it for abandoned and cut off its index under the others.
-test('a busy process goes on while others come and go', async () => {
+test('a busy process continues while others open and close the file', async () => {
   const path = join(tempFolder(), 'locks.db')
   const busy = new Child('spin', path)
   expect(await busy.says()).toBe('spinning')

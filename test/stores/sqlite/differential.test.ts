@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Store, StoreNotice } from '../../../src/core/store.ts'
 import type { Answer, Claim, Clock, Event } from '../../../src/model/index.ts'
-import { RULES } from '../../../src/stores/sqlite/rules.ts'
+import { SQL_RULES } from '../../../src/stores/shared/sql.ts'
 import { CROWD_KINDS, crowdActions, crowdOf, placesOf } from '../crowd-story.ts'
 import { comparable } from '../positions.ts'
 import { claimOf } from './claims.ts'
@@ -13,7 +13,7 @@ import { FIRST_BOOT, Machine } from './world.ts'
 /** FC_SEED repeats a failure. */
 const SEED = Number(process.env.FC_SEED ?? (Math.random() * 2 ** 31) | 0)
 
-test('the store answers, tells and shows what the model does, on its fast paths and off them', async () => {
+test('the store has the answers, notifications and views of the model, on its fast paths and off them', async () => {
   const { machine, stores, told } = openAll()
   let runs = 0
   await fc.assert(
@@ -45,7 +45,7 @@ test.each(CROWD_KINDS)(
     const key = `${prefix}x`
     const scene = crowdOf(kind, 700, 5000).map((wish, place) => claimOf(key, { ...wish, id: prefix + place }))
     const trial = new Trial(machine, stores, prefix, scene)
-    for (const action of crowdActions(SEED, RULES.offerMs, () => trial.heldBy(key)))
+    for (const action of crowdActions(SEED, SQL_RULES.offerMs, () => trial.heldBy(key)))
       await trial.playAndLook(action)
     await trial.collectNotices(told)
     trial.verify()

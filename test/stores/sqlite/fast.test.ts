@@ -3,7 +3,7 @@ import type { Claim } from '../../../src/model/index.ts'
 import { claimOf } from './claims.ts'
 import { ask, letGo, Machine, take } from './world.ts'
 
-// What the one-statement paths must leave to the model: rare for random plans, so by example too.
+// Cases that the one-statement paths must leave to the model: rare in random plans, so by example too.
 
 const permits: Claim['mode'] = { kind: 'permits', limit: 2, weight: 1 }
 

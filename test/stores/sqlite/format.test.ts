@@ -1,6 +1,6 @@
 import { createLocks, UnsupportedError } from 'holdfast'
 import { describe, expect, test } from 'vitest'
-import type { Database } from '../../../src/stores/sqlite/binding.ts'
+import type { SqliteDatabase } from '../../../src/stores/sqlite/binding.ts'
 import { claimOf } from './claims.ts'
 import { ask, FIRST_BOOT, letGo, Machine, take } from './world.ts'
 
@@ -42,7 +42,7 @@ describe('one key among many that a newer process has written', () => {
     return { machine, store, claims, row, written: row() }
   }
 
-  test('costs nobody else a renewal, a release or a claim, and is left as it is', async () => {
+  test('costs no other key a renewal, a release or a claim, and is left as it is', async () => {
     const { machine, store, claims, row, written } = await upgraded()
     await machine.runtime.advance(6000)
     const renewed = await store.renew(claims)
@@ -60,7 +60,7 @@ describe('one key among many that a newer process has written', () => {
     expect(row()).toEqual(written)
   })
 
-  test('keeps back its own group, and nobody beside it', async () => {
+  test('blocks its own group, and no other claim', async () => {
     const { store, row, written } = await upgraded()
     const keys = ['alone', 'a', ODD, 'b', 'last']
     const claims = keys.map((key, place) => claimOf(key, { group: place % 4 === 0 ? null : 'g' }))
@@ -70,7 +70,7 @@ describe('one key among many that a newer process has written', () => {
     expect(row()).toEqual(written)
   })
 
-  test('is shown beside the others by a list, and the doctor goes on past it', async () => {
+  test('is listed with the others, and the doctor continues past it', async () => {
     const { store } = await upgraded()
     const locks = createLocks({ store })
     const shown = new Map<string, string | undefined>()
@@ -84,7 +84,7 @@ describe('one key among many that a newer process has written', () => {
 })
 
 /** A file as format 1 had it, with one key that was granted and one that is held. */
-function fileOfFormat1(machine: Machine, boot = FIRST_BOOT.id): Database {
+function fileOfFormat1(machine: Machine, boot = FIRST_BOOT.id): SqliteDatabase {
   const database = machine.database()
   database.exec(`
     CREATE TABLE holdfast_meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -108,7 +108,7 @@ test('a file of format 1 in which a key is held is refused, and left as it is', 
   expect(database.prepare('SELECT count(*) AS rows FROM holdfast_keys').get()).toEqual({ rows: 2 })
 })
 
-test('a file of format 1 in which nothing is held any more is brought up to date, and tokens rise', async () => {
+test('a file of format 1 in which nothing is held any more is upgraded, and tokens rise', async () => {
   const machine = new Machine()
   fileOfFormat1(machine)
   await machine.runtime.advance(10_500)
@@ -117,13 +117,13 @@ test('a file of format 1 in which nothing is held any more is brought up to date
   expect((await ask(store, claimOf('held'))).kind).toBe('granted')
 })
 
-test('what another boot held in a file of format 1 is dead', async () => {
+test('a hold of another boot in a file of format 1 is dead', async () => {
   const machine = new Machine()
   fileOfFormat1(machine, 'boot-a')
   expect((await ask(machine.open(), claimOf('held'))).kind).toBe('granted')
 })
 
-test('a process of format 1 that still has the file open takes no lock in it, and hears why', async () => {
+test('a process of format 1 that still has the file open takes no lock in it, and its error says why', async () => {
   const machine = new Machine()
   const database = fileOfFormat1(machine)
   const claim = database.prepare(
@@ -147,7 +147,7 @@ test('the tables live beside those of others in one file', async () => {
   expect(machine.database().prepare('SELECT a FROM keys').all()).toHaveLength(1)
 })
 
-test('the database has a write-ahead log and waits for nobody inside SQLite', () => {
+test('the database has a write-ahead log and never waits inside SQLite', () => {
   const machine = new Machine()
   machine.open()
   expect(machine.database().prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' })

@@ -28,7 +28,7 @@ test('a folder, a missing folder and a file in place of a folder are named', () 
   expect(refusalOf(() => sqlite(join(folder, 'file', 'locks.db')))).toContain('is not in a folder')
 })
 
-test('what is not a database is refused and left as it is', () => {
+test('a file that is not a database is refused and left as it is', () => {
   const path = join(tempFolder(), 'notes.txt')
   writeFileSync(path, 'not a database, but long enough to have a header\n'.repeat(100))
   expect(refusalOf(() => sqlite(path))).toBe(`path ${JSON.stringify(path)} is not an SQLite database`)
@@ -93,7 +93,7 @@ test.each([
   await openSqlite({ path, allowUnsafeFileSystem: true }, { probe }).close()
 })
 
-test('a fuse file system is refused even if nobody tells its name', () => {
+test('a fuse file system is refused even if its name is unknown', () => {
   const path = join(tempFolder(), 'locks.db')
   const mounts = () => {
     throw new Error('no /proc')

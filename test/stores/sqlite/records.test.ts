@@ -94,7 +94,7 @@ test('a claim that only waits does not count as held', async () => {
   expect(await recordsOf(store).write('r', 'x', null, held)).toMatchObject({ kind: 'written' })
 })
 
-test('stock is taken all or nothing, by count and by unit, and keeps its time to live', async () => {
+test('stock is taken all or nothing, by count and by unit, and keeps its ttl', async () => {
   const machine = new Machine()
   const records = recordsOf(machine.open())
   await write(records, 'count', '5', 1000)
@@ -107,7 +107,7 @@ test('stock is taken all or nothing, by count and by unit, and keeps its time to
   expect(await records.take('count', 1)).toEqual({ kind: 'absent' })
 })
 
-test('a record outlives a restart of the machine, and its time to live goes on by the wall clock', async () => {
+test('a record survives a restart of the machine, and its ttl continues by the wall clock', async () => {
   const machine = new Machine()
   const before = machine.open()
   await write(recordsOf(before), 'short', 'x', HOUR_MS)

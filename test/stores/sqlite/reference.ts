@@ -13,7 +13,7 @@ import {
   stepBatch,
   viewOf,
 } from '../../../src/model/index.ts'
-import { RULES } from '../../../src/stores/sqlite/rules.ts'
+import { SQL_RULES } from '../../../src/stores/shared/sql.ts'
 
 /** The pure model in place of the store, with an address for each of the two processes. */
 export class Reference {
@@ -21,7 +21,7 @@ export class Reference {
   readonly told: StoreNotice[][] = [[], []]
   private readonly rules: Rules
 
-  constructor(rules = RULES) {
+  constructor(rules = SQL_RULES) {
     this.rules = rules
   }
 
@@ -84,7 +84,7 @@ export class Tokens {
     return back === null ? null : (this.seen.get(key)?.at(-1 - back) ?? null)
   }
 
-  /** What was shown, with the place of each token in place of it. */
+  /** The value with each token replaced by its rank. */
   ranked(key: string, shown: unknown): unknown {
     const places = this.seen.get(key) ?? []
     const text = JSON.stringify(shown, (_, part) =>

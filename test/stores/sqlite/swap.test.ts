@@ -30,7 +30,7 @@ function withMeddler(machine: Machine): { runtime: Runtime; meddle(times: number
 }
 
 test.each([1, 2, 3, 4])(
-  'nothing is lost when others write %i times while a key is worked on',
+  'nothing is lost when others write %i times during a step on a key',
   async (times) => {
     const machine = new Machine()
     const meddler = withMeddler(machine)
@@ -68,7 +68,7 @@ test('a hold that was taken over meanwhile is not released', async () => {
   expect((await store.admin.read('k')).holders.map(({ label }) => label)).not.toContain('mine')
 })
 
-test('letters reach a mailbox that was replaced while its sender had the old one open', async () => {
+test('notifications reach an inbox that was replaced while its sender had the old file open', async () => {
   const path = join(tempFolder(), 'locks.db')
   const machine = new Machine(path)
   const [waiter, sender] = [machine.open(), machine.open()]

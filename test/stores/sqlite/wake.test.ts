@@ -18,7 +18,7 @@ function openReal(path: string): Store {
 
 const inboxes = (path: string) => (existsSync(`${path}-wake`) ? readdirSync(`${path}-wake`) : [])
 
-test('a waiter in another process that never looks again is told of its grant', async () => {
+test('a waiter in another process that never polls is notified of its grant', async () => {
   const path = join(tempFolder(), 'locks.db')
   const store = openReal(path)
   const told = noticesOf(store)
@@ -46,7 +46,7 @@ test('a waiter in another process that never looks again is told of its grant', 
   expect((await store.admin.read('k')).token).toBe(BigInt(granted.token))
 })
 
-test('evictions, requests to let go and expiries reach the process they are about', async () => {
+test('evictions, requests to release and expiries reach the process that they concern', async () => {
   const machine = new Machine()
   const [holder, operator] = [machine.open(), machine.open()]
   const told = noticesOf(holder)
@@ -62,7 +62,7 @@ test('evictions, requests to let go and expiries reach the process they are abou
   expect(await told.next()).toEqual({ kind: 'lost', cause: 'expired', key: 'k', id: claim.id })
 })
 
-test('letters to the same store are told after the call that caused them, and touch no file', async () => {
+test('notifications to the same store are delivered after the call that caused them, and touch no file', async () => {
   const machine = new Machine()
   const store = machine.open()
   const told = noticesOf(store)
@@ -85,7 +85,7 @@ test('letters to the same store are told after the call that caused them, and to
   expect(statSync(join(`${machine.path}-wake`, inbox as string)).size).toBe(0)
 })
 
-test('a store that nobody listens to has no inbox, and closing the last one removes the folder', async () => {
+test('a store without a listener has no inbox, and closing the last one removes the folder', async () => {
   const machine = new Machine()
   const [one, other] = [machine.open(), machine.open()]
   expect(inboxes(machine.path)).toEqual([])
@@ -132,7 +132,7 @@ test('an inbox of another container is removed when it was not used for a day', 
   expect(inboxes(machine.path)).not.toContain(old)
 })
 
-test('an inbox that somebody removed is made again before the next long wait', async () => {
+test('a removed inbox is created again before the next long wait', async () => {
   const machine = new Machine()
   const [waiter, holder] = [machine.open(), machine.open()]
   const told = noticesOf(waiter)
@@ -147,7 +147,7 @@ test('an inbox that somebody removed is made again before the next long wait', a
   expect(await told.next()).toMatchObject({ kind: 'granted' })
 })
 
-test('a long-used inbox is replaced by an empty one, and no letter is lost', async () => {
+test('a long-used inbox is replaced by an empty one, and no notification is lost', async () => {
   const machine = new Machine()
   const [holder, operator] = [machine.open(), machine.open()]
   const told = noticesOf(holder)
@@ -168,7 +168,7 @@ test('a long-used inbox is replaced by an empty one, and no letter is lost', asy
   expect(machine.runtime.pendingTimers).toBe(0)
 })
 
-test('a damaged letter and the name of a strange file do no harm', async () => {
+test('a damaged notification and the name of another file do no harm', async () => {
   const machine = new Machine()
   const [holder, operator] = [machine.open(), machine.open()]
   const told = noticesOf(holder)
@@ -188,7 +188,7 @@ test('a damaged letter and the name of a strange file do no harm', async () => {
   expect((await told.next()).key).toBe('other')
 })
 
-test('a folder that cannot be made leaves a store that works without pushes', async () => {
+test('without a wake folder the store works without push', async () => {
   const machine = new Machine()
   writeFileSync(`${machine.path}-wake`, 'in the way')
   const [one, other] = [machine.open(), machine.open()]

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { Store, StoreNotice } from '../../../src/core/store.ts'
 import type { Claim, ClaimAnswer } from '../../../src/model/index.ts'
-import { type Database, loadBinding } from '../../../src/stores/sqlite/binding.ts'
+import { loadBinding, type SqliteDatabase } from '../../../src/stores/sqlite/binding.ts'
 import type { Boot } from '../../../src/stores/sqlite/boot.ts'
-import { openSqlite, type Surroundings } from '../../../src/stores/sqlite/open.ts'
+import { type Environment, openSqlite } from '../../../src/stores/sqlite/open.ts'
 import { FakeRuntime } from '../../../src/testing/fake-runtime.ts'
 
 export const FIRST_BOOT: Boot = { id: 'boot-m', originMs: 5_000_000 }
@@ -28,8 +28,8 @@ export class Machine {
     this.path = path
   }
 
-  /** What a process of this machine would open. */
-  open(surroundings: Surroundings = {}): Store {
+  /** The store that a process of this machine opens. */
+  open(surroundings: Environment = {}): Store {
     const store = openSqlite({ path: this.path }, { runtime: this.runtime, boot: this.boot, ...surroundings })
     onTestFinished(() => store.close())
     return store
@@ -40,13 +40,13 @@ export class Machine {
     this.boot = { id, originMs: -this.runtime.nowMs() }
   }
 
-  database(): Database {
+  database(): SqliteDatabase {
     return rawDatabase(this.path)
   }
 }
 
 /** A second look at the file, past the store. */
-export function rawDatabase(path: string): Database {
+export function rawDatabase(path: string): SqliteDatabase {
   const database = new (loadBinding().DatabaseSync)(path)
   onTestFinished(() => database.close())
   return database

@@ -2,28 +2,33 @@ import type { Runtime } from '../../../core/runtime.ts'
 import type { Admin } from '../../../core/store.ts'
 import { quote, UnsupportedError } from '../../../errors.ts'
 import type { Claim, EvictAnswer, HolderView, KeyView } from '../../../model/index.ts'
-import type { Book } from './book.ts'
-import type { Seen, SessionServer } from './connection.ts'
-import type { Holder } from './gate.ts'
-import type { Session } from './session.ts'
+import type { AdvisorySession } from './session.ts'
+import type { Holder, SessionLocks } from './session-locks.ts'
+import type { SeenHolder, SessionServer } from './session-server.ts'
 
-/** What an operator can do to a hold of this process. */
+/** An operator's power over the holds of this process. */
 interface Force {
   evict(claim: Claim): Promise<void>
   revoke(claim: Claim): void
 }
 
-/** The server has a number for each lock and a connection for each holder; all else is known of this process alone. */
+/** The server knows a number for each lock and a connection for each holder; the rest is known of this process only. */
 export class AdvisoryAdmin implements Admin {
   private readonly server: SessionServer
-  private readonly book: Book
-  private readonly session: Session
+  private readonly locks: SessionLocks
+  private readonly session: AdvisorySession
   private readonly runtime: Runtime
   private readonly force: Force
 
-  constructor(server: SessionServer, book: Book, session: Session, runtime: Runtime, force: Force) {
+  constructor(
+    server: SessionServer,
+    locks: SessionLocks,
+    session: AdvisorySession,
+    runtime: Runtime,
+    force: Force,
+  ) {
     this.server = server
-    this.book = book
+    this.locks = locks
     this.session = session
     this.runtime = runtime
     this.force = force
@@ -42,14 +47,14 @@ export class AdvisoryAdmin implements Admin {
     }
   }
 
-  /** Only what this process holds: the server cannot tell the name of a key. */
+  /** Lists the holds of this process only: the server does not know the names of keys. */
   async *list(prefix: string): AsyncIterable<KeyView> {
-    const keys = new Set([...this.book.holders()].map(({ claim }) => claim.key))
+    const keys = new Set([...this.locks.holders()].map(({ claim }) => claim.key))
     for (const key of [...keys].sort()) if (key.startsWith(prefix)) yield this.read(key)
   }
 
   async evict(key: string, token: bigint | null, ask: boolean): Promise<EvictAnswer> {
-    // A token names no hold, because there are none.
+    // There are no tokens, so a token matches no hold.
     if (token !== null) return { kind: 'absent', labels: [] }
     const [stranger] = await this.session.holders(this.server.nameOf(key))
     if (stranger !== undefined) {
@@ -67,8 +72,8 @@ export class AdvisoryAdmin implements Admin {
   }
 
   private ownHolders(key: string): readonly Holder[] {
-    const gate = this.book.gates.get(this.server.nameOf(key))
-    return [...(gate?.holders.values() ?? [])].filter(({ claim }) => claim.key === key)
+    const lock = this.locks.locks.get(this.server.nameOf(key))
+    return [...(lock?.holders.values() ?? [])].filter(({ claim }) => claim.key === key)
   }
 
   private holderView({ claim, sinceMs, expiresAtMs }: Holder): HolderView {
@@ -87,7 +92,7 @@ export class AdvisoryAdmin implements Admin {
   }
 }
 
-function strangerView({ label, shared }: Seen): HolderView {
+function strangerView({ label, shared }: SeenHolder): HolderView {
   return {
     label,
     owner: null,

@@ -1,67 +1,67 @@
 import type { Runtime, Timer } from '../../../core/runtime.ts'
 import { StoreError } from '../../../errors.ts'
-import { orConflict } from '../circle.ts'
-import type { Patience } from '../patience.ts'
-import type { Connection, Seen, SessionServer, Step } from './connection.ts'
+import { orConflict } from '../server-errors.ts'
+import type { StatementTimeout } from '../statement-timeout.ts'
+import type { LockOperation, SeenHolder, SessionConnection, SessionServer } from './session-server.ts'
 
-/** A server hears of us at least this often in the time after which it would end the session. */
-const SIGNS_OF_LIFE = 3
-/** A process that stands still keeps its locks for the longest ttl that it asked for, and never for less than this. */
+/** The number of heartbeats in the time after which the server ends the session. */
+const HEARTBEATS = 3
+/** A stalled process keeps its locks for the longest ttl that it asked for, and at least for this long. */
 const SHORTEST_IDLE_MS = 5000
 
-/** What the session is kept for. */
+/** The holds that keep the session alive. */
 export interface Holds {
-  /** When the last of them ends; zero when there are none. */
+  /** The latest end of a hold; zero when there are none. */
   heldUntilMs(): number
-  /** Told when a connection ended, with all its locks. */
+  /** Called when a connection has ended, with all its locks. */
   lost(): void
 }
 
-/** The one connection that holds all locks of a store; made when it is needed, and again after it broke. */
-export class Session {
+/** The one connection that holds all locks of a store, opened when it is needed and again after it broke. */
+export class AdvisorySession {
   private readonly server: SessionServer
   private readonly runtime: Runtime
-  private readonly patience: Patience
+  private readonly timeout: StatementTimeout
   private readonly holds: Holds
-  private connection: Connection | null = null
-  private opening: Promise<Connection> | null = null
-  /** Ends the wait for a statement that is under way. */
+  private connection: SessionConnection | null = null
+  private opening: Promise<SessionConnection> | null = null
+  /** Each rejects a statement in flight. */
   private readonly pending = new Set<(error: Error) => void>()
   private idleMs = 0
   private heardAtMs = 0
   private timer: Timer | null = null
   private closed = false
 
-  constructor(server: SessionServer, runtime: Runtime, patience: Patience, holds: Holds) {
+  constructor(server: SessionServer, runtime: Runtime, timeout: StatementTimeout, holds: Holds) {
     this.server = server
     this.runtime = runtime
-    this.patience = patience
+    this.timeout = timeout
     this.holds = holds
   }
 
-  open(): Promise<Connection> {
+  open(): Promise<SessionConnection> {
     this.opening ??= this.connect().finally(() => {
       this.opening = null
     })
     return this.opening
   }
 
-  /** In one statement; an error leaves none of the locks that the steps are about. */
-  async run(steps: readonly Step[], ttlMs: number): Promise<readonly boolean[]> {
+  /** Runs one statement. After an error none of the locks of the operations is held. */
+  async run(operations: readonly LockOperation[], ttlMs: number): Promise<readonly boolean[]> {
     const connection = this.connection ?? (await this.open())
     try {
       if (ttlMs > this.idleMs) await this.keepFor(connection, ttlMs)
-      const done = await this.bounded(connection, connection.run(steps))
-      // An answer that came with the end of its connection is history.
+      const done = await this.bounded(connection, connection.run(operations))
+      // An answer that came with the end of its connection is void.
       if (this.connection === connection) return done
       throw ended()
     } catch (error) {
-      if (this.connection === connection) await this.undo(connection, steps)
+      if (this.connection === connection) await this.undo(connection, operations)
       throw orConflict(error)
     }
   }
 
-  async holders(name: string): Promise<readonly Seen[]> {
+  async holders(name: string): Promise<readonly SeenHolder[]> {
     const connection = this.connection ?? (await this.open())
     return this.bounded(connection, connection.holders(name))
   }
@@ -74,10 +74,10 @@ export class Session {
     await this.server.close()
   }
 
-  private async connect(): Promise<Connection> {
+  private async connect(): Promise<SessionConnection> {
     if (this.closed) throw new StoreError('the store is closed')
-    // It may end while it is being opened, and is nobody's then: the next statement on it fails.
-    let opened: Connection | null = null
+    // A connection may end while it is being opened: the next statement on it fails then.
+    let opened: SessionConnection | null = null
     const connection = await this.server.open(() => {
       if (opened !== null) this.drop(opened)
     })
@@ -98,14 +98,14 @@ export class Session {
     return connection
   }
 
-  private async keepFor(connection: Connection, idleMs: number): Promise<void> {
+  private async keepFor(connection: SessionConnection, idleMs: number): Promise<void> {
     await this.bounded(connection, connection.keepFor(idleMs))
     this.idleMs = idleMs
   }
 
-  /** A failed statement may have taken some of its steps; a lock that is not held can be given back without harm. */
-  private async undo(connection: Connection, steps: readonly Step[]): Promise<void> {
-    const back = steps.map((step): Step => ({ ...step, kind: 'unlock' }))
+  /** A failed statement may have done some of its operations; unlocking a lock that is not held does no harm. */
+  private async undo(connection: SessionConnection, operations: readonly LockOperation[]): Promise<void> {
+    const back = operations.map((step): LockOperation => ({ ...step, kind: 'unlock' }))
     try {
       await this.bounded(connection, connection.run(back))
     } catch {
@@ -114,13 +114,13 @@ export class Session {
   }
 
   /**
-   * Settles like the call, or rejects when the connection ends, whatever the client library makes of that. A server that does
-   * not answer in time is given up, but not as long as a hold may live: it would end with the session.
+   * Settles like the call, or rejects when the connection ends, even if the client library does not notice. A server that does not
+   * answer in time is given up, but not while a hold may be alive: it would end with the session.
    */
-  private bounded<T>(connection: Connection, call: Promise<T>): Promise<T> {
+  private bounded<T>(connection: SessionConnection, call: Promise<T>): Promise<T> {
     if (this.connection !== connection) return Promise.reject(ended())
     return new Promise((resolve, reject) => {
-      let deadline = this.runtime.setTimer(() => silent(), this.patience.ms, true)
+      let deadline = this.runtime.setTimer(() => silent(), this.timeout.ms, true)
       const silent = (): void => {
         const leftMs = this.holds.heldUntilMs() - this.runtime.nowMs()
         if (leftMs > 0) deadline = this.runtime.setTimer(silent, leftMs, true)
@@ -149,13 +149,13 @@ export class Session {
     })
   }
 
-  /** A sign of life keeps the session. */
-  private watch(connection: Connection): void {
-    const checkMs = this.idleMs / SIGNS_OF_LIFE
+  /** Sends heartbeats, which keep the session. */
+  private watch(connection: SessionConnection): void {
+    const checkMs = this.idleMs / HEARTBEATS
     this.timer = this.runtime.setTimer(
       () => {
         const silentMs = this.runtime.nowMs() - this.heardAtMs
-        if (silentMs >= checkMs / 2 && this.pending.size === 0) this.sign(connection)
+        if (silentMs >= checkMs / 2 && this.pending.size === 0) this.beat(connection)
         if (this.connection === connection) this.watch(connection)
       },
       checkMs,
@@ -163,11 +163,11 @@ export class Session {
     )
   }
 
-  private sign(connection: Connection): void {
+  private beat(connection: SessionConnection): void {
     this.bounded(connection, connection.run([])).catch(() => this.drop(connection))
   }
 
-  private drop(connection: Connection): void {
+  private drop(connection: SessionConnection): void {
     if (this.connection !== connection) return
     this.forget()
     void connection.close().catch(() => {})

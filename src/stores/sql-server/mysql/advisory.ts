@@ -1,40 +1,44 @@
-import type { Connection, Seen, SessionServer, Step } from '../advisory/connection.ts'
-import { digestOf } from '../advisory/digest.ts'
-import { pooled } from '../advisory/pooled.ts'
-import { sessionTraits } from '../advisory/traits.ts'
-import type { Patience } from '../patience.ts'
+import type {
+  LockOperation,
+  SeenHolder,
+  SessionConnection,
+  SessionServer,
+} from '../advisory/session-server.ts'
+import { connectionNotKept, digestOf, sessionTraits } from '../advisory/session-server.ts'
+
+import type { StatementTimeout } from '../statement-timeout.ts'
 import type { MysqlClient, MysqlSession } from './clients/client.ts'
 
 export const ADVISORY_TRAITS = sessionTraits({
   name: 'mysql+advisory',
   modes: ['exclusive'],
   scope:
-    'every process that reaches the same MariaDB or MySQL server, whatever its database, and whoever takes the same lock with GET_LOCK',
+    'every process that reaches the same MariaDB or MySQL server, whatever its database, and every program that takes the same lock with GET_LOCK',
 })
 
-/** With the prefix at most 64 characters, which is the limit of a name; letters and digits alone, because case does not count. */
+/** With the prefix no more than 64 characters, the limit of a name, and no upper case, because names ignore case. */
 const DIGITS = 48
-/** The longest time that the server can be told, in seconds. */
+/** The highest value of the setting, in seconds. */
 const LONGEST_IDLE_SECONDS = 31_536_000
 
 export class MysqlSessions implements SessionServer {
   readonly traits = ADVISORY_TRAITS
   private readonly client: MysqlClient
-  private readonly patience: Patience
+  private readonly timeout: StatementTimeout
 
-  constructor(client: MysqlClient, patience: Patience) {
+  constructor(client: MysqlClient, timeout: StatementTimeout) {
     this.client = client
-    this.patience = patience
+    this.timeout = timeout
   }
 
   nameOf(key: string): string {
     return `holdfast:${digestOf(key, DIGITS)}`
   }
 
-  async open(lost: () => void): Promise<Connection> {
+  async open(lost: () => void): Promise<SessionConnection> {
     const session = await this.client.session(lost)
     try {
-      const [row] = await this.patience.bound(session.query('SELECT CONNECTION_ID() AS id'), () => {})
+      const [row] = await this.timeout.bound(session.query('SELECT CONNECTION_ID() AS id'), () => {})
       return new MysqlConnection(session, Number(row?.id))
     } catch (error) {
       session.close()
@@ -47,7 +51,7 @@ export class MysqlSessions implements SessionServer {
   }
 }
 
-class MysqlConnection implements Connection {
+class MysqlConnection implements SessionConnection {
   private readonly session: MysqlSession
   private readonly id: number
 
@@ -56,14 +60,15 @@ class MysqlConnection implements Connection {
     this.id = id
   }
 
-  /** In one column, which is read faster than several. The names are ours and need no quoting: a prefix and digits. */
-  async run(steps: readonly Step[]): Promise<readonly boolean[]> {
-    const calls = steps.map(({ kind, name }) =>
+  /** Reads one column, which is faster than several. The names need no quoting: a prefix and digits. */
+  async run(operations: readonly LockOperation[]): Promise<readonly boolean[]> {
+    const calls = operations.map(({ kind, name }) =>
       kind === 'lock' ? `GET_LOCK('${name}', 0)` : `RELEASE_LOCK('${name}')`,
     )
     const what = calls.length > 1 ? `CONCAT_WS(' ', ${calls.map(orNo).join(', ')})` : orNo(calls[0] ?? '1')
     const [row] = await this.session.query(`SELECT IF(CONNECTION_ID() = ${this.id}, ${what}, NULL) AS said`)
-    if (row?.said == null) throw pooled('a proxy before the server changes connections between statements')
+    if (row?.said == null)
+      throw connectionNotKept('a proxy before the server changes connections between statements')
     if (calls.length === 1) return [Number(row.said) === 1]
     return calls.length === 0
       ? []
@@ -77,7 +82,7 @@ class MysqlConnection implements Connection {
     await this.session.query(`SET SESSION wait_timeout = ${seconds}`)
   }
 
-  async holders(name: string): Promise<readonly Seen[]> {
+  async holders(name: string): Promise<readonly SeenHolder[]> {
     const [row] = await this.session.query(`SELECT IS_USED_LOCK('${name}') AS holder`)
     if (row?.holder == null || Number(row.holder) === this.id) return []
     return [{ label: `the connection ${row.holder}`, shared: false }]
@@ -88,7 +93,7 @@ class MysqlConnection implements Connection {
   }
 }
 
-/** A lock that is not there is told by NULL. */
+/** The functions answer NULL for an unknown lock. */
 function orNo(call: string): string {
   return `COALESCE(${call}, 0)`
 }

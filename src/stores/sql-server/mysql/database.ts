@@ -1,31 +1,33 @@
 import type { Fact } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import { UnsupportedError } from '../../../errors.ts'
-import { requireFormat, requireUnused } from '../tables/format.ts'
+import type { FailureReason, ServerDatabase } from '../tables/database.ts'
+import { requireTableFormat, requireUnused } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { Database, Setback } from '../tables/tables.ts'
+import { clockOf, text } from '../tables/rows.ts'
 import type { MysqlClient } from './clients/client.ts'
+import { bytes } from './clients/client.ts'
 import { inspect, overdue } from './inspection.ts'
-import { claimIn } from './joint.ts'
 import { MysqlKeys } from './keys.ts'
 import { MysqlRecords } from './records.ts'
-import { bytes, clockOf, text } from './rows.ts'
-import { schemaOf, upgradeOf } from './schema.ts'
-import { cleanStatements, staleStatements, US } from './statements.ts'
 
-/** What the server's numbers say about a statement that certainly did nothing. */
-const SETBACKS: Readonly<Record<number, Setback>> = {
-  // A deadlock, a row that changed since it was read, a row that somebody else has made meanwhile.
+import { schemaOf, upgradeStatements } from './schema.ts'
+import { cleanStatements, staleStatements, US } from './statements.ts'
+import { claimIn } from './transactions.ts'
+
+/** The error numbers of statements that certainly did nothing. */
+const REASONS: Readonly<Record<number, FailureReason>> = {
+  // A deadlock, a row that has changed since it was read, a row that another process created meanwhile.
   1213: 'conflict',
   1020: 'conflict',
   1062: 'conflict',
-  // The sum by which a group of changes is taken back.
+  // The overflow that undoes a group of changes.
   1690: 'conflict',
   1205: 'locked',
   1146: 'missing',
 }
 
-export class MysqlDatabase implements Database {
+export class MysqlDatabase implements ServerDatabase {
   readonly keys: MysqlKeys
   readonly records: MysqlRecords
   private readonly client: MysqlClient
@@ -38,7 +40,7 @@ export class MysqlDatabase implements Database {
     this.records = new MysqlRecords(client, names)
   }
 
-  /** Tables that are there are not made, so that a user who may not make any can use them. */
+  /** Creates no tables where they exist, so that a user without that right can use them. */
   async prepare(): Promise<boolean> {
     const { rows } = await this.client.run('SELECT VERSION() AS version, @@autocommit AS alone', [])
     if (Number(rows[0]?.alone) !== 1)
@@ -47,8 +49,8 @@ export class MysqlDatabase implements Database {
     this.keys.adapt(mariadb)
     this.records.adapt(mariadb)
     const found = await this.format()
-    requireFormat(found ?? (await this.make()))
-    // Removes nothing, but a server that is read-only refuses it.
+    requireTableFormat(found ?? (await this.create()))
+    // Removes nothing, but a read-only server refuses it.
     await this.client.run(`DELETE FROM ${this.names.keys} WHERE false`, [])
     return found === null
   }
@@ -82,7 +84,7 @@ export class MysqlDatabase implements Database {
       }
     })
     requireUnused(used, clockOf(rows).nowMs)
-    for (const statement of upgradeOf(this.names)) await this.client.run(statement, [])
+    for (const statement of upgradeStatements(this.names)) await this.client.run(statement, [])
     return true
   }
 
@@ -94,7 +96,7 @@ export class MysqlDatabase implements Database {
     return inspect(this.client, foreign, runtime)
   }
 
-  /** None is ever told of. */
+  /** `inspect` never reports a foreign lock. */
   async endForeign(): Promise<boolean> {
     return false
   }
@@ -103,12 +105,12 @@ export class MysqlDatabase implements Database {
     return claimIn(this.names, tx)
   }
 
-  readonly reasonOf = (error: unknown): Setback | null => {
+  readonly reasonOf = (error: unknown): FailureReason | null => {
     const { errno } = (error ?? {}) as { errno?: unknown }
-    return (typeof errno === 'number' ? SETBACKS[errno] : undefined) ?? null
+    return (typeof errno === 'number' ? REASONS[errno] : undefined) ?? null
   }
 
-  private async make(): Promise<number> {
+  private async create(): Promise<number> {
     for (const statement of schemaOf(this.names)) await this.client.run(statement, [])
     return (await this.format()) ?? 0
   }

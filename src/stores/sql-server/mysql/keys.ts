@@ -1,52 +1,69 @@
 import type { Blocked, Claim, Clock, KeyNotification, KeyState } from '../../../model/index.ts'
-import { HEADS, isShort, type KeyWrite, missingOwners, seenOf, writeOf } from '../tables/excerpts.ts'
-import { leaveWord, type MailTable } from '../tables/mail.ts'
+import { NEW_CLAIM, newClaimValues } from '../tables/columns.ts'
+import type {
+  ClaimRef,
+  ClaimStatuses,
+  KeySnapshot,
+  KeyTable,
+  QuickAnswer,
+  ReadRequest,
+  RowChange,
+  SaveOptions,
+  TableSnapshot,
+} from '../tables/database.ts'
+import { type InboxTable, leaveNotifications } from '../tables/inbox.ts'
+import {
+  HEADS,
+  type KeyWrite,
+  keySnapshotOf,
+  missingOwners,
+  needsMoreHeads,
+  writeOf,
+} from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { Change, Done, KeyTable, Look, Need, Places, Seen, Sending, Who } from '../tables/tables.ts'
-import { written } from '../tables/texts.ts'
-import { atomically } from './atomically.ts'
-import type { MysqlClient, Row, Value } from './clients/client.ts'
-import { excerptValues, type KeyTexts, keyStatements } from './key-statements.ts'
-import { mailTable } from './mail.ts'
-import { QueueSteps } from './queue.ts'
-import { bytes, claimOf, clockOf, placesOf, rowOf, text } from './rows.ts'
-import { freeClaim, freeOne, stepsOf } from './values.ts'
+import { claimRowOf, clockOf, encodeName, keyRowOf, type Row, statusesOf, text } from '../tables/rows.ts'
+import type { MysqlClient, Value } from './clients/client.ts'
+import { bytes } from './clients/client.ts'
+import { CLAIMED, excerptValues, type KeyTexts, keyStatements, stepsOf, valuesOf } from './key-statements.ts'
+import { QueueSteps } from './queue-statements.ts'
+import { inboxTable } from './records.ts'
+import { atomically } from './statements.ts'
 
-type KeyChange = Change<Seen, KeyState>
+type KeyChange = RowChange<KeySnapshot, KeyState>
 
-/** A statement that reads so many keys with their claims is long enough. */
+/** One statement reads the claims of at most so many keys. */
 const KEYS_PER_EXCERPT = 20
 
 export class MysqlKeys implements KeyTable {
   private readonly client: MysqlClient
   private readonly names: TableNames
-  private readonly mail: MailTable
+  private readonly inboxes: InboxTable
   private mariadb = false
   private text: KeyTexts
-  /** Where several statements can be run in one go. */
+  /** Only where the server has compound statements. */
   private queue: QueueSteps | null = null
 
   constructor(client: MysqlClient, names: TableNames) {
     this.client = client
     this.names = names
-    this.mail = mailTable(names, client)
+    this.inboxes = inboxTable(names, client)
     this.text = keyStatements(names, false)
   }
 
-  readonly isShort = isShort
+  readonly needsMore = needsMoreHeads
 
-  /** MariaDB can give back what a statement wrote, and run several in one go; elsewhere each claim has its own statement. */
+  /** MariaDB has RETURNING and compound statements; elsewhere each claim has a statement of its own. */
   adapt(mariadb: boolean): void {
     this.mariadb = mariadb
     this.text = keyStatements(this.names, mariadb)
     this.queue = mariadb ? new QueueSteps(this.client, this.names) : null
   }
 
-  /** Most keys have no claims beside the one in their row: those are read first, and alone. */
-  async look(
+  /** Reads the rows of the keys first: most keys have no other claims. */
+  async read(
     keys: readonly string[],
-    needs: readonly Need[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
-  ): Promise<Look<Seen>> {
+    needs: readonly ReadRequest[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
+  ): Promise<TableSnapshot<KeySnapshot>> {
     const found = (
       await this.client.run(
         this.text.rows(needs.length),
@@ -54,18 +71,18 @@ export class MysqlKeys implements KeyTable {
       )
     ).rows
     let clock = clockOf(found)
-    const rows = new Map<string, Seen>()
-    let open: Need[] = []
+    const rows = new Map<string, KeySnapshot>()
+    let open: ReadRequest[] = []
     const waits = new Set<string>()
     for (const row of found) {
       if (row.revision === null) continue
-      const need = needs.find(({ key }) => key === text(row.key)) as Need
+      const need = needs.find(({ key }) => key === text(row.key)) as ReadRequest
       if (Number(row.waiting) > 0) waits.add(need.key)
       if (Number(row.others) > 0) open.push(need)
-      else rows.set(need.key, seenOf(need.key, rowOf(row), [], need, clock))
+      else rows.set(need.key, keySnapshotOf(need.key, keyRowOf(row), [], need, clock))
     }
     while (open.length > 0) {
-      const again: Need[] = []
+      const again: ReadRequest[] = []
       for (let first = 0; first < open.length; first += KEYS_PER_EXCERPT) {
         const part = open.slice(first, first + KEYS_PER_EXCERPT)
         const read = await this.excerpts(part, waits)
@@ -89,29 +106,34 @@ export class MysqlKeys implements KeyTable {
     const keys = names.map(({ key }) => text(key) as string)
     if (keys.length === 0) return { clock: { nowMs: 0, stampUs: 0 }, rows: [] }
     const needs = keys.map((key) => ({ key, ids: [], owners: [], heads: Number.POSITIVE_INFINITY }))
-    const { clock, rows } = await this.look(keys, needs)
-    // A key that went meanwhile is free, and still counts for the next page.
+    const { clock, rows } = await this.read(keys, needs)
+    // A key that was removed meanwhile is free, and still counts for the next page.
     return {
       clock,
       rows: keys.map(
-        (key) => [key, rows.get(key) ?? seenOf(key, null, [], needs[0] as Need, clock)] as const,
+        (key) =>
+          [key, rows.get(key) ?? keySnapshotOf(key, null, [], needs[0] as ReadRequest, clock)] as const,
       ),
     }
   }
 
-  async claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, Done>> {
+  async claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, QuickAnswer>> {
     if (claims.length > 1 && !this.mariadb)
       return merged(claims.map((claim) => this.claimFree([claim], inbox)))
     const ordered = inOrder(claims)
     if (ordered.length === 1) {
       const claim = ordered[0] as Claim
-      const { insertId } = await this.client.run(this.text.claimFree(1), freeOne(claim, inbox), true)
+      const { insertId } = await this.client.run(
+        this.text.claimFree(1),
+        valuesOf(newClaimValues(claim, inbox), CLAIMED),
+        true,
+      )
       return new Map(insertId === 0 ? [] : [[claim.key, { seq: insertId, contended: false }]])
     }
-    const values = ordered.flatMap((claim) => freeClaim(claim, inbox))
+    const values = ordered.flatMap((claim) => valuesOf(newClaimValues(claim, inbox), Object.keys(NEW_CLAIM)))
     const { rows } = await this.client.run(this.text.claimFree(ordered.length), values)
     const { nowMs } = clockOf(rows)
-    const ids = new Map(claims.map(({ key, id }) => [key, written(id)]))
+    const ids = new Map(claims.map(({ key, id }) => [key, encodeName(id)]))
     const done = rows.filter(
       ({ key, holder, since }) => ids.get(text(key) as string) === text(holder) && Number(since) === nowMs,
     )
@@ -120,22 +142,22 @@ export class MysqlKeys implements KeyTable {
     )
   }
 
-  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>> {
     return this.onSole(claims, this.text.renewSole, ({ ttlMs, lockDelayMs }) => {
       const needed = ttlMs + lockDelayMs
       return [ttlMs, needed, needed]
     })
   }
 
-  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>> {
     return this.onSole(claims, this.text.releaseSole, () => [])
   }
 
-  async renewOwn(claim: Claim): Promise<Done | null> {
+  async renewOwn(claim: Claim): Promise<QuickAnswer | null> {
     return this.queue?.renewOwn(claim) ?? null
   }
 
-  async releaseOwn(claim: Claim): Promise<Done | null> {
+  async releaseOwn(claim: Claim): Promise<QuickAnswer | null> {
     return this.queue?.releaseOwn(claim) ?? null
   }
 
@@ -143,7 +165,7 @@ export class MysqlKeys implements KeyTable {
     return this.queue?.join(claim, inbox) ?? null
   }
 
-  async renewWaiting(claims: readonly Claim[]): Promise<Places> {
+  async renewWaiting(claims: readonly Claim[]): Promise<ClaimStatuses> {
     const same = new Map<string, Claim[]>()
     for (const claim of claims) {
       const name = `${claim.ttlMs} ${claim.key}`
@@ -151,44 +173,44 @@ export class MysqlKeys implements KeyTable {
     }
     for (const group of same.values()) {
       const { key, ttlMs } = group[0] as Claim
-      const ids = group.map(({ id }) => bytes(written(id)))
+      const ids = group.map(({ id }) => bytes(encodeName(id)))
       await this.client.run(this.text.renewWaiting(ids.length), [ttlMs, bytes(key), ...ids])
     }
     return this.find(claims)
   }
 
-  async find(claims: readonly Who[]): Promise<Places> {
+  async find(claims: readonly ClaimRef[]): Promise<ClaimStatuses> {
     const keys = new Map<string, Buffer[]>()
-    for (const { key, id } of claims) keys.set(key, [...(keys.get(key) ?? []), bytes(written(id))])
+    for (const { key, id } of claims) keys.set(key, [...(keys.get(key) ?? []), bytes(encodeName(id))])
     const values = [...keys].flatMap(([name, ids]) => {
       const key = bytes(name)
       return [key, ...ids, key, ...ids, key]
     })
     const counts = [...keys.values()].map((ids) => ids.length)
-    return placesOf((await this.client.run(this.text.find(counts), values)).rows)
+    return statusesOf((await this.client.run(this.text.find(counts), values)).rows)
   }
 
   async save(
     changes: readonly KeyChange[],
     clock: Clock,
-    { whole, letters }: Sending,
+    { whole, notifications }: SaveOptions,
   ): Promise<ReadonlySet<string>> {
     const saved = whole ? await this.saveWhole(changes, clock) : await this.saveEach(changes, clock)
-    await this.tell(letters.filter(({ key }) => saved.has(key)))
+    await this.notify(notifications.filter(({ key }) => saved.has(key)))
     return saved
   }
 
-  /** Waiters look by themselves; a holder looks for what is left for it. */
-  tell(letters: readonly KeyNotification[]): Promise<void> {
-    return leaveWord(this.mail, letters)
+  /** Waiters poll their positions; holders poll their inbox. */
+  notify(notifications: readonly KeyNotification[]): Promise<void> {
+    return leaveNotifications(this.inboxes, notifications)
   }
 
-  private async excerpts(needs: readonly Need[], waits: ReadonlySet<string>) {
+  private async excerpts(needs: readonly ReadRequest[], waits: ReadonlySet<string>) {
     const values = needs.flatMap(({ key, ids, owners, heads }) =>
       excerptValues({
         key: bytes(key),
-        ids: ids.map((id) => bytes(written(id))),
-        owners: owners.map((owner) => bytes(written(owner))),
+        ids: ids.map((id) => bytes(encodeName(id))),
+        owners: owners.map((owner) => bytes(encodeName(owner))),
         heads,
       }),
     )
@@ -199,11 +221,11 @@ export class MysqlKeys implements KeyTable {
       byKey.set(key, [...(byKey.get(key) ?? []), row])
     }
     const clock = rows.length === 0 ? null : clockOf(rows)
-    const seen = needs.flatMap((need): [Need, Seen][] => {
+    const seen = needs.flatMap((need): [ReadRequest, KeySnapshot][] => {
       const found = byKey.get(need.key)
       if (found === undefined || clock === null) return []
-      const claims = found.filter(({ c_id }) => c_id !== null).map(claimOf)
-      return [[need, seenOf(need.key, rowOf(found[0] as Row), claims, need, clock)]]
+      const claims = found.filter(({ c_id }) => c_id !== null).map((row) => claimRowOf(row, 'c_'))
+      return [[need, keySnapshotOf(need.key, keyRowOf(found[0] as Row), claims, need, clock)]]
     })
     return { clock, seen }
   }
@@ -228,18 +250,18 @@ export class MysqlKeys implements KeyTable {
     claims: readonly Claim[],
     text: KeyTexts['renewSole'],
     changeOf: (claim: Claim) => Value[],
-  ): Promise<ReadonlyMap<string, Done>> {
+  ): Promise<ReadonlyMap<string, QuickAnswer>> {
     if (claims.length > 1 && !this.mariadb)
       return merged(claims.map((claim) => this.onSole([claim], text, changeOf)))
     const ordered = inOrder(claims)
-    const holds = ordered.map(({ key, id }) => [bytes(key), bytes(written(id))] as const)
+    const holds = ordered.map(({ key, id }) => [bytes(key), bytes(encodeName(id))] as const)
     const changes = ordered.map(changeOf)
     if (ordered.length === 1) {
       const values = [...(changes[0] as Value[]), ...(holds[0] as readonly Value[])]
       const { affected, insertId } = await this.client.run(text.one, values, true)
       return served(ordered, [affected > 0 ? Math.max(1, insertId) : 0])
     }
-    // Mostly all stand alone and want the same; else every one of them gets a statement.
+    // Usually all are sole holders with the same ttl; otherwise each gets a statement.
     if (new Set(changes.map(String)).size === 1) {
       const values = [...(changes[0] as Value[]), ...holds.map(([key]) => key), ...holds.flat()]
       const { rows } = await this.client.run(text.all(ordered.length), values)
@@ -254,21 +276,21 @@ export class MysqlKeys implements KeyTable {
   }
 }
 
-/** By key: 1 for a claim that was served, 2 for one behind which others wait. */
-function served(claims: readonly Claim[], said: readonly number[]): ReadonlyMap<string, Done> {
-  const done = new Map<string, Done>()
+/** `said` is 1 for a claim that was served, 2 for one that others wait for, else 0. */
+function served(claims: readonly Claim[], said: readonly number[]): ReadonlyMap<string, QuickAnswer> {
+  const done = new Map<string, QuickAnswer>()
   for (const [place, { key }] of claims.entries())
     if (said[place]) done.set(key, { seq: 0, contended: said[place] === 2 })
   return done
 }
 
 async function merged(
-  parts: readonly Promise<ReadonlyMap<string, Done>>[],
-): Promise<ReadonlyMap<string, Done>> {
+  parts: readonly Promise<ReadonlyMap<string, QuickAnswer>>[],
+): Promise<ReadonlyMap<string, QuickAnswer>> {
   return new Map((await Promise.all(parts)).flatMap((done) => [...done]))
 }
 
-/** Rows are locked in the order of their keys, so that nobody waits in a circle. */
+/** Rows are locked in the order of their keys, so that there are no deadlocks. */
 function inOrder(claims: readonly Claim[]): readonly Claim[] {
   if (claims.length === 1) return claims
   return [...claims].sort((one, other) => Buffer.compare(bytes(one.key), bytes(other.key)))

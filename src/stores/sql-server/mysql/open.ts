@@ -1,128 +1,60 @@
 import { clientMissing, optionalPeer } from '../../../core/optional-peer.ts'
-import { parametersOf } from '../../../core/parameters.ts'
-import { nodeRuntime } from '../../../core/runtime.ts'
 import type { Store } from '../../../core/store.ts'
-import { InvalidArgumentError, LockError, unreachable } from '../../../errors.ts'
-import type { AdvisoryStore } from '../advisory/store.ts'
-import { Patience } from '../patience.ts'
-import { connectionsOf } from '../tables/connections.ts'
-import { shareByUrl } from '../tables/shared.ts'
-import type { ServerStore } from '../tables/store.ts'
+import { migrated, prepared, timeoutOf } from '../opening.ts'
+import type { StatementTimeout } from '../statement-timeout.ts'
+import { shareByUrl } from '../tables/shared-store.ts'
 import type { MysqlClient } from './clients/client.ts'
-import { mysql2PoolOf } from './clients/detect.ts'
 import { MariadbClient, type MariadbPool } from './clients/mariadb.ts'
-import { Mysql2Client } from './clients/mysql2.ts'
-import type { MysqlOptions } from './index.ts'
-import { advisoryOver, storeOver } from './make.ts'
-
-const PARAMETERS = { connections: true, table: true, advisory: true } as const
-
-interface Location {
-  readonly host: string
-  readonly port: number
-  readonly user: string
-  readonly password: string
-  readonly database: string
-}
-
-interface Place {
-  readonly location: Location
-  readonly connections: number
-  readonly options: Pick<MysqlOptions, 'table' | 'advisory'>
-}
+import { Mysql2Client, mysql2PoolOf } from './clients/mysql2.ts'
+import { advisoryOver, storeOver } from './create.ts'
+import { type Location, locationOf } from './url.ts'
 
 /** A store over connections of its own: `mysql://user:password@host:3306/database`. */
 export async function openMysql(url: string, callTimeoutMs?: number): Promise<Store> {
-  const place = locationOf(url)
-  const patience = new Patience(nodeRuntime)
-  if (callTimeoutMs !== undefined) patience.allow(callTimeoutMs)
-  if (place.options.advisory)
-    return prepared(advisoryOver(await openClient(place, patience), place.options, patience), place)
+  const location = locationOf(url)
+  const { options } = location
+  const timeout = timeoutOf(callTimeoutMs)
+  if (options.advisory)
+    return prepared(advisoryOver(await openClient(location, timeout), options, timeout), serverOf(location))
   return shareByUrl(url, callTimeoutMs, async () =>
-    prepared(storeOver(await openClient(place, patience), place.options, patience), place),
+    prepared(storeOver(await openClient(location, timeout), options, timeout), serverOf(location)),
   )
 }
 
-/** Makes the tables, or changes those of format 1. Resolves to whether there was anything to do. */
 export async function migrateMysql(url: string): Promise<boolean> {
-  const place = locationOf(url)
-  const patience = new Patience(nodeRuntime)
-  const store = storeOver(await openClient(place, patience), place.options, patience)
-  try {
-    const upgraded = await store.upgrade()
-    await store.prepare()
-    return upgraded || store.madeTables
-  } catch (error) {
-    throw error instanceof LockError ? error : unreachableAt(place, error)
-  } finally {
-    await store.close()
-  }
+  const location = locationOf(url)
+  const timeout = timeoutOf()
+  const store = storeOver(await openClient(location, timeout), location.options, timeout)
+  return migrated(store, serverOf(location))
 }
 
-async function openClient(place: Place, patience: Patience): Promise<MysqlClient> {
-  const client = (await openMysql2(place, patience)) ?? (await openMariadb(place, patience))
+function serverOf({ database: { host, port } }: Location): string {
+  return `MySQL at ${host}:${port}`
+}
+
+async function openClient(location: Location, timeout: StatementTimeout): Promise<MysqlClient> {
+  const client = (await openMysql2(location, timeout)) ?? (await openMariadb(location, timeout))
   if (client === null) throw clientMissing('mysql', ['mysql2', 'mariadb'], 'mysql() of holdfast/mysql')
   return client
 }
 
-async function prepared<S extends AdvisoryStore | ServerStore>(store: S, place: Place): Promise<S> {
-  try {
-    await store.prepare()
-  } catch (error) {
-    await store.close()
-    throw error instanceof LockError ? error : unreachableAt(place, error)
-  }
-  return store
-}
-
-function unreachableAt({ location }: Place, error: unknown): LockError {
-  return unreachable(`MySQL at ${location.host}:${location.port}`, error)
-}
-
-async function openMysql2({ location, connections }: Place, patience: Patience): Promise<MysqlClient | null> {
+async function openMysql2(
+  { database, connections }: Location,
+  timeout: StatementTimeout,
+): Promise<MysqlClient | null> {
   const library = await optionalPeer<typeof import('mysql2/promise')>('mysql2/promise')
   if (library === null) return null
   const bounds = { connectionLimit: connections, enableKeepAlive: true }
-  return new Mysql2Client(mysql2PoolOf(library.createPool({ ...location, ...bounds })), true, patience)
+  return new Mysql2Client(mysql2PoolOf(library.createPool({ ...database, ...bounds })), true, timeout)
 }
 
 async function openMariadb(
-  { location, connections }: Place,
-  patience: Patience,
+  { database, connections }: Location,
+  timeout: StatementTimeout,
 ): Promise<MysqlClient | null> {
   const library = await optionalPeer<typeof import('mariadb')>('mariadb')
   if (library === null) return null
-  const bounds = { connectionLimit: connections, connectTimeout: patience.ms, acquireTimeout: patience.ms }
-  const pool = library.createPool({ ...location, ...bounds, keepAliveDelay: 1000, minimumIdle: 0 })
-  return new MariadbClient(pool as unknown as MariadbPool, true, patience)
-}
-
-function locationOf(url: string): Place {
-  let parts: URL
-  try {
-    parts = new URL(url)
-  } catch {
-    throw new InvalidArgumentError('url', 'must be like mysql://user:password@host:3306/database')
-  }
-  if (parts.hostname === '') throw new InvalidArgumentError('url', 'names no host')
-  const database = decodeURIComponent(parts.pathname.slice(1))
-  if (database === '' || database.includes('/'))
-    throw new InvalidArgumentError('url', 'must end with the name of a database, such as /locks')
-  const { table, advisory, connections } = parametersOf(parts.search, PARAMETERS)
-  if (advisory !== undefined && advisory !== 'true' && advisory !== 'false')
-    throw new InvalidArgumentError('url', 'must give as advisory true or false')
-  return {
-    location: {
-      host: parts.hostname.replace(/^\[|\]$/g, ''),
-      port: parts.port === '' ? 3306 : Number(parts.port),
-      user: decodeURIComponent(parts.username),
-      password: decodeURIComponent(parts.password),
-      database,
-    },
-    connections: connectionsOf(connections),
-    options: {
-      ...(table !== undefined && { table }),
-      ...(advisory !== undefined && { advisory: advisory === 'true' }),
-    },
-  }
+  const bounds = { connectionLimit: connections, connectTimeout: timeout.ms, acquireTimeout: timeout.ms }
+  const pool = library.createPool({ ...database, ...bounds, keepAliveDelay: 1000, minimumIdle: 0 })
+  return new MariadbClient(pool as unknown as MariadbPool, true, timeout)
 }

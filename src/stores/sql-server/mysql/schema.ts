@@ -1,10 +1,10 @@
-import { FORMAT } from '../tables/format.ts'
+import { TABLE_FORMAT } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
 
 /**
- * A key keeps its row for a day after its last grant, because of its last sequence number. The claim that finds a key free stands in that
- * row (`holder` and what follows), so that a lock which nobody else wants writes one row; all other claims have rows of their own.
- * Texts are kept as bytes, so that no collation takes two keys for one.
+ * A key keeps its row for a day after its last grant, because of its last sequence number. A claim that finds the key free lies in that
+ * row (`holder` and the columns after it), so that an uncontended lock writes one row. All other claims have rows of their own.
+ * Texts are bytes, so that no collation takes two keys for one.
  */
 export function schemaOf(names: TableNames): readonly string[] {
   const { keys, records, meta, index } = names
@@ -31,7 +31,7 @@ ${KEY_COLUMNS.map(([name, type]) => `  ${name} ${type},`).join('\n')}
   forget_at BIGINT,
   INDEX ${index('records_forget')} (forget_at)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`,
-    `INSERT IGNORE INTO ${meta} (name, value) VALUES ('format', '${FORMAT}')`,
+    `INSERT IGNORE INTO ${meta} (name, value) VALUES ('format', '${TABLE_FORMAT}')`,
   ]
 }
 
@@ -83,14 +83,14 @@ function claimsTable({ claims, index }: TableNames): string {
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC`
 }
 
-/** From format 1, whose keys are all free: what it knew of them is their last sequence number. */
-export function upgradeOf(names: TableNames): readonly string[] {
+/** Upgrades format 1, whose keys are all free: only their last sequence numbers are kept. */
+export function upgradeStatements(names: TableNames): readonly string[] {
   const added = KEY_COLUMNS.filter(([name]) => name !== 'holder' && name !== 'expires_at')
   return [
     `UPDATE ${names.keys} SET holder = NULL, expires_at = 0`,
     `ALTER TABLE ${names.keys} DROP COLUMN state, MODIFY expires_at BIGINT NOT NULL DEFAULT 0,
       ${added.map(([name, type]) => `ADD COLUMN ${name} ${type}`).join(', ')}`,
     claimsTable(names),
-    `UPDATE ${names.meta} SET value = '${FORMAT}' WHERE name = 'format'`,
+    `UPDATE ${names.meta} SET value = '${TABLE_FORMAT}' WHERE name = 'format'`,
   ]
 }

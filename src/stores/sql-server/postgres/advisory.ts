@@ -1,31 +1,36 @@
 import { StoreError } from '../../../errors.ts'
-import type { Connection, Seen, SessionServer, Step } from '../advisory/connection.ts'
-import { digestOf } from '../advisory/digest.ts'
-import { pooled } from '../advisory/pooled.ts'
-import { sessionTraits } from '../advisory/traits.ts'
-import type { Patience } from '../patience.ts'
-import type { PostgresClient, PostgresSession, Row } from './clients/client.ts'
+import type {
+  LockOperation,
+  SeenHolder,
+  SessionConnection,
+  SessionServer,
+} from '../advisory/session-server.ts'
+import { connectionNotKept, digestOf, sessionTraits } from '../advisory/session-server.ts'
+
+import type { StatementTimeout } from '../statement-timeout.ts'
+import type { Row } from '../tables/rows.ts'
+import type { PostgresClient, PostgresSession } from './clients/client.ts'
 
 export const ADVISORY_TRAITS = sessionTraits(
   {
     name: 'postgres+advisory',
     modes: ['exclusive', 'shared'],
     scope:
-      'every process that reaches the same PostgreSQL database, and whoever takes the same advisory lock',
+      'every process that reaches the same PostgreSQL database, and every program that takes the same advisory lock',
   },
   ', and on servers before PostgreSQL 14 until its connection ends',
 )
 
-/** 64 bits of the hash of a key, as PostgreSQL takes them. */
+/** 64 bits of the hash of a key, as PostgreSQL's bigint. */
 function numberOf(key: string): string {
   return BigInt.asIntN(64, BigInt(`0x${digestOf(key, 16)}`)).toString()
 }
 
-/** Kernels of servers notice a machine that vanished after about as many seconds as these make together. */
+/** The server's kernel notices a vanished machine after about the sum of these seconds. */
 const KEEP_ALIVE = { tcp_keepalives_idle: 5, tcp_keepalives_interval: 2, tcp_keepalives_count: 3 }
-/** The longest time that the server can be told, in milliseconds. */
+/** The highest value of the setting, in milliseconds. */
 const LONGEST_IDLE_MS = 2 ** 31 - 1
-/** How often two connections are compared: others that use the pooler may hide it once. */
+/** Two connections are compared so often: other clients of a pooler may hide it once. */
 const PROBES = 3
 
 const DO: Readonly<Record<string, string>> = {
@@ -41,17 +46,17 @@ export class PostgresSessions implements SessionServer {
   readonly traits = ADVISORY_TRAITS
   readonly nameOf = numberOf
   private readonly client: PostgresClient
-  private readonly patience: Patience
+  private readonly timeout: StatementTimeout
 
-  constructor(client: PostgresClient, patience: Patience) {
+  constructor(client: PostgresClient, timeout: StatementTimeout) {
     this.client = client
-    this.patience = patience
+    this.timeout = timeout
   }
 
-  async open(lost: () => void): Promise<Connection> {
+  async open(lost: () => void): Promise<SessionConnection> {
     const session = await this.client.session({ lost })
     try {
-      return await this.patience.bound(this.prepare(session), ignore)
+      return await this.timeout.bound(this.prepare(session), ignore)
     } catch (error) {
       await session.close()
       throw error
@@ -62,9 +67,9 @@ export class PostgresSessions implements SessionServer {
     return this.client.close()
   }
 
-  private async prepare(session: PostgresSession): Promise<Connection> {
+  private async prepare(session: PostgresSession): Promise<SessionConnection> {
     const pid = await pidOf(session)
-    // A server tells a client the number of its process; a pooler makes one up.
+    // A server reports the real process id, a pooler an invented one.
     if (session.pid !== pid) await this.refusePooler(session, pid)
     const settings = Object.entries(KEEP_ALIVE).map(
       ([name, value]) => `set_config('${name}', '${value}', false)`,
@@ -73,7 +78,7 @@ export class PostgresSessions implements SessionServer {
     return new PostgresConnection(session, pid)
   }
 
-  /** In transaction mode a second connection, as soon as it needs one, gets the backend that the first had just now. */
+  /** Behind a pooler in transaction mode a second connection gets the backend that the first has just used. */
   private async refusePooler(session: PostgresSession, pid: number): Promise<void> {
     const second = await this.client.session({ lost: () => {} })
     try {
@@ -83,7 +88,7 @@ export class PostgresSessions implements SessionServer {
         const again = await pidOf(session)
         await second.query('ROLLBACK', [])
         if (other === pid || again !== pid)
-          throw pooled('a pooler in transaction mode stands before the server')
+          throw connectionNotKept('a pooler in transaction mode stands before the server')
       }
     } finally {
       await second.close()
@@ -91,26 +96,26 @@ export class PostgresSessions implements SessionServer {
   }
 }
 
-class PostgresConnection implements Connection {
+class PostgresConnection implements SessionConnection {
   private readonly session: PostgresSession
   private readonly sign: string
   private readonly single: Readonly<Record<string, string>>
   private readonly several: string
 
-  /** The number of the process stands in the statements: another one does nothing and says so, by no answer at all. */
+  /** The statements contain the process id: any other process does nothing and answers NULL. */
   constructor(session: PostgresSession, pid: number) {
     this.session = session
     const here = (what: string): string => `SELECT CASE pg_backend_pid() WHEN ${pid} THEN ${what} END AS done`
     this.sign = here('true')
     this.single = Object.fromEntries(WORDS.map((word) => [word, here(`${DO[word]}($1::bigint)`)]))
-    this.several = `${here(`CASE step ${EACH} END`)} FROM unnest($1::int[], $2::bigint[]) AS steps(step, name)`
+    this.several = `${here(`CASE step ${EACH} END`)} FROM unnest($1::int[], $2::bigint[]) AS operations(step, name)`
   }
 
-  async run(steps: readonly Step[]): Promise<readonly boolean[]> {
-    const [first] = steps
-    if (steps.length > 1) {
-      const words = steps.map(({ kind, shared }) => WORDS.indexOf(`${kind} ${shared}`))
-      const rows = await this.session.query(this.several, [words, steps.map(({ name }) => name)], true)
+  async run(operations: readonly LockOperation[]): Promise<readonly boolean[]> {
+    const [first] = operations
+    if (operations.length > 1) {
+      const words = operations.map(({ kind, shared }) => WORDS.indexOf(`${kind} ${shared}`))
+      const rows = await this.session.query(this.several, [words, operations.map(({ name }) => name)], true)
       return rows.map(done)
     }
     const rows =
@@ -121,7 +126,7 @@ class PostgresConnection implements Connection {
     return first === undefined ? [] : [answer]
   }
 
-  /** Servers before 14 have no such setting, and then nothing is set. */
+  /** Sets nothing on servers before 14, which have no such setting. */
   async keepFor(idleMs: number): Promise<void> {
     await this.session.query(
       `SELECT set_config(name, $1, false) FROM pg_settings WHERE name = 'idle_session_timeout'`,
@@ -129,7 +134,7 @@ class PostgresConnection implements Connection {
     )
   }
 
-  async holders(name: string): Promise<readonly Seen[]> {
+  async holders(name: string): Promise<readonly SeenHolder[]> {
     const rows = await this.session.query(
       `SELECT pid, mode, application_name FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
         WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND pid <> pg_backend_pid()
@@ -149,7 +154,7 @@ class PostgresConnection implements Connection {
 }
 
 function done(row: Row): boolean {
-  if (row.done === null) throw pooled('a pooler in transaction mode stands before the server')
+  if (row.done === null) throw connectionNotKept('a pooler in transaction mode stands before the server')
   return row.done === true
 }
 

@@ -1,30 +1,31 @@
 import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
-import { requireFormat, requireUnused } from '../tables/format.ts'
+import type { FailureReason, ServerDatabase } from '../tables/database.ts'
+import { requireTableFormat, requireUnused } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { Database, Setback } from '../tables/tables.ts'
+import { clockOf } from '../tables/rows.ts'
 import type { PostgresClient } from './clients/client.ts'
 import { endForeign, inspect, overdue } from './inspection.ts'
-import { claimIn } from './joint.ts'
 import { PostgresKeys } from './keys.ts'
 import { PostgresRecords } from './records.ts'
-import { clockOf } from './rows.ts'
-import { guardedSchema, upgradeOf } from './schema.ts'
-import { cleanStatements, staleStatement } from './statements.ts'
 
-/** What PostgreSQL's codes say about a statement that certainly did nothing. */
-const SETBACKS: Readonly<Record<string, Setback>> = {
+import { guardedSchema, upgradeStatements } from './schema.ts'
+import { cleanStatements, staleStatement } from './statements.ts'
+import { claimIn } from './transactions.ts'
+
+/** The error codes of statements that certainly did nothing. */
+const REASONS: Readonly<Record<string, FailureReason>> = {
   '40001': 'conflict',
   '40P01': 'conflict',
-  // The division by which a group of changes is taken back.
+  // The division by zero that undoes a group of changes.
   '22012': 'conflict',
-  // A claim that joined the queue at the same moment through another call.
+  // The claim joined the queue at the same moment through another call.
   '23505': 'conflict',
   '55P03': 'locked',
   '42P01': 'missing',
 }
 
-export class PostgresDatabase implements Database {
+export class PostgresDatabase implements ServerDatabase {
   readonly keys: PostgresKeys
   readonly records: PostgresRecords
   private readonly client: PostgresClient
@@ -37,11 +38,11 @@ export class PostgresDatabase implements Database {
     this.records = new PostgresRecords(client, names, relaxed)
   }
 
-  /** Tables that are there are not made, so that a user who may not make any can use them. */
+  /** Creates no tables where they exist, so that a user without that right can use them. */
   async prepare(): Promise<boolean> {
     const found = await this.format()
-    requireFormat(found ?? (await this.make()))
-    // Removes nothing, but a server that is read-only refuses it.
+    requireTableFormat(found ?? (await this.create()))
+    // Removes nothing, but a read-only server refuses it.
     await this.client.run(`DELETE FROM ${this.names.keys} WHERE false`, [])
     return found === null
   }
@@ -73,7 +74,7 @@ export class PostgresDatabase implements Database {
       }
     })
     requireUnused(rows, clockOf(found).nowMs)
-    await this.client.script(`BEGIN; ${upgradeOf(this.names)} COMMIT`)
+    await this.client.script(`BEGIN; ${upgradeStatements(this.names)} COMMIT`)
     return true
   }
 
@@ -93,17 +94,17 @@ export class PostgresDatabase implements Database {
     return claimIn(this.names, tx)
   }
 
-  readonly reasonOf = (error: unknown): Setback | null => {
+  readonly reasonOf = (error: unknown): FailureReason | null => {
     const { code } = (error ?? {}) as { code?: unknown }
-    return (typeof code === 'string' ? SETBACKS[code] : undefined) ?? null
+    return (typeof code === 'string' ? REASONS[code] : undefined) ?? null
   }
 
-  private async make(): Promise<number> {
+  private async create(): Promise<number> {
     try {
       await this.client.script(guardedSchema(this.names))
       return (await this.format()) ?? 0
     } catch (error) {
-      // Above READ COMMITTED, a transaction that waited for another one to make them cannot see them.
+      // Above READ COMMITTED, a transaction that waited for another one to create them cannot see them.
       const found = this.reasonOf(error) === 'conflict' ? await this.format() : null
       if (found === null) throw error
       return found

@@ -2,9 +2,10 @@ import type { Fact, Remains } from '../../../core/facts.ts'
 import type { Runtime } from '../../../core/runtime.ts'
 import type { StoreWarning } from '../../../core/store.ts'
 import type { TableNames } from '../tables/names.ts'
-import type { PostgresClient, Row } from './clients/client.ts'
+import type { Row } from '../tables/rows.ts'
+import type { PostgresClient } from './clients/client.ts'
 
-/** What a crash or a failover would take with it depends on these. */
+/** The settings that decide how much a crash or a failover loses. */
 const SETTINGS = `
   SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS full_pages,
     current_setting('synchronous_commit') AS committed, current_setting('synchronous_standby_names') AS standbys,
@@ -12,7 +13,7 @@ const SETTINGS = `
     (SELECT relpersistence FROM pg_class WHERE oid = to_regclass($1)) AS kept,
     (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms`
 
-/** Advisory locks that a session has beyond its statements and transactions, while it does nothing. */
+/** Advisory locks of idle sessions. */
 const ADVISORY = `
   SELECT 'advisory:' || l.classid || ':' || l.objid AS name, a.pid::text || ' ' || a.backend_start || ' ' || a.state_change AS proof,
     a.pid, coalesce(nullif(a.application_name, ''), a.usename::text) AS program,
@@ -49,7 +50,7 @@ export async function* inspect(
     }
 }
 
-/** Ends the session that has the lock, if it has done nothing since it was seen; a lock of its own is all that can be ended. */
+/** Ends the session that has the lock, if it has been idle since it was reported. PostgreSQL cannot end a single lock. */
 export async function endForeign(
   client: PostgresClient,
   { proof }: Remains,

@@ -1,84 +1,23 @@
 import { MOST_TOLD_OF_CONTENTION } from '../../../model/index.ts'
-import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/excerpts.ts'
+import { FORGET_SLACK_MS } from '../../shared/sql.ts'
+import {
+  CLAIM,
+  type Columns,
+  GONE,
+  HOLDER,
+  isOlder,
+  KEY,
+  leavesNoRoom,
+  NEW_CLAIM,
+} from '../tables/columns.ts'
+import { HEADS, MOST_DEAD, MOST_OF_OWNERS } from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { FORGET_SLACK_MS } from '../tables/rules.ts'
-import { handOn, isOlder, join, leavesNoRoom, ONE_LESS, releaseOwn, renewOwn } from './queue.ts'
+
+import { handOff, joinQueue, ONE_LESS, releaseOwn, renewOwn } from './queue-statements.ts'
 import { given, later, NOW, timed } from './statements.ts'
 
-/** From so many heads on, all claims of the key are meant. */
+/** This many heads mean all claims of the key. */
 export const EVERYTHING = 2_000_000_000
-
-/** The claim that stands in the row of its key. */
-export const HOLDER = {
-  holder: 'text',
-  hold_seq: 'bigint',
-  weight: 'int',
-  owner: 'text',
-  actor: 'text',
-  label: 'text',
-  meta: 'text',
-  inbox: 'text',
-  since: 'bigint',
-  expires_at: 'bigint',
-  lock_delay: 'bigint',
-} as const
-
-/** What changes of a key by one step; the numbers of claims are added to those that are there. */
-export const KEY = {
-  key: 'text',
-  revision: 'bigint',
-  seq: 'bigint',
-  mode: 'text',
-  permits: 'int',
-  holds: 'int',
-  used: 'int',
-  waiting: 'int',
-  others: 'int',
-  joined: 'int',
-  closed_until: 'bigint',
-  forget_at: 'bigint',
-  ...HOLDER,
-} as const
-
-export const GONE = { key: 'text', id: 'text', dead: 'boolean' } as const
-
-export const CLAIM = {
-  key: 'text',
-  id: 'text',
-  state: 'text',
-  ticket: 'bigint',
-  mode: 'text',
-  permits: 'int',
-  weight: 'int',
-  seq: 'bigint',
-  owner: 'text',
-  actor: 'text',
-  label: 'text',
-  meta: 'text',
-  inbox: 'text',
-  since: 'bigint',
-  expires_at: 'bigint',
-  ttl: 'bigint',
-  lock_delay: 'bigint',
-} as const
-
-export const FREE_CLAIM = {
-  key: 'text',
-  id: 'text',
-  ttl: 'bigint',
-  needed: 'bigint',
-  mode: 'text',
-  permits: 'int',
-  weight: 'int',
-  owner: 'text',
-  actor: 'text',
-  label: 'text',
-  meta: 'text',
-  inbox: 'text',
-  lock_delay: 'bigint',
-} as const
-
-type Columns = Readonly<Record<string, string>>
 
 function lists(columns: Columns, first: number): string {
   return Object.values(columns)
@@ -96,7 +35,7 @@ function sizeOf(columns: Columns): number {
   return Object.keys(columns).length
 }
 
-/** Texts are made once: they are long, and clients look them up by their content. */
+/** Makes the texts once: they are long, and clients look them up by their content. */
 function both(make: (many: boolean) => string): (many: boolean) => string {
   const [one, several] = [make(false), make(true)]
   return (many) => (many ? several : one)
@@ -105,11 +44,11 @@ function both(make: (many: boolean) => string): (many: boolean) => string {
 const NO_HOLDER = `holder = NULL, hold_seq = 0, weight = 0, owner = NULL, actor = NULL, label = NULL,
   meta = NULL, inbox = NULL, since = 0, expires_at = 0, lock_delay = 0`
 
-/** The texts of the statements on keys. Several rows are locked in the order of their keys, so that nobody waits in a circle. */
+/** The statements on keys. Rows are locked in the order of their keys, so that there are no deadlocks. */
 export function keyStatements(tables: TableNames, relaxed: boolean) {
   const { keys, claims } = tables
   const t = timed(relaxed)
-  // A release that a crash takes back is a holder that died: it costs the rest of a ttl, so nobody waits for the disk.
+  // A crash that undoes a release is like a dead holder: it costs the rest of a ttl. So releases do not wait for the disk.
   const soon = timed(true)
   const locked = (many: boolean) =>
     many ? `, l AS MATERIALIZED (SELECT key FROM ${keys} WHERE key = ANY($1) ORDER BY key FOR UPDATE)` : ''
@@ -147,7 +86,7 @@ export function keyStatements(tables: TableNames, relaxed: boolean) {
       INSERT INTO ${keys} AS k (key, revision, seq, mode, permits, holds, used, ${names(HOLDER)}, forget_at)
       SELECT c.key, t.us, t.us, c.mode, c.permits, 1, c.weight, c.id, t.us, c.weight, c.owner, c.actor, c.label, c.meta,
         c.inbox, ${NOW}, ${NOW} + c.ttl, c.lock_delay, ${NOW} + c.needed + ${FORGET_SLACK_MS}
-      FROM t CROSS JOIN ${given(many, FREE_CLAIM)}
+      FROM t CROSS JOIN ${given(many, NEW_CLAIM)}
       ${many ? 'ORDER BY c.key COLLATE "C"' : ''}
       ON CONFLICT (key) DO UPDATE SET revision = k.revision + 1, seq = greatest(k.seq + 1, excluded.seq),
         mode = excluded.mode, permits = excluded.permits, holds = 1, used = excluded.used, holder = excluded.holder,
@@ -171,11 +110,11 @@ export function keyStatements(tables: TableNames, relaxed: boolean) {
         FROM t CROSS JOIN ${given(many, { key: 'text', id: 'text' })}
         WHERE ${alone} AND (k.others = 0 OR k.owner IS NULL AND ${leavesNoRoom(isOlder('k.hold_seq'))}) ${among(many)}
         RETURNING k.key, k.seq, false AS contended`
-      return many ? `${soon}${locked(true)} ${sole}` : `${soon}, sole AS (${sole}), ${handOn(tables)}`
+      return many ? `${soon}${locked(true)} ${sole}` : `${soon}, sole AS (${sole}), ${handOff(tables)}`
     }),
     renewOwn: `${t} ${renewOwn(tables)}`,
     releaseOwn: `${soon}, ${releaseOwn(tables)}`,
-    join: `${soon}, ${join(tables)}`,
+    join: `${soon}, ${joinQueue(tables)}`,
     renewWaiting: `${timed(relaxed)}, g AS MATERIALIZED (
         SELECT c.key, c.id, g.ttl FROM t CROSS JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS g (key, id, ttl)
         JOIN ${claims} c ON c.key = g.key AND c.id = g.id AND c.state = 'waiting' AND c.expires_at > ${NOW}
@@ -192,8 +131,8 @@ export function keyStatements(tables: TableNames, relaxed: boolean) {
         FROM t CROSS JOIN g JOIN ${keys} k ON k.key = g.key AND k.holder = g.id
       UNION ALL ${headsOf('g')}
       UNION ALL SELECT t.us, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM t`,
-    save: (many: boolean, rows: boolean, told: boolean, whole: boolean) =>
-      saveText(tables, `${t}${locked(many)}`, among(many), rows, told, whole),
+    save: (many: boolean, rows: boolean, notifies: boolean, whole: boolean) =>
+      saveText(tables, `${t}${locked(many)}`, among(many), rows, notifies, whole),
   }
 }
 
@@ -202,7 +141,7 @@ function saveText(
   t: string,
   among: string,
   rows: boolean,
-  told: boolean,
+  notifies: boolean,
   whole: boolean,
 ): string {
   const gone = 1 + sizeOf(KEY)
@@ -220,13 +159,15 @@ function saveText(
         since = excluded.since, ttl = excluded.ttl, lock_delay = excluded.lock_delay,
         expires_at = CASE WHEN c.state = excluded.state THEN greatest(c.expires_at, excluded.expires_at)
           ELSE excluded.expires_at END)`
-  // An error takes back the whole statement: a group that is not complete, or a claim that was renewed at the last moment.
+  // An error undoes the whole statement: for an incomplete group, or for a claim that was renewed at the last moment.
   const all = '(SELECT count(*) FROM done) = cardinality($1)'
   const dead = '(SELECT count(*) FROM deleted) = (SELECT count(*) FROM g JOIN done USING (key))'
   const conditions = [...(whole ? [all] : []), ...(rows ? [dead] : [])]
   const guard =
     conditions.length === 0 ? '' : `, 1 / (CASE WHEN ${conditions.join(' AND ')} THEN 1 ELSE 0 END)`
-  const tell = told ? ', CASE WHEN n.channel IS NOT NULL THEN pg_notify(n.channel, n.payload)::text END' : ''
+  const tell = notifies
+    ? ', CASE WHEN n.channel IS NOT NULL THEN pg_notify(n.channel, n.payload)::text END'
+    : ''
   const others = Object.keys(HOLDER)
     .map((name) => `${name} = w.${name}`)
     .join(', ')
@@ -244,7 +185,7 @@ function saveText(
       FROM t, w WHERE w.revision IS NULL ORDER BY w.key COLLATE "C" ON CONFLICT (key) DO NOTHING RETURNING key, 1::bigint AS first),
     done AS MATERIALIZED (SELECT key, first FROM updated UNION ALL SELECT key, first FROM inserted)${rows ? writeRows : ''}
     SELECT d.key${tell}${guard} FROM done d${
-      told
+      notifies
         ? ` LEFT JOIN unnest($${letters}::text[], $${letters + 1}::text[], $${letters + 2}::text[]) AS n (key, channel, payload)
       ON n.key = d.key`
         : ''

@@ -1,69 +1,84 @@
 import type { Blocked, Claim, Clock, KeyNotification, KeyState } from '../../../model/index.ts'
-import { encodeLetter } from '../../shared/notifications.ts'
+import { encodeNotification } from '../../shared/notifications.ts'
+import {
+  CLAIM,
+  type Columns,
+  type ColumnValues,
+  claimValues,
+  GONE,
+  KEY,
+  keyValues,
+  NEW_CLAIM,
+  newClaimValues,
+} from '../tables/columns.ts'
+import type {
+  ClaimRef,
+  ClaimStatuses,
+  KeySnapshot,
+  KeyTable,
+  QuickAnswer,
+  ReadRequest,
+  RowChange,
+  SaveOptions,
+  TableSnapshot,
+} from '../tables/database.ts'
+import { type InboxTable, leaveNotifications } from '../tables/inbox.ts'
 import {
   HEADS,
-  isShort,
-  type KeyWrite,
+  keySnapshotOf,
   missingOwners,
-  permitsOf,
+  needsMoreHeads,
   positionOfJoined,
-  seenOf,
   writeOf,
-} from '../tables/excerpts.ts'
-import { leaveWord, type MailTable } from '../tables/mail.ts'
+} from '../tables/key-snapshot.ts'
 import type { TableNames } from '../tables/names.ts'
-import { neededMs } from '../tables/rows.ts'
-import type {
-  Change,
-  ClaimRow,
-  Done,
-  KeyTable,
-  Look,
-  Need,
-  Places,
-  Seen,
-  Sending,
-  Who,
-} from '../tables/tables.ts'
-import { written, writtenOrNull } from '../tables/texts.ts'
-import type { PostgresClient, Row } from './clients/client.ts'
-import { CLAIM, EVERYTHING, FREE_CLAIM, GONE, HOLDER, KEY, keyStatements } from './key-statements.ts'
-import { mailTable } from './mail.ts'
-import { channelOf, UNHEARD } from './push.ts'
-import { JOINING, OWN } from './queue.ts'
-import { claimOf, clockOf, joinedFrom, placesOf, rowOf } from './rows.ts'
+import {
+  claimRowOf,
+  clockOf,
+  encodeName,
+  joinedFrom,
+  keyRowOf,
+  type Row,
+  statusesOf,
+} from '../tables/rows.ts'
+import type { PostgresClient } from './clients/client.ts'
+import { channelOf, POLLED } from './inbox.ts'
+import { EVERYTHING, keyStatements } from './key-statements.ts'
+import { JOINING, OWN } from './queue-statements.ts'
+import { inboxTable } from './records.ts'
+
 import { FLUSH } from './statements.ts'
 
 export class PostgresKeys implements KeyTable {
   private readonly client: PostgresClient
-  private readonly mail: MailTable
+  private readonly inboxes: InboxTable
   private readonly relaxed: boolean
   private readonly text: ReturnType<typeof keyStatements>
 
   constructor(client: PostgresClient, names: TableNames, relaxed: boolean) {
     this.client = client
-    this.mail = mailTable(names, client)
+    this.inboxes = inboxTable(names, client)
     this.relaxed = relaxed
     this.text = keyStatements(names, relaxed)
   }
 
-  readonly isShort = isShort
+  readonly needsMore = needsMoreHeads
 
-  async look(
+  async read(
     keys: readonly string[],
-    needs: readonly Need[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
-  ): Promise<Look<Seen>> {
+    needs: readonly ReadRequest[] = keys.map((key) => ({ key, ids: [], owners: [], heads: HEADS })),
+  ): Promise<TableSnapshot<KeySnapshot>> {
     const found = await this.client.run(this.text.look, [
       needs.map(({ key }) => key),
-      needs.map(({ ids }) => arrayOf(ids.map(written))),
-      needs.map(({ owners }) => arrayOf(owners.map(written))),
+      needs.map(({ ids }) => arrayOf(ids.map(encodeName))),
+      needs.map(({ owners }) => arrayOf(owners.map(encodeName))),
       needs.map(({ heads }) => Math.min(heads, EVERYTHING)),
     ])
     const clock = clockOf(found)
-    const rows = new Map<string, Seen>()
-    const again: Need[] = []
+    const rows = new Map<string, KeySnapshot>()
+    const again: ReadRequest[] = []
     for (const row of found) {
-      const need = needs.find(({ key }) => key === row.key) as Need
+      const need = needs.find(({ key }) => key === row.key) as ReadRequest
       if (row.row === null) continue
       const seen = seenFrom(row, need, clock)
       const owners = missingOwners(seen, need, clock)
@@ -71,15 +86,15 @@ export class PostgresKeys implements KeyTable {
       else again.push({ ...need, owners: [...need.owners, ...owners] })
     }
     if (again.length === 0) return { clock, rows }
-    const more = await this.look([], again)
-    // The clock of the later look is the one that counts: nothing that ended by then is taken for alive.
+    const more = await this.read([], again)
+    // The clock of the later read counts, so that no claim that has ended by then is taken for alive.
     return { clock: more.clock, rows: new Map([...rows, ...more.rows]) }
   }
 
   async page(prefix: string, after: string | null, count: number) {
     const found = await this.client.run(this.text.page(after === null), [after ?? prefix, count])
     const clock = clockOf(found)
-    const rows = found.flatMap((row): [string, Seen][] => {
+    const rows = found.flatMap((row): [string, KeySnapshot][] => {
       if (row.key === null) return []
       const need = { key: row.key as string, ids: [], owners: [], heads: EVERYTHING }
       return [[need.key, seenFrom(row, need, clock)]]
@@ -87,33 +102,33 @@ export class PostgresKeys implements KeyTable {
     return { clock, rows }
   }
 
-  claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, Done>> {
-    const rows = claims.map((claim) => freeClaim(claim, inbox))
-    return this.serve(this.text.claimFree, columns(FREE_CLAIM, rows))
+  claimFree(claims: readonly Claim[], inbox: string | null): Promise<ReadonlyMap<string, QuickAnswer>> {
+    const rows = claims.map((claim) => newClaimValues(claim, inbox))
+    return this.serve(this.text.claimFree, columns(NEW_CLAIM, rows))
   }
 
-  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+  renewSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>> {
     return this.serve(this.text.renewSole, [
       claims.map(({ key }) => key),
-      claims.map(({ id }) => written(id)),
+      claims.map(({ id }) => encodeName(id)),
       claims.map(({ ttlMs }) => ttlMs),
       claims.map(({ ttlMs, lockDelayMs }) => ttlMs + lockDelayMs),
     ])
   }
 
-  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, Done>> {
+  releaseSole(claims: readonly Claim[]): Promise<ReadonlyMap<string, QuickAnswer>> {
     return this.serve(this.text.releaseSole, [
       claims.map(({ key }) => key),
-      claims.map(({ id }) => written(id)),
+      claims.map(({ id }) => encodeName(id)),
     ])
   }
 
   /**
-   * The position is on the disk before it counts. A waiter that is given the key without it (by a handoff that a crash took back, while
-   * the old holder came back and ran out) would hold what the server does not know of.
+   * The position is on the disk before it counts. Otherwise a crash could undo both the handoff to this waiter and its position, and the
+   * server would not know a holder whose predecessor has expired.
    */
   async join(claim: Claim, inbox: string | null): Promise<Blocked | null> {
-    const values = columns(JOINING, [freeClaim(claim, inbox)]).map(([value]) => value)
+    const values = columns(JOINING, [newClaimValues(claim, inbox)]).map(([value]) => value)
     const found = await this.client.run(this.text.join, values)
     const [row] = found
     if (row === undefined) return null
@@ -121,70 +136,70 @@ export class PostgresKeys implements KeyTable {
     return positionOfJoined(joinedFrom(row), clockOf(found))
   }
 
-  async renewOwn(claim: Claim): Promise<Done | null> {
-    const values = columns(OWN, [freeClaim(claim, null)])
+  async renewOwn(claim: Claim): Promise<QuickAnswer | null> {
+    const values = columns(OWN, [newClaimValues(claim, null)])
     return (await this.serve(() => this.text.renewOwn, values)).get(claim.key) ?? null
   }
 
-  async releaseOwn({ key, id }: Claim): Promise<Done | null> {
-    return (await this.serve(() => this.text.releaseOwn, [[key], [written(id)]])).get(key) ?? null
+  async releaseOwn({ key, id }: Claim): Promise<QuickAnswer | null> {
+    return (await this.serve(() => this.text.releaseOwn, [[key], [encodeName(id)]])).get(key) ?? null
   }
 
-  async renewWaiting(claims: readonly Claim[]): Promise<Places> {
+  async renewWaiting(claims: readonly Claim[]): Promise<ClaimStatuses> {
     const values = [
       claims.map(({ key }) => key),
-      claims.map(({ id }) => written(id)),
+      claims.map(({ id }) => encodeName(id)),
       claims.map(({ ttlMs }) => ttlMs),
     ]
-    return placesOf(await this.client.run(this.text.renewWaiting, values))
+    return statusesOf(await this.client.run(this.text.renewWaiting, values))
   }
 
-  async find(claims: readonly Who[]): Promise<Places> {
-    const values = [claims.map(({ key }) => key), claims.map(({ id }) => written(id))]
-    return placesOf(await this.client.run(this.text.find, values))
+  async find(claims: readonly ClaimRef[]): Promise<ClaimStatuses> {
+    const values = [claims.map(({ key }) => key), claims.map(({ id }) => encodeName(id))]
+    return statusesOf(await this.client.run(this.text.find, values))
   }
 
   async save(
-    changes: readonly Change<Seen, KeyState>[],
+    changes: readonly RowChange<KeySnapshot, KeyState>[],
     clock: Clock,
-    { letters, whole }: Sending,
+    { notifications, whole }: SaveOptions,
   ): Promise<ReadonlySet<string>> {
     const writes = changes.map((change) => writeOf(change, clock))
     const gone = writes.flatMap(({ key, gone: all }) =>
-      all.map((one) => ({ key, ...one, id: written(one.id) })),
+      all.map((one) => ({ key, ...one, id: encodeName(one.id) })),
     )
     const put = writes.flatMap(({ key, put: all }) =>
-      all.map((claim) => ({ ...claimColumns(claim), key, is_new: claim.isNew })),
+      all.map((claim) => ({ ...claimValues(claim), key, is_new: claim.isNew })),
     )
     const rows = gone.length > 0 || put.length > 0
-    const heard = letters.filter(isHeard)
-    const values: unknown[] = columns(KEY, writes.map(keyColumns))
+    const pushed = notifications.filter(isPushed)
+    const values: unknown[] = columns(KEY, writes.map(keyValues))
     if (rows)
       values.push(...columns(GONE, gone), clock.nowMs, ...columns({ ...CLAIM, is_new: 'boolean' }, put))
-    if (heard.length > 0)
+    if (pushed.length > 0)
       values.push(
-        heard.map(({ key }) => key),
-        ...sent(heard),
+        pushed.map(({ key }) => key),
+        ...channelsOf(pushed),
       )
-    const text = this.text.save(changes.length > 1, rows, heard.length > 0, whole)
+    const text = this.text.save(changes.length > 1, rows, pushed.length > 0, whole)
     const saved = new Set((await this.client.run(text, values)).map(({ key }) => key as string))
-    await leaveWord(
-      this.mail,
-      letters.filter(({ key }) => saved.has(key)),
+    await leaveNotifications(
+      this.inboxes,
+      notifications.filter(({ key }) => saved.has(key)),
     )
     return saved
   }
 
-  async tell(letters: readonly KeyNotification[]): Promise<void> {
-    const heard = letters.filter(isHeard)
-    if (heard.length > 0) await this.client.run(this.text.tell, sent(heard))
-    await leaveWord(this.mail, letters)
+  async notify(notifications: readonly KeyNotification[]): Promise<void> {
+    const pushed = notifications.filter(isPushed)
+    if (pushed.length > 0) await this.client.run(this.text.tell, channelsOf(pushed))
+    await leaveNotifications(this.inboxes, notifications)
   }
 
   private async serve(
     text: (many: boolean) => string,
     values: readonly (readonly unknown[])[],
-  ): Promise<ReadonlyMap<string, Done>> {
+  ): Promise<ReadonlyMap<string, QuickAnswer>> {
     const many = (values[0] as readonly unknown[]).length > 1
     const found = await this.client.run(text(many), many ? values : values.map(([value]) => value))
     return new Map(
@@ -196,85 +211,15 @@ export class PostgresKeys implements KeyTable {
   }
 }
 
-function seenFrom(row: Row, need: Need, clock: Clock): Seen {
+function seenFrom(row: Row, need: ReadRequest, clock: Clock): KeySnapshot {
   const claims = row.claims === null ? [] : (JSON.parse(row.claims as string) as Row[])
-  const key = rowOf(JSON.parse(row.row as string) as Row)
-  return seenOf(need.key, key, claims.map(claimOf), need, clock)
+  const key = keyRowOf(JSON.parse(row.row as string) as Row)
+  const found = claims.map((claim) => claimRowOf(claim))
+  return keySnapshotOf(need.key, key, found, need, clock)
 }
 
-function freeClaim(claim: Claim, inbox: string | null) {
-  const { key, id, ttlMs, mode, owner, actor, label, meta, lockDelayMs } = claim
-  const { limit, weight } = permitsOf(mode)
-  const texts = {
-    owner: writtenOrNull(owner),
-    actor: writtenOrNull(actor),
-    label: written(label),
-    meta: writtenOrNull(meta),
-  }
-  const needed = neededMs(claim)
-  return {
-    key,
-    id: written(id),
-    ttl: ttlMs,
-    needed,
-    mode: mode.kind,
-    permits: limit,
-    weight,
-    ...texts,
-    inbox,
-    lock_delay: lockDelayMs,
-  }
-}
-
-function keyColumns(write: KeyWrite) {
-  const { key, revision, seq, mode, holds, used, waiting, others, joined, holder } = write
-  return {
-    ...(holder === null
-      ? NO_HOLDER
-      : { ...claimColumns(holder), holder: written(holder.id), hold_seq: holder.seq }),
-    ...{
-      key,
-      revision,
-      seq,
-      mode: mode?.kind ?? null,
-      permits: permitsOf(mode).limit,
-      holds,
-      used,
-      waiting,
-      others,
-      joined,
-    },
-    closed_until: write.closedUntilMs,
-    forget_at: write.forgetAtMs,
-  }
-}
-
-const NO_HOLDER: Readonly<Record<string, unknown>> = Object.fromEntries(
-  Object.entries(HOLDER).map(([name, type]) => [name, type === 'text' ? null : 0]),
-)
-
-function claimColumns(claim: ClaimRow): Readonly<Record<string, unknown>> {
-  const { id, state, ticket, mode, seq, owner, actor, label, meta, inbox } = claim
-  const { limit, weight } = permitsOf(mode)
-  return {
-    id: written(id),
-    ...{ state, ticket, mode: mode.kind, permits: limit, weight, seq, inbox },
-    owner: writtenOrNull(owner),
-    actor: writtenOrNull(actor),
-    label: written(label),
-    meta: writtenOrNull(meta),
-    since: claim.sinceMs,
-    expires_at: claim.expiresAtMs,
-    ttl: claim.ttlMs,
-    lock_delay: claim.lockDelayMs,
-  }
-}
-
-/** A list for each column. */
-function columns(
-  of: Readonly<Record<string, string>>,
-  rows: readonly Readonly<Record<string, unknown>>[],
-): unknown[][] {
+/** A list of values for each column. */
+function columns(of: Columns, rows: readonly ColumnValues[]): unknown[][] {
   return Object.keys(of).map((name) => rows.map((row) => row[name]))
 }
 
@@ -282,10 +227,10 @@ function arrayOf(texts: readonly string[]): string {
   return `{${texts.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`
 }
 
-function isHeard({ inbox }: KeyNotification): boolean {
-  return inbox?.startsWith(UNHEARD) === false
+function isPushed({ inbox }: KeyNotification): boolean {
+  return inbox?.startsWith(POLLED) === false
 }
 
-function sent(letters: readonly KeyNotification[]): [channels: string[], payloads: string[]] {
-  return [letters.map(({ inbox }) => channelOf(inbox as string)), letters.map(encodeLetter)]
+function channelsOf(notifications: readonly KeyNotification[]): [channels: string[], payloads: string[]] {
+  return [notifications.map(({ inbox }) => channelOf(inbox as string)), notifications.map(encodeNotification)]
 }

@@ -1,10 +1,10 @@
-import { FORMAT } from '../tables/format.ts'
+import { TABLE_FORMAT } from '../tables/format.ts'
 import type { TableNames } from '../tables/names.ts'
 
 /**
- * A key keeps its row for a day after its last grant, because of its last sequence number. The claim that finds a key free stands in that
- * row (`holder` and what follows), so that a lock which nobody else wants writes one row; all other claims have rows of their own.
- * Rows have room for the next version of themselves beside them, as no index names what changes often.
+ * A key keeps its row for a day after its last grant, because of its last sequence number. A claim that finds the key free lies in that
+ * row (`holder` and the columns after it), so that an uncontended lock writes one row. All other claims have rows of their own.
+ * The fill factor leaves room for the next version of a row on its page, because no index has a column that changes often.
  */
 export function schemaOf({ keys, claims, records, meta, index }: TableNames): string {
   return `
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS ${records} (
   forget_at bigint
 ) WITH (fillfactor = 50);
 CREATE INDEX IF NOT EXISTS ${index('records_forget')} ON ${records} (forget_at) WHERE forget_at IS NOT NULL;
-INSERT INTO ${meta} (name, value) VALUES ('format', '${FORMAT}') ON CONFLICT (name) DO NOTHING;
+INSERT INTO ${meta} (name, value) VALUES ('format', '${TABLE_FORMAT}') ON CONFLICT (name) DO NOTHING;
 `.trimStart()
 }
 
@@ -82,15 +82,15 @@ CREATE INDEX IF NOT EXISTS ${index('claims_expiry')} ON ${claims} (key, state, e
 CREATE INDEX IF NOT EXISTS ${index('claims_owner')} ON ${claims} (key, owner) WHERE owner IS NOT NULL;`
 }
 
-/** From format 1, whose keys are all free: what it knew of them is their last sequence number. */
-export function upgradeOf({ keys, claims, meta, index }: TableNames): string {
+/** Upgrades format 1, whose keys are all free: only their last sequence numbers are kept. */
+export function upgradeStatements({ keys, claims, meta, index }: TableNames): string {
   return `ALTER TABLE ${keys} DROP COLUMN IF EXISTS state, DROP COLUMN IF EXISTS holder, DROP COLUMN IF EXISTS expires_at;
 ${KEY_COLUMNS.map(([name, type]) => `ALTER TABLE ${keys} ADD COLUMN IF NOT EXISTS ${name} ${type};`).join('\n')}
 ${claimsTable(claims, index)}
-UPDATE ${meta} SET value = '${FORMAT}' WHERE name = 'format';`
+UPDATE ${meta} SET value = '${TABLE_FORMAT}' WHERE name = 'format';`
 }
 
-/** Two processes that make the tables at the same time would get in each other's way; the number means nothing. */
+/** Two processes that create the tables at the same time would conflict. The number is arbitrary. */
 export function guardedSchema(names: TableNames): string {
   return `SELECT pg_advisory_xact_lock(7309453721846312); ${schemaOf(names)}`
 }

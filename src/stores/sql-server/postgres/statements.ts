@@ -1,15 +1,11 @@
+import { FORGET_SLACK_MS, SQL_RULES } from '../../shared/sql.ts'
+import { KEYS_PER_CLEANING, LOCK_WAIT_MS, ROWS_PER_CLEANING } from '../tables/database.ts'
+
 import type { TableNames } from '../tables/names.ts'
-import {
-  FORGET_SLACK_MS,
-  KEYS_PER_CLEANING,
-  LOCK_WAIT_MS,
-  ROWS_PER_CLEANING,
-  RULES,
-} from '../tables/rules.ts'
 
 /**
- * Every statement begins with `t`: the time, read from the clock when the statement runs and not when its transaction
- * began, and settings that end with the statement. A row that is locked is not waited for without a bound.
+ * Every statement begins with `t`: the time when the statement runs, not when its transaction began, and settings that end with the
+ * statement, such as a bound on the wait for a locked row.
  */
 export function timed(relaxed: boolean): string {
   const settings = [`set_config('lock_timeout', ${longestWait(LOCK_WAIT_MS)}, true)`]
@@ -19,8 +15,8 @@ export function timed(relaxed: boolean): string {
 }
 
 /**
- * Half of `statement_timeout` at most, where a role or a pool has set one: a statement that the server cancels could not tell that the row
- * is held, and would end a transaction of the caller.
+ * At most half of `statement_timeout`, where a role or a pool has set one: a canceled statement could not report that the row is held,
+ * and would abort a transaction of the caller.
  */
 export function longestWait(ms: number): string {
   const timeout = `current_setting('statement_timeout')`
@@ -31,14 +27,14 @@ export function longestWait(ms: number): string {
 export const NOW = 't.us / 1000'
 const LATER = `CASE WHEN k.forget_at >= $NEED THEN k.forget_at ELSE $NEED + ${FORGET_SLACK_MS} END`
 
-/** `forget_at`, moved on only if it would be too soon, so that the index of it is seldom written. */
+/** `forget_at`, moved on only if it is too soon, so that its index is seldom written. */
 export function later(needed: string): string {
   return LATER.replaceAll('$NEED', needed)
 }
 
 /**
- * What is given, as rows `c`: lists for many, plain values for one. The server keeps a plan for plain values; with lists it believes that a
- * plan for just these would be better, and makes a new one every time, which takes longer than the statement itself.
+ * The parameters as rows `c`: lists for many, plain values for one. The server keeps a plan for plain values; for lists it makes a new
+ * plan every time, which takes longer than the statement itself.
  */
 export function given(many: boolean, columns: Readonly<Record<string, string>>): string {
   const all = Object.entries(columns)
@@ -49,7 +45,7 @@ export function given(many: boolean, columns: Readonly<Record<string, string>>):
   return `unnest(${lists.join(', ')}) AS c (${Object.keys(columns).join(', ')})`
 }
 
-/** Writes next to nothing, and waits until that and everything before it is on the disk. */
+/** Writes next to nothing, and waits until it and everything before it is on the disk. */
 export const FLUSH = `SELECT pg_logical_emit_message(true, 'holdfast', '')::text`
 
 export function recordStatements({ keys, claims, records }: TableNames, relaxed: boolean) {
@@ -85,7 +81,7 @@ function proof(keys: string, claims: string): string {
 }
 const PROVEN = 'AND EXISTS (SELECT 1 FROM p)'
 
-/** A few rows at a time, by the index, and none that somebody works on: values that ended, and rows that nobody needs. */
+/** Each removes a few unlocked rows through the index: values that have ended, and rows that are no longer needed. */
 export function cleanStatements({ keys, records }: TableNames): readonly string[] {
   const due = (table: string, also = '') => `WHERE key IN (
     SELECT key FROM ${table} WHERE forget_at <= (SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint) ${also}
@@ -93,12 +89,12 @@ export function cleanStatements({ keys, records }: TableNames): readonly string[
   const ended = 'value IS NOT NULL AND expires_at IS NOT NULL'
   return [
     `DELETE FROM ${keys} ${due(keys, 'AND others = 0')}`,
-    `UPDATE ${records} SET value = NULL, forget_at = forget_at + ${RULES.keepSeqMs} ${due(records, `AND ${ended}`)}`,
+    `UPDATE ${records} SET value = NULL, forget_at = forget_at + ${SQL_RULES.keepSeqMs} ${due(records, `AND ${ended}`)}`,
     `DELETE FROM ${records} ${due(records, `AND NOT (${ended})`)}`,
   ]
 }
 
-/** Keys that are due although there are claims: they are looked at, and told of again in an hour. */
+/** Keys that are due for removal but have claims. The statement returns them again in an hour. */
 export function staleStatement(keys: string): string {
   const now = '(SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint)'
   return `UPDATE ${keys} SET forget_at = ${now} + ${FORGET_SLACK_MS} WHERE key IN (

@@ -1,14 +1,15 @@
 import { parametersOf } from '../../../core/parameters.ts'
 import { InvalidArgumentError } from '../../../errors.ts'
-import { connectionsOf } from '../tables/connections.ts'
+import { connectionsOf, tableOptionsOf, urlOf } from '../opening.ts'
+
 import type { PostgresOptions } from './index.ts'
 
 export interface Location {
-  /** What is left for the client library to understand. */
+  /** The URL for the client library, without our parameters. */
   readonly database: string
-  /** Where to listen: null for the same place, false for nowhere. */
+  /** The URL to listen on: null for the same one, false for none. */
   readonly listen: string | false | null
-  /** How many of them the store may open for its statements. */
+  /** How many connections the store may open for its statements. */
   readonly connections: number
   readonly options: Pick<PostgresOptions, 'table' | 'durability' | 'advisory'>
 }
@@ -16,8 +17,8 @@ export interface Location {
 const OURS = ['connections', 'table', 'durability', 'listen', 'advisory'] as const
 
 /**
- * Those of libpq that `pg` or `postgres` reads, and settings of a session that change no lock. What a client library does
- * not know would be left out in silence, so that nothing else passes.
+ * The parameters of libpq that `pg` or `postgres` reads, and settings of a session that change no lock. A client library ignores
+ * parameters that it does not know, so no others pass.
  */
 const CLIENTS = {
   host: true,
@@ -53,22 +54,16 @@ const PARAMETERS = {
   ...CLIENTS,
 } as const
 
-const SHAPE = 'must be like postgres://user:password@host:5432/database'
-
-/** `connections`, `table`, `durability`, `listen` and `advisory` of the query are ours; the client's own stay in the URL. */
+/** Takes our own parameters out of the query: `connections`, `table`, `durability`, `listen` and `advisory`. */
 export function locationOf(url: string): Location {
-  let parts: URL
-  try {
-    parts = new URL(url)
-  } catch {
-    throw new InvalidArgumentError('url', SHAPE)
-  }
-  if (parts.hostname === '') throw new InvalidArgumentError('url', 'names no host')
+  const parts = urlOf(url, 'postgres://user:password@host:5432/database')
   const { table, durability, listen, advisory, connections } = parametersOf(parts.search, PARAMETERS)
   for (const name of OURS) parts.searchParams.delete(name)
-  if (advisory !== undefined && advisory !== 'true' && advisory !== 'false')
-    throw new InvalidArgumentError('url', 'must give as advisory true or false')
-  if (advisory === 'true' && listen !== undefined)
+  const options = tableOptionsOf({
+    ...(table !== undefined && { table }),
+    ...(advisory !== undefined && { advisory }),
+  })
+  if (options.advisory && listen !== undefined)
     throw new InvalidArgumentError('url', 'gives listen, which means nothing for advisory locks')
   if (listen !== undefined && listen !== 'false') requireUrl(listen)
   return {
@@ -76,9 +71,8 @@ export function locationOf(url: string): Location {
     connections: connectionsOf(connections),
     listen: listen === 'false' ? false : (listen ?? null),
     options: {
-      ...(table !== undefined && { table }),
+      ...options,
       ...(durability !== undefined && { durability: durability as 'full' | 'relaxed' }),
-      ...(advisory !== undefined && { advisory: advisory === 'true' }),
     },
   }
 }

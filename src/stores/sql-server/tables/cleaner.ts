@@ -1,22 +1,22 @@
-import { ROWS_PER_CLEANING } from './rules.ts'
-import type { Database } from './tables.ts'
+import type { ServerDatabase } from './database.ts'
+import { ROWS_PER_CLEANING } from './database.ts'
 
-/** More rows may go than can have come, so the tables shrink to what has to be remembered. */
+/** Clean-up may remove more rows than can have come, so the tables shrink to the needed rows. */
 const ROWS_PER_KEY = 2
-/** For so many keys nobody looks again after a step that found nothing. */
-const KEYS_PER_LOOK = 250
+/** After a step that found nothing, clean-up pauses for so many keys. */
+const KEYS_PER_PAUSE = 250
 
-/** Removes what need not be remembered any more, in proportion to the keys that are used, beside the calls themselves. */
-export class Cleaner {
-  private readonly database: Database
+/** Removes rows that are no longer needed, in proportion to the keys that are used, in parallel to the calls. */
+export class ServerCleaner {
+  private readonly database: ServerDatabase
   /** Drops the dead claims of a key. */
   private readonly passTime: (key: string) => Promise<unknown>
-  /** How many rows may be removed for the keys that came. */
+  /** How many rows may be removed for the keys so far. */
   private due = 0
   private running: Promise<void> | null = null
   private closed = false
 
-  constructor(database: Database, passTime: (key: string) => Promise<unknown>) {
+  constructor(database: ServerDatabase, passTime: (key: string) => Promise<unknown>) {
     this.database = database
     this.passTime = passTime
   }
@@ -35,17 +35,17 @@ export class Cleaner {
     await this.running
   }
 
-  /** A key goes with its last claim, so that claims of which no more was heard go first. */
+  /** A key is removed after its last claim, so dead claims come first. */
   private async step(): Promise<number> {
     for (const key of await this.database.stale()) await this.passTime(key)
     return this.database.clean()
   }
 
-  /** A step that fails is made up for by a later one. */
+  /** A later step makes up for one that fails. */
   private async run(): Promise<void> {
     while (this.due >= ROWS_PER_CLEANING && !this.closed) {
       const removed = await this.step().catch(() => 0)
-      if (removed === 0) this.due = ROWS_PER_CLEANING - KEYS_PER_LOOK * ROWS_PER_KEY
+      if (removed === 0) this.due = ROWS_PER_CLEANING - KEYS_PER_PAUSE * ROWS_PER_KEY
       else this.due -= ROWS_PER_CLEANING
     }
   }

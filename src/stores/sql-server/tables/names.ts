@@ -1,21 +1,21 @@
 import { show } from '../../../core/durations.ts'
 import { InvalidArgumentError } from '../../../errors.ts'
 
-/** The names of the tables as they stand in statements: quoted, and made only of what was looked at. */
+/** The quoted names of the tables for statements, made of checked words only. */
 export interface TableNames {
   readonly keys: string
   readonly claims: string
   readonly records: string
   readonly meta: string
-  /** An index is made in the schema of its table, so it is named without one. */
-  readonly index: (of: Index) => string
+  /** An index belongs to the schema of its table, so its name has none. */
+  readonly index: (of: IndexName) => string
 }
 
-export type Index = 'keys_forget' | 'records_forget' | 'claims_queue' | 'claims_expiry' | 'claims_owner'
+export type IndexName = 'keys_forget' | 'records_forget' | 'claims_queue' | 'claims_expiry' | 'claims_owner'
 
 const WORD = /^[A-Za-z_][A-Za-z0-9_]{0,39}$/
 
-/** `holdfast` gives `holdfast_keys` and its like; `app.holdfast` the same in the schema `app`. */
+/** `holdfast` gives `holdfast_keys` and so on; `app.holdfast` the same in the schema `app`. */
 export function tableNames(table: string, quote: '"' | '`'): TableNames {
   const words = typeof table === 'string' ? table.split('.') : []
   if (words.length === 0 || words.length > 2 || !words.every((word) => WORD.test(word))) {

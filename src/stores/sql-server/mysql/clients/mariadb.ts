@@ -1,27 +1,28 @@
-import { Lending, type Pool } from '../../lending.ts'
-import type { Patience } from '../../patience.ts'
-import type { TxStep } from '../atomically.ts'
+import { ConnectionLender, type ConnectionSource } from '../../connection-lender.ts'
+import type { StatementTimeout } from '../../statement-timeout.ts'
+import type { Row } from '../../tables/rows.ts'
 import {
   inTransaction,
+  keptSession,
   type MysqlClient,
+  type MysqlResult,
   type MysqlSession,
-  Preparing,
-  type Result,
-  type Row,
+  type PoolConnection,
+  PreparedStatements,
+  type TxStep,
   type Value,
 } from './client.ts'
-import { resultOf } from './mysql2.ts'
-import { kept, type PoolConnection } from './session.ts'
+import { mysqlResultOf } from './mysql2.ts'
 
 interface Connection extends PoolConnection {
   query(options: object, values?: unknown[]): Promise<unknown>
   execute(options: object, values: unknown[]): Promise<unknown>
   release(): Promise<void>
-  /** Only here does the library show its socket. */
+  /** The only access to the socket of a connection. */
   readonly __tests?: { getSocket(): { destroy(error: Error): unknown } | undefined }
 }
 
-/** As much of a pool of `mariadb` as is needed. */
+/** The used part of a pool of `mariadb`. */
 export interface MariadbPool {
   getConnection(): Promise<Connection>
   end(): Promise<void>
@@ -32,29 +33,30 @@ const SHAPE = { rowsAsArray: false, metaAsArray: false, nestTables: false }
 export class MariadbClient implements MysqlClient {
   private readonly pool: MariadbPool
   private readonly own: boolean
-  private readonly patience: Patience
-  private readonly lending: Lending<Connection>
-  private readonly preparing = new Preparing()
+  private readonly timeout: StatementTimeout
+  private readonly lender: ConnectionLender<Connection>
+  private readonly preparing = new PreparedStatements()
 
-  constructor(pool: MariadbPool, own: boolean, patience: Patience) {
+  constructor(pool: MariadbPool, own: boolean, timeout: StatementTimeout) {
     this.pool = pool
     this.own = own
-    this.patience = patience
-    this.lending = new Lending(new MariadbLender(pool), patience)
+    this.timeout = timeout
+    this.lender = new ConnectionLender(new MariadbConnections(pool), timeout)
   }
 
-  async run(text: string, values: readonly Value[], often = false): Promise<Result> {
+  async run(text: string, values: readonly Value[], often = false): Promise<MysqlResult> {
     const statement = { sql: text, ...SHAPE }
     const given = values as Value[]
     const ask = (how: 'execute' | 'query') => () =>
-      this.lending.use((connection) => connection[how](statement, given))
-    return resultOf(await this.preparing.run(often, ask('execute'), ask('query')))
+      this.lender.run((connection) => connection[how](statement, given))
+    return mysqlResultOf(await this.preparing.run(often, ask('execute'), ask('query')))
   }
 
   transaction(steps: readonly TxStep[]): Promise<boolean> {
-    return this.lending.use((connection) =>
+    return this.lender.run((connection) =>
       inTransaction(
-        async (text, values) => resultOf(await connection.query({ sql: text, ...SHAPE }, values as Value[])),
+        async (text, values) =>
+          mysqlResultOf(await connection.query({ sql: text, ...SHAPE }, values as Value[])),
         steps,
       ),
     )
@@ -62,9 +64,9 @@ export class MariadbClient implements MysqlClient {
 
   async session(lost: () => void): Promise<MysqlSession> {
     const taken = this.pool.getConnection()
-    const connection = await this.patience.bound(taken, () => void taken.then(end, ignore))
+    const connection = await this.timeout.bound(taken, () => void taken.then(end, ignore))
     const query = async (sql: string) => (await connection.query({ sql, ...SHAPE })) as Row[]
-    return kept(connection, query, lost, () => end(connection))
+    return keptSession(connection, query, lost, () => end(connection))
   }
 
   async close(): Promise<void> {
@@ -72,8 +74,8 @@ export class MariadbClient implements MysqlClient {
   }
 }
 
-/** The pool asks a connection that has been idle for a while whether it is still there, before it lends it. */
-class MariadbLender implements Pool<Connection> {
+/** The pool pings a connection that has been idle for a while before it lends it. */
+class MariadbConnections implements ConnectionSource<Connection> {
   readonly announces = false
   private readonly pool: MariadbPool
 
@@ -95,8 +97,8 @@ class MariadbLender implements Pool<Connection> {
 }
 
 /**
- * By itself the library opens another connection for a `KILL` of the statement under way. Its error ends the process when the server
- * does not know the number any more, and after a failover the number is somebody else's.
+ * The library's own `destroy` opens another connection for a `KILL` of the current statement. Its error ends the process when the server
+ * no longer knows the number, and after a failover the number belongs to another client.
  */
 function end(connection: Connection): void {
   const socket = connection.__tests?.getSocket()

@@ -1,16 +1,18 @@
-import { Lending, noteHeard, type Pool } from '../../lending.ts'
-import type { Patience } from '../../patience.ts'
-import type { TxStep } from '../atomically.ts'
+import { InvalidArgumentError } from '../../../../errors.ts'
+import { ConnectionLender, type ConnectionSource, noteAnswer } from '../../connection-lender.ts'
+import type { StatementTimeout } from '../../statement-timeout.ts'
+import type { Row } from '../../tables/rows.ts'
 import {
   inTransaction,
+  keptSession,
   type MysqlClient,
+  type MysqlResult,
   type MysqlSession,
-  Preparing,
-  type Result,
-  type Row,
+  type PoolConnection,
+  PreparedStatements,
+  type TxStep,
   type Value,
 } from './client.ts'
-import { kept, type PoolConnection } from './session.ts'
 
 interface Packet {
   readonly affectedRows?: number
@@ -27,7 +29,7 @@ interface Connection extends PoolConnection {
   release(): void
 }
 
-/** As much of a pool of `mysql2` as is needed: of the one with callbacks, because the one with promises takes note of the stack at every call. */
+/** The used part of a pool of `mysql2` with callbacks: the one with promises captures the stack at every call. */
 export interface Mysql2Pool {
   readonly config: { readonly connectionConfig: { connectTimeout: number } }
   getConnection(done: Done): unknown
@@ -39,17 +41,17 @@ export interface Mysql2Pool {
 export class Mysql2Client implements MysqlClient {
   private readonly pool: Mysql2Pool
   private readonly own: boolean
-  private readonly patience: Patience
-  private readonly lending: Lending<Connection>
-  private readonly preparing = new Preparing()
-  /** Those of a pool of our own, which is closed with the store. */
+  private readonly timeout: StatementTimeout
+  private readonly lender: ConnectionLender<Connection>
+  private readonly preparing = new PreparedStatements()
+  /** The connections of a pool of our own, which closes with the store. */
   private readonly open = new Set<Connection>()
 
-  constructor(pool: Mysql2Pool, own: boolean, patience: Patience) {
+  constructor(pool: Mysql2Pool, own: boolean, timeout: StatementTimeout) {
     this.pool = pool
     this.own = own
-    this.patience = patience
-    this.lending = new Lending(new Mysql2Lender(pool), patience)
+    this.timeout = timeout
+    this.lender = new ConnectionLender(new Mysql2Connections(pool), timeout)
     listen(pool, 1)
     if (own)
       pool.on('connection', (connection) => {
@@ -58,21 +60,21 @@ export class Mysql2Client implements MysqlClient {
       })
   }
 
-  async run(text: string, values: readonly Value[], often = false): Promise<Result> {
+  async run(text: string, values: readonly Value[], often = false): Promise<MysqlResult> {
     const statement = { sql: text, rowsAsArray: false }
     const given = values as Value[]
     const ask = (how: 'execute' | 'query') => () =>
-      this.lending.use((connection) => answerOf((done) => connection[how](statement, given, done)))
-    // A pool of our own opens connections no longer than a statement may take.
-    if (this.own) this.pool.config.connectionConfig.connectTimeout = this.patience.ms
-    return resultOf(await this.preparing.run(often, ask('execute'), ask('query')))
+      this.lender.run((connection) => answerOf((done) => connection[how](statement, given, done)))
+    // To connect, our own pool has the time of one statement.
+    if (this.own) this.pool.config.connectionConfig.connectTimeout = this.timeout.ms
+    return mysqlResultOf(await this.preparing.run(often, ask('execute'), ask('query')))
   }
 
   transaction(steps: readonly TxStep[]): Promise<boolean> {
-    return this.lending.use((connection) =>
+    return this.lender.run((connection) =>
       inTransaction(
         async (text, values) =>
-          resultOf(
+          mysqlResultOf(
             await answerOf((done) =>
               connection.query({ sql: text, rowsAsArray: false }, values as Value[], done),
             ),
@@ -84,10 +86,10 @@ export class Mysql2Client implements MysqlClient {
 
   async session(lost: () => void): Promise<MysqlSession> {
     const taken = answerOf((done) => this.pool.getConnection(done)) as Promise<Connection>
-    const connection = await this.patience.bound(taken, () => void taken.then(end, ignore))
+    const connection = await this.timeout.bound(taken, () => void taken.then(end, ignore))
     const query = async (sql: string) =>
       (await answerOf((done) => connection.query({ sql, rowsAsArray: false }, [], done))) as readonly Row[]
-    return kept(connection, query, lost, () => end(connection))
+    return keptSession(connection, query, lost, () => end(connection))
   }
 
   async close(): Promise<void> {
@@ -98,7 +100,7 @@ export class Mysql2Client implements MysqlClient {
   }
 }
 
-class Mysql2Lender implements Pool<Connection> {
+class Mysql2Connections implements ConnectionSource<Connection> {
   readonly announces = true
   private readonly pool: Mysql2Pool
 
@@ -119,7 +121,7 @@ class Mysql2Lender implements Pool<Connection> {
   }
 }
 
-/** The library says farewell alone, and waits for the server to end the connection. */
+/** The library's own `destroy` waits for the server to end the connection. */
 function end(connection: Connection): void {
   connection.destroy()
   connection.stream.destroy()
@@ -130,8 +132,8 @@ const stores = new WeakMap<Mysql2Pool, number>()
 function listen(pool: Mysql2Pool, change: 1 | -1): void {
   const before = stores.get(pool) ?? 0
   stores.set(pool, before + change)
-  if (before === 0) pool.on('connection', noteHeard)
-  if (before + change === 0) pool.off('connection', noteHeard)
+  if (before === 0) pool.on('connection', noteAnswer)
+  if (before + change === 0) pool.off('connection', noteAnswer)
 }
 
 function answerOf(call: (done: Done) => unknown): Promise<unknown> {
@@ -141,12 +143,24 @@ function answerOf(call: (done: Done) => unknown): Promise<unknown> {
 }
 
 /** Rows, or a packet that counts them; a compound statement gives a list of such results, the rows first. */
-export function resultOf(result: unknown): Result {
+export function mysqlResultOf(result: unknown): MysqlResult {
   const [first] = Array.isArray(result) ? result : []
-  if (Array.isArray(first)) return resultOf(first)
+  if (Array.isArray(first)) return mysqlResultOf(first)
   if (Array.isArray(result)) return { rows: result as Row[], affected: 0, insertId: 0 }
   const { affectedRows = 0, insertId = 0 } = result as Packet
   return { rows: [], affected: affectedRows, insertId: Number(insertId) }
+}
+
+/** The pool with callbacks, which a pool with promises wraps. */
+export function mysql2PoolOf(client: object): Mysql2Pool {
+  const { pool } = client as { pool?: object }
+  for (const one of [client, pool])
+    if (typeof (one as Partial<Mysql2Pool> | undefined)?.promise === 'function') return one as Mysql2Pool
+  throw notAPool()
+}
+
+export function notAPool(): InvalidArgumentError {
+  return new InvalidArgumentError('client', 'must be a pool of mysql2 or of mariadb')
 }
 
 function ignore(): void {}

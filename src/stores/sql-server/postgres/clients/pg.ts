@@ -1,12 +1,12 @@
-import { Lending, noteHeard, type Pool } from '../../lending.ts'
-import type { Patience } from '../../patience.ts'
-import { statementName } from '../statement-name.ts'
+import { ConnectionLender, type ConnectionSource, noteAnswer } from '../../connection-lender.ts'
+import type { StatementTimeout } from '../../statement-timeout.ts'
+import type { Row } from '../../tables/rows.ts'
+
 import {
   isAnswer,
   isUnprepared,
   type PostgresClient,
   type PostgresSession,
-  type Row,
   type SessionEvents,
 } from './client.ts'
 
@@ -16,11 +16,11 @@ interface Answer {
 
 type Listener = (...args: never[]) => void
 
-/** As much of a client of `pg` as is needed. */
+/** The used part of a client of `pg`. */
 export interface PgConnection {
   connect(): Promise<unknown>
   readonly processID: number | null
-  /** Left out by the client over libpq. */
+  /** The client over libpq has none. */
   readonly connection?: { readonly stream: { destroy(): unknown } }
   query(text: string | { text: string; values?: unknown[]; name?: string }): Promise<unknown>
   end(): Promise<void>
@@ -33,7 +33,7 @@ interface PoolConnection extends PgConnection {
   release(end: boolean): void
 }
 
-/** As much of a pool of `pg` as is needed. */
+/** The used part of a pool of `pg`. */
 export interface PgPool {
   readonly options: { connectionTimeoutMillis?: number }
   readonly Client: new (options: object) => PgConnection
@@ -43,24 +43,24 @@ export interface PgPool {
   end(): Promise<void>
 }
 
-/** How long it may take to say farewell. */
-const FAREWELL_MS = 1000
+/** The timeout of a graceful close. */
+const CLOSE_MS = 1000
 
 export class PgClient implements PostgresClient {
   private readonly pool: PgPool
   private readonly own: boolean
-  private readonly patience: Patience
-  private readonly lending: Lending<PoolConnection>
-  /** Those of a pool of our own, which is closed with the store. */
+  private readonly timeout: StatementTimeout
+  private readonly lender: ConnectionLender<PoolConnection>
+  /** The connections of a pool of our own, which closes with the store. */
   private readonly open = new Set<PgConnection>()
-  /** Statements keep their plans on their connection; behind a pooler in transaction mode that is nobody's. */
+  /** A prepared statement belongs to a connection, which a pooler in transaction mode does not keep. */
   private prepares = true
 
-  constructor(pool: PgPool, own: boolean, patience: Patience) {
+  constructor(pool: PgPool, own: boolean, timeout: StatementTimeout) {
     this.pool = pool
     this.own = own
-    this.patience = patience
-    this.lending = new Lending(new PgLender(pool), patience)
+    this.timeout = timeout
+    this.lender = new ConnectionLender(new PgConnections(pool), timeout)
     listen(pool, 1)
     if (!own) return
     pool.on('connect', (connection: PgConnection) => void this.open.add(connection))
@@ -85,7 +85,7 @@ export class PgClient implements PostgresClient {
 
   async session({ lost, heard }: SessionEvents): Promise<PostgresSession> {
     const { options } = this.pool
-    const connectionTimeoutMillis = Math.min(options.connectionTimeoutMillis || Infinity, this.patience.ms)
+    const connectionTimeoutMillis = Math.min(options.connectionTimeoutMillis || Infinity, this.timeout.ms)
     const connection = new this.pool.Client({ ...options, connectionTimeoutMillis, keepAlive: true })
     let open = true
     const end = (): void => {
@@ -100,7 +100,7 @@ export class PgClient implements PostgresClient {
       )
     const close = async (): Promise<void> => {
       open = false
-      await this.farewell(connection.end(), [connection])
+      await this.closeGracefully(connection.end(), [connection])
     }
     try {
       await connection.connect()
@@ -123,24 +123,24 @@ export class PgClient implements PostgresClient {
   }
 
   async close(): Promise<void> {
-    // Connections of our own pool may still break after the farewell has been given up.
-    if (this.own) await this.farewell(this.pool.end(), this.open)
+    // Connections of our own pool may still break after the close has timed out.
+    if (this.own) await this.closeGracefully(this.pool.end(), this.open)
     else listen(this.pool, -1)
   }
 
   private async query(statement: { text: string; values?: unknown[]; name?: string }) {
-    // A pool of our own opens connections no longer than a statement may take.
-    if (this.own) this.pool.options.connectionTimeoutMillis = this.patience.ms
-    return this.lending.use(async (connection) => rowsOf(await connection.query(statement)))
+    // To connect, our own pool has the time of one statement.
+    if (this.own) this.pool.options.connectionTimeoutMillis = this.timeout.ms
+    return this.lender.run(async (connection) => rowsOf(await connection.query(statement)))
   }
 
-  /** A server that does not take part in the end of a connection keeps nobody waiting. */
-  private async farewell(ending: Promise<void>, connections: Iterable<PgConnection>): Promise<void> {
-    await this.patience.bound(ending, () => sever(connections), FAREWELL_MS).catch(ignore)
+  /** Bounds the wait for a server that does not end the connection. */
+  private async closeGracefully(ending: Promise<void>, connections: Iterable<PgConnection>): Promise<void> {
+    await this.timeout.bound(ending, () => sever(connections), CLOSE_MS).catch(ignore)
   }
 }
 
-class PgLender implements Pool<PoolConnection> {
+class PgConnections implements ConnectionSource<PoolConnection> {
   readonly announces = true
   private readonly pool: PgPool
 
@@ -174,7 +174,7 @@ function rowsOf(answer: unknown): readonly Row[] {
 
 const stores = new WeakMap<PgPool, number>()
 
-/** An idle connection that breaks is told of by the pool, and would end the process if nobody listened. */
+/** The pool emits an error for a broken idle connection, which would end the process without a listener. */
 function listen(pool: PgPool, change: 1 | -1): void {
   const before = stores.get(pool) ?? 0
   stores.set(pool, before + change)
@@ -189,15 +189,15 @@ function listen(pool: PgPool, change: 1 | -1): void {
 }
 
 function connected(connection: PgConnection): void {
-  noteHeard(connection)
+  noteAnswer(connection)
   listenTo(connection)
 }
 
 const listenedTo = new WeakSet<PgConnection>()
 
 /**
- * The pool listens for errors only while it has a connection. One that the server ends between two steps, while the promise of the
- * pool is on its way to us, would end the process: so somebody listens for as long as the connection lives.
+ * The pool listens for errors only while it owns a connection. A connection that the server ends while the promise of the pool is on its
+ * way to us would end the process, so this listener stays for the life of the connection.
  */
 function listenTo(connection: PgConnection): void {
   if (listenedTo.has(connection)) return
@@ -206,3 +206,26 @@ function listenTo(connection: PgConnection): void {
 }
 
 function ignore(): void {}
+
+const names = new Map<string, string>()
+
+/**
+ * The name of a prepared statement. It depends on the text alone: behind a pooler another process may have given the same name, which
+ * must mean the same there.
+ */
+function statementName(text: string): string {
+  let name = names.get(text)
+  if (name === undefined) {
+    name = `holdfast_${hash(text, 0x811c9dc5)}${hash(text, 0x01234567)}`
+    names.set(text, name)
+  }
+  return name
+}
+
+/** FNV-1a: 32 bits from each of two seeds are far more than a few dozen statements need. */
+function hash(text: string, seed: number): string {
+  let value = seed
+  for (let index = 0; index < text.length; index++)
+    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193)
+  return (value >>> 0).toString(16).padStart(8, '0')
+}

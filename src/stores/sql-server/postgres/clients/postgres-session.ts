@@ -1,7 +1,8 @@
 import { optionalPeer } from '../../../../core/optional-peer.ts'
 import { UnsupportedError } from '../../../../errors.ts'
-import type { Patience } from '../../patience.ts'
-import { isAnswer, type PostgresSession, type Row, type SessionEvents } from './client.ts'
+import type { StatementTimeout } from '../../statement-timeout.ts'
+import type { Row } from '../../tables/rows.ts'
+import { isAnswer, type PostgresSession, type SessionEvents } from './client.ts'
 
 interface OneConnection {
   unsafe(text: string, values?: unknown[], options?: { prepare: boolean }): Promise<readonly Row[]>
@@ -10,18 +11,17 @@ interface OneConnection {
 
 type Make = (options: object) => OneConnection
 
-/** How long it may take to say farewell, where nothing is left unanswered. */
-const FAREWELL_SECONDS = 1
+/** The timeout of a graceful close, when no answer is outstanding. */
+const CLOSE_SECONDS = 1
 
 /**
- * A pool of one, made by the library from the options of another, as it makes the connection that it listens on. Whoever has
- * such a pool has installed the library, but a bundle may have swallowed it. It is never connected again: what the library had left to write to a connection that
- * broke stands before the first words to the next one, and keeps them back.
+ * A pool of one connection with the options of another pool. The caller has installed the library, but a bundle may hide it. The session
+ * never reconnects: unsent data of a broken connection would block the first messages of the next one.
  */
 export async function openSession(
   options: object,
   events: SessionEvents,
-  patience: Patience,
+  timeout: StatementTimeout,
 ): Promise<PostgresSession> {
   const library = await optionalPeer<{ default: Make }>('postgres')
   if (library === null)
@@ -43,23 +43,23 @@ export async function openSession(
     onclose: () => over(),
   })
   /**
-   * The library forgets what it was given between an error of a connection and its end, and would connect again for what it still has to
-   * send. Nobody would know that connection.
+   * The library forgets queries between an error of a connection and its end, and would reconnect for the unsent ones, on a connection
+   * that the store does not know.
    */
   const over = (): void => {
     if (open) {
       open = false
       events.lost()
-      sql.end({ timeout: FAREWELL_SECONDS }).catch(ignore)
+      sql.end({ timeout: CLOSE_SECONDS }).catch(ignore)
     }
     for (const reject of pending) reject(ended())
   }
   const close = async (): Promise<void> => {
     open = false
-    await sql.end({ timeout: pending.size > 0 ? 0 : FAREWELL_SECONDS })
+    await sql.end({ timeout: pending.size > 0 ? 0 : CLOSE_SECONDS })
   }
   const query = (text: string, values: readonly unknown[], often = false): Promise<readonly Row[]> => {
-    // By itself it would open another connection, without the locks of this one.
+    // The library would open another connection, without the locks of this one.
     if (!open) return Promise.reject(ended())
     const sent = values.map((value) => (Array.isArray(value) ? literalOf(value) : value))
     return new Promise((resolve, reject) => {
@@ -73,8 +73,8 @@ export async function openSession(
     })
   }
   try {
-    // The library stops its own timer as soon as the server is ready, before it sends this.
-    const first = await patience.bound(query('SELECT 1', []), ignore)
+    // The library's own timer stops when the server is ready, before this is sent.
+    const first = await timeout.bound(query('SELECT 1', []), ignore)
     const { state } = first as unknown as { state: { pid: number } | null }
     return { pid: state?.pid ?? null, query, close }
   } catch (error) {
@@ -89,7 +89,7 @@ function ended(): Error {
   return new Error('the connection ended')
 }
 
-/** An array as PostgreSQL writes it. The library knows arrays only when it was left to ask the server for their types. */
+/** An array in PostgreSQL's notation. The library knows arrays only after it has asked the server for their types. */
 function literalOf(values: readonly unknown[]): string {
   const items = values.map((value) =>
     typeof value === 'string' ? `"${value.replace(/["\\]/g, '\\$&')}"` : String(value ?? 'NULL'),

@@ -1,41 +1,36 @@
-import { Lending } from '../../lending.ts'
-import type { Patience } from '../../patience.ts'
-import {
-  isUnprepared,
-  type PostgresClient,
-  type PostgresSession,
-  type Row,
-  type SessionEvents,
-} from './client.ts'
+import { ConnectionLender } from '../../connection-lender.ts'
+import type { StatementTimeout } from '../../statement-timeout.ts'
+import type { Row } from '../../tables/rows.ts'
+import { isUnprepared, type PostgresClient, type PostgresSession, type SessionEvents } from './client.ts'
 import { openSession } from './postgres-session.ts'
-import { Sessions } from './sessions.ts'
+import { PostgresSessionPool } from './session-pool.ts'
 
-/** As much of what `postgres` makes as is needed. */
+/** The used part of what `postgres` makes. */
 export interface PostgresJs {
   readonly options: { readonly prepare?: boolean; readonly max: number; readonly connect_timeout: number }
 }
 
 /**
- * Connections like those of the pool, as many as it may have, and none of its own: a connection of the library that broke while something was
- * to be written to it stands still when it is made again, and everything that waits for it with it.
+ * Opens connections like those of the pool, as many as it may have, and uses none of the pool itself: a connection of the library that
+ * broke with unsent data stalls after its reconnect, with everything that waits for it.
  */
 export class PostgresJsClient implements PostgresClient {
   private readonly options: PostgresJs['options']
-  private readonly patience: Patience
-  private readonly sessions: Sessions
-  private readonly lending: Lending<PostgresSession>
+  private readonly timeout: StatementTimeout
+  private readonly sessions: PostgresSessionPool
+  private readonly lender: ConnectionLender<PostgresSession>
   private prepares: boolean
 
-  constructor({ options }: PostgresJs, patience: Patience) {
+  constructor({ options }: PostgresJs, timeout: StatementTimeout) {
     this.options = options
-    this.patience = patience
-    this.sessions = new Sessions((events) => this.session(events), options.max)
-    this.lending = new Lending(this.sessions, patience)
+    this.timeout = timeout
+    this.sessions = new PostgresSessionPool((events) => this.session(events), options.max)
+    this.lender = new ConnectionLender(this.sessions, timeout)
     this.prepares = options.prepare !== false
   }
 
   async run(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    const send = () => this.lending.use((session) => session.query(text, values, this.prepares))
+    const send = () => this.lender.run((session) => session.query(text, values, this.prepares))
     try {
       return await send()
     } catch (error) {
@@ -46,12 +41,12 @@ export class PostgresJsClient implements PostgresClient {
   }
 
   async script(text: string): Promise<void> {
-    await this.lending.use((session) => session.query(text, []))
+    await this.lender.run((session) => session.query(text, []))
   }
 
   session(events: SessionEvents): Promise<PostgresSession> {
-    const connect_timeout = Math.min(this.options.connect_timeout, this.patience.ms / 1000)
-    return openSession({ ...this.options, connect_timeout }, events, this.patience)
+    const connect_timeout = Math.min(this.options.connect_timeout, this.timeout.ms / 1000)
+    return openSession({ ...this.options, connect_timeout }, events, this.timeout)
   }
 
   close(): Promise<void> {
