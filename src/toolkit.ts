@@ -1,4 +1,4 @@
-import type { Locks as CoreLocks, LocksOptions } from './core/api.ts'
+import type { CoreLocks, LocksOptions } from './core/api.ts'
 import type { StoreLease } from './core/lease/lease.ts'
 import { workUnder } from './core/lease/using.ts'
 import { StoreLocks } from './core/locks.ts'

@@ -28,7 +28,7 @@ export interface LabServer {
 }
 
 /** Where the lab runs. */
-export interface Environment {
+export interface LabEnvironment {
   /** Said before anything is shown. */
   readonly about: string
   readonly address: ServerAddress
@@ -47,7 +47,7 @@ export interface Environment {
 const DEFAULT_URL = 'redis://127.0.0.1:6379'
 
 /** The server that was named, else one of the lab's own, else the one on the usual port, else a model of one. */
-export async function findPlace(store: string | undefined): Promise<Environment> {
+export async function findPlace(store: string | undefined): Promise<LabEnvironment> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-lab-'))
   try {
     if (store !== undefined) return await onServer(checked(store), folder, canStartServers())
@@ -60,7 +60,7 @@ export async function findPlace(store: string | undefined): Promise<Environment>
   }
 }
 
-async function onOwnServer(folder: string): Promise<Environment> {
+async function onOwnServer(folder: string): Promise<LabEnvironment> {
   const server = await OwnServer.start()
   try {
     const { prefix: _, ...place } = await redisPlace(server.url, folder, true)
@@ -79,7 +79,7 @@ async function onOwnServer(folder: string): Promise<Environment> {
   }
 }
 
-async function onServer(url: string, folder: string, startable: boolean): Promise<Environment> {
+async function onServer(url: string, folder: string, startable: boolean): Promise<LabEnvironment> {
   const { prefix, ...place } = await redisPlace(url, folder, startable)
   const close = async (): Promise<void> => {
     rmSync(folder, { recursive: true, force: true })
@@ -94,7 +94,7 @@ async function onServer(url: string, folder: string, startable: boolean): Promis
   return { ...place, about: `${where}${place.about}${missing}`, close }
 }
 
-async function onModel(folder: string): Promise<Environment> {
+async function onModel(folder: string): Promise<LabEnvironment> {
   const server = await ModelServer.start()
   return {
     ...keys(),
@@ -114,7 +114,7 @@ async function redisPlace(
   url: string,
   folder: string,
   startable: boolean,
-): Promise<Omit<Environment, 'close'> & { prefix: string }> {
+): Promise<Omit<LabEnvironment, 'close'> & { prefix: string }> {
   const client = await hasClient(fencedUrlOf(url))
   const addressOf = (each: string): ServerAddress => ({ url: each, fencedUrl: fencedUrlOf(each) })
   return {
@@ -132,7 +132,7 @@ async function redisPlace(
   }
 }
 
-function modelServers(folder: string): Pick<Environment, 'realServers' | 'pair' | 'trio' | 'crashable'> {
+function modelServers(folder: string): Pick<LabEnvironment, 'realServers' | 'pair' | 'trio' | 'crashable'> {
   return {
     realServers: false,
     trio: () => Promise.reject(new UnsupportedError('the model has no quorum: install redis-server')),

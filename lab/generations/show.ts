@@ -4,14 +4,14 @@ import type { Stage } from './context.ts'
 import type { Told } from './drawing/page.ts'
 import type { Paint } from './drawing/terminal/paint.ts'
 import { rowsOf } from './drawing/terminal/rows.ts'
-import type { Environment } from './environments.ts'
+import type { LabEnvironment } from './environments.ts'
 import type { Scenario, ScenarioOutcome } from './scenario.ts'
 
 const MOST_COLUMNS = 110
 const LEGEND =
   '░ waits  █ inside  ┄ paused  ▒ goes on without the lock  $ sells one  ✖ killed  ⊘ refused  ━A━ whose the key is'
 
-export function introduce(screen: DemoScreen, { about }: Environment): void {
+export function introduce(screen: DemoScreen, { about }: LabEnvironment): void {
   for (const row of wrapped(`This lab uses ${about}.`)) screen.line(row)
   screen.line(screen.paint('dim', fitted(LEGEND)))
 }

@@ -1,4 +1,4 @@
-import type { LeaseJson, Locks } from '../../src/core/api.ts'
+import type { CoreLocks, LeaseJson } from '../../src/core/api.ts'
 import { StoreLocks } from '../../src/core/locks.ts'
 import type { ClientStore } from './backend.ts'
 import { Fiber } from './fiber.ts'
@@ -13,7 +13,7 @@ const CLOSE_MS = 1000
 
 /** One `Locks` object and what it was given. */
 interface Session {
-  readonly locks: Locks
+  readonly locks: CoreLocks
   readonly runtime: HostRuntime
   readonly store: ClientStore
   readonly checker: ProtocolChecker
@@ -40,7 +40,7 @@ export class Client {
     this.session = this.openSession()
   }
 
-  get locks(): Locks {
+  get locks(): CoreLocks {
     return this.session.locks
   }
 
@@ -150,7 +150,7 @@ export class Client {
 }
 
 /** Events of the core, for the timeline. */
-function tell({ world }: Simulation, { name }: Host, locks: Locks): void {
+function tell({ world }: Simulation, { name }: Host, locks: CoreLocks): void {
   for (const event of [
     'waiting',
     'timeout',

@@ -177,7 +177,7 @@ export interface Eviction {
   }[]
 }
 
-export interface Locks extends AsyncDisposable {
+export interface CoreLocks extends AsyncDisposable {
   /** Runs the work under the lock and returns what it returns. A lost lease rejects with `LeaseLostError`. */
   using<T>(key: string, work: Work<T>): Promise<T>
   using<T>(key: string, options: AcquireOptions, work: Work<T>): Promise<T>

@@ -6,13 +6,13 @@ import { LocalQueues } from './acquire/local-queues.ts'
 import { Busy, orTimeout } from './acquire/waiter.ts'
 import type {
   AcquireOptions,
+  CoreLocks,
   Eviction,
   EvictOptions,
   GroupLease,
   Lease,
   LeaseJson,
   LocalView,
-  Locks,
   LocksOptions,
   Mutex,
   PermitOptions,
@@ -54,7 +54,7 @@ import type { Admin, Records, Soon, Store, Traits } from './store.ts'
 type AnyLease = StoreLease | NestedLease
 
 /** The facade: checks options once, decides re-entry, and passes the request to the local queues. */
-export class StoreLocks implements Locks {
+export class StoreLocks implements CoreLocks {
   private readonly engine: Engine
   private readonly queues: LocalQueues
   private readonly groups: GroupAttempts
@@ -62,7 +62,7 @@ export class StoreLocks implements Locks {
   private readonly stopSignals: (() => void) | null
   readonly records: Records | null
   readonly admin: Admin
-  readonly meter: Locks['meter'] = (meter) => this.engine.addMeter(meter)
+  readonly meter: CoreLocks['meter'] = (meter) => this.engine.addMeter(meter)
   private closed: Promise<void> | null = null
 
   constructor(store: Store, options: LocksOptions) {

@@ -1,4 +1,4 @@
-import type { AcquireOptions, Locks } from '../core/api.ts'
+import type { AcquireOptions, CoreLocks } from '../core/api.ts'
 import { checkFunction, checkLocks, checkOptions } from '../core/check.ts'
 import { ACQUIRE_OPTIONS } from '../core/option-names.ts'
 import { InvalidArgumentError } from '../errors.ts'
@@ -26,7 +26,7 @@ type Run<This, A> = (self: This, args: A, work: () => Promise<unknown>) => Promi
 
 /** Runs the method under the lock on a key, or on the key computed from its arguments. */
 export function locked<This, A extends unknown[]>(
-  locks: LocksOf<This, Locks>,
+  locks: LocksOf<This, CoreLocks>,
   keyOf: string | ((...args: A) => string),
   options: AcquireOptions = {},
 ): MethodDecorator<This, A> {

@@ -1,4 +1,4 @@
-import type { Lease, Locks } from '../core/api.ts'
+import type { CoreLocks, Lease } from '../core/api.ts'
 
 export { checkFunction as functionOf, checkWholeNumber as wholeNumber } from '../core/check.ts'
 
@@ -9,7 +9,7 @@ import { InvalidArgumentError, LeaseLostError, StoreError, UnsupportedError } fr
 
 /** The parts that recipes are built from. */
 export interface RecipeKit {
-  readonly locks: Locks
+  readonly locks: CoreLocks
   readonly runtime: Runtime
   /** The name of a key in the store; throws when it is too long. */
   nameOf(key: string): string

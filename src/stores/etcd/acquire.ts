@@ -14,7 +14,7 @@ import { contendedOp, isContended } from './notifications.ts'
 import { lookAtQueue, noteArrival, queueLease } from './queue.ts'
 import { blocked, closingOf, findEntry, membersOf, readSnapshot } from './read.ts'
 import { rebind, secure } from './rebind.ts'
-import { type ClaimEntry, type KeySnapshot, obstacleOf, refusalOf } from './snapshot.ts'
+import { type ClaimEntry, obstacleOf, type QueueSnapshot, refusalOf } from './snapshot.ts'
 
 /** Each claim needs a few of the 128 operations of a transaction. */
 const CLAIMS_PER_CALL = 60
@@ -171,7 +171,7 @@ async function undo(context: StoreContext, local: LocalClaim, answer: ClaimAnswe
 async function decide(
   context: StoreContext,
   claim: Claim,
-  seen: KeySnapshot,
+  seen: QueueSnapshot,
   isKnown: boolean,
   sentAtMs: number,
 ): Promise<ClaimAnswer> {
@@ -189,7 +189,7 @@ async function decide(
 async function act(
   context: StoreContext,
   claim: Claim,
-  snapshot: KeySnapshot,
+  snapshot: QueueSnapshot,
   own: ClaimEntry | undefined,
   sentAtMs: number,
 ): Promise<ClaimAnswer | typeof CHANGED> {
@@ -210,7 +210,7 @@ async function act(
 async function write(
   context: StoreContext,
   claim: Claim,
-  snapshot: KeySnapshot,
+  snapshot: QueueSnapshot,
   own: ClaimEntry | undefined,
   members: readonly ClaimEntry[],
 ): Promise<ClaimAnswer | typeof CHANGED | null> {

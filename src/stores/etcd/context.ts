@@ -8,7 +8,7 @@ import type { EtcdLease, EtcdLeases } from './client/leases.ts'
 import type { Compare, Op, Txn } from './client/requests.ts'
 import type { Header, TxnResult } from './client/responses.ts'
 import type { LocalClaims } from './local-claims.ts'
-import type { Inbox } from './notifications.ts'
+import type { EtcdInbox } from './notifications.ts'
 import type { RebindQueue } from './rebind.ts'
 
 /** The parts of one store, for its operations. */
@@ -17,7 +17,7 @@ export interface StoreContext {
   readonly runtime: Runtime
   readonly leases: EtcdLeases
   readonly claims: LocalClaims
-  readonly inbox: Inbox
+  readonly inbox: EtcdInbox
   readonly rebinds: RebindQueue
   /** Timers that open keys after a lock delay. */
   readonly delays: Set<Timer>

@@ -7,7 +7,7 @@ import { claimAbsent, free, nothingNew, shutsUnchanged, unchanged } from './guar
 import { claimOps, draftHold, endOps, type HoldDraft, holdLeases, listOf, noteHold, removal } from './hold.ts'
 import { notificationOp } from './notifications.ts'
 import { closingOf, findEntry, membersOf } from './read.ts'
-import { type ClaimEntry, type KeySnapshot, obstacleOf, refusalOf, upgradeRefusal } from './snapshot.ts'
+import { type ClaimEntry, obstacleOf, type QueueSnapshot, refusalOf, upgradeRefusal } from './snapshot.ts'
 
 /** How often a decision about a busy key is repeated before the attempt fails. */
 export const DECISIONS = 32
@@ -43,7 +43,7 @@ export async function planHold(
 export async function planGrant(
   context: StoreContext,
   claim: Claim,
-  snapshot: KeySnapshot,
+  snapshot: QueueSnapshot,
   own?: ClaimEntry,
 ): Promise<HoldPlan | Refused | null> {
   const { owner } = claim

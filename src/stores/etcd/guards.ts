@@ -1,7 +1,7 @@
 import type { Claim } from '../../model/index.ts'
 import type { Compare } from './client/requests.ts'
 import { claimName, claimRange, pointerName, queueBefore, type Range, sectionOf, wholeOf } from './names.ts'
-import type { ClaimEntry, KeySnapshot } from './snapshot.ts'
+import type { ClaimEntry, QueueSnapshot } from './snapshot.ts'
 
 /** Decisions about a key as compares of a transaction. etcd stops at the first that is false. */
 
@@ -31,7 +31,7 @@ export function untouched(key: string): Compare {
 }
 
 /** No lock delay has begun: there is no new one, and every claim that has one is still there. */
-export function shutsUnchanged({ key, revision, shuts }: KeySnapshot): Compare[] {
+export function shutsUnchanged({ key, revision, shuts }: QueueSnapshot): Compare[] {
   const older: Compare = { target: 'mod', ...sectionOf(key, 'shut'), is: '<', value: revision + 1 }
   return [older, ...shuts.map(({ claim }) => exists(claim))]
 }
@@ -48,7 +48,7 @@ export function isNext({ key, mode }: Claim, order: number): Compare[] {
 }
 
 /** No claim was added to those that a claim for permits has counted before it. */
-export function stillFits(snapshot: KeySnapshot, order: number): Compare[] {
+export function stillFits(snapshot: QueueSnapshot, order: number): Compare[] {
   const { key, revision } = snapshot
   const counted = [sectionOf(key, 'hold'), queueBefore(key, 'permits', order)]
   const older = counted.map(
@@ -58,7 +58,7 @@ export function stillFits(snapshot: KeySnapshot, order: number): Compare[] {
 }
 
 /** No claim of the key has changed since the snapshot. */
-export function nothingNew({ key, revision }: KeySnapshot): Compare {
+export function nothingNew({ key, revision }: QueueSnapshot): Compare {
   return { target: 'mod', ...claimRange(key), is: '<', value: revision + 1 }
 }
 

@@ -9,7 +9,7 @@ import { claimOps, draftHold, type HoldDraft, holdLeases, listOf, noteHold } fro
 import type { LocalClaim } from './local-claims.ts'
 import { claimName, pointerName } from './names.ts'
 import { noteArrival, queueLease } from './queue.ts'
-import { type KeySnapshot, RANGES, snapshotOf, snapshotOps } from './snapshot.ts'
+import { type QueueSnapshot, RANGES, snapshotOf, snapshotOps } from './snapshot.ts'
 
 /** A claim that this store has not sent before. */
 interface NewClaim {
@@ -29,11 +29,11 @@ export type NewClaimResult = { readonly claim: Claim; readonly sentAtMs: number 
       readonly kind: 'tried'
       readonly local: LocalClaim
       readonly draft: HoldDraft
-      readonly snapshot: KeySnapshot
+      readonly snapshot: QueueSnapshot
       readonly revision: number
     }
   /** Nothing was written; `isKnown` if etcd has the claim already. */
-  | { readonly kind: 'undecided'; readonly snapshot: KeySnapshot; readonly isKnown: boolean }
+  | { readonly kind: 'undecided'; readonly snapshot: QueueSnapshot; readonly isKnown: boolean }
 )
 
 /** A result, and the keep-alive that makes the lease of the hold last. */

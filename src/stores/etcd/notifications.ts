@@ -32,7 +32,7 @@ export function notificationOp(
 }
 
 /** The inbox of a process: keys that other processes write and this one deletes after reading. */
-export class Inbox {
+export class EtcdInbox {
   readonly address: string
   private readonly client: EtcdClient
   private readonly runtime: Runtime

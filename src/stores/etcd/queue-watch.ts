@@ -1,10 +1,10 @@
 import type { Claim } from '../../model/index.ts'
 import type { Compare } from './client/requests.ts'
-import type { WatchEvent } from './client/responses.ts'
+import type { KeyEvent } from './client/responses.ts'
 import type { WatchListener } from './client/watcher.ts'
 import { type ClaimValue, parseValue } from './format.ts'
 import { isNext, stillFits } from './guards.ts'
-import type { KeySnapshot, Obstacle } from './snapshot.ts'
+import type { Obstacle, QueueSnapshot } from './snapshot.ts'
 
 /** Compares that allow a grant without another look; null when a look is necessary. */
 export type Guards = readonly Compare[] | null
@@ -13,7 +13,7 @@ type Wake = (guards: Guards) => void
 /** Returns the watch listener that wakes a claim when its obstacle may be gone. */
 export function whenOver(
   obstacle: Exclude<Obstacle, { kind: 'incomplete' }>,
-  snapshot: KeySnapshot,
+  snapshot: QueueSnapshot,
   claim: Claim,
   order: number,
   wake: Wake,
@@ -40,7 +40,7 @@ function whenGone(claim: Claim, order: number, wake: Wake): WatchListener['chang
 /** Wakes when a waiter holds or is gone. */
 function whenTurned(wake: Wake): WatchListener['changed'] {
   return (events) => {
-    const isOver = ({ kind, kv }: WatchEvent): boolean =>
+    const isOver = ({ kind, kv }: KeyEvent): boolean =>
       kind === 'delete' || parseValue<ClaimValue>(kv.value)?.state !== 'waiting'
     if (events.some(isOver)) wake(null)
   }
@@ -49,7 +49,7 @@ function whenTurned(wake: Wake): WatchListener['changed'] {
 /** Adds up the remaining permits before a claim, and wakes it when enough are free. */
 function whenFits(
   { weights, spare }: Obstacle & { kind: 'permits' },
-  snapshot: KeySnapshot,
+  snapshot: QueueSnapshot,
   order: number,
   wake: Wake,
 ): WatchListener['changed'] {

@@ -26,10 +26,10 @@ import { blocked, closingOf } from './read.ts'
 import { rebind } from './rebind.ts'
 import {
   entryOf,
-  type KeySnapshot,
   type Obstacle,
   obstacleOf,
   positionOf,
+  type QueueSnapshot,
   refusalOf,
   snapshotOf,
   snapshotOps,
@@ -173,7 +173,7 @@ async function judge(
 async function settle(
   context: StoreContext,
   local: LocalClaim,
-  snapshot: KeySnapshot,
+  snapshot: QueueSnapshot,
   sentAtMs: number,
 ): Promise<QueueAnswer> {
   const { claims, runtime } = context
@@ -238,7 +238,7 @@ function noteGranted(
   return granted(held.seq, held.claim, contended)
 }
 
-function watch(context: StoreContext, local: LocalClaim, obstacle: Obstacle, snapshot: KeySnapshot): void {
+function watch(context: StoreContext, local: LocalClaim, obstacle: Obstacle, snapshot: QueueSnapshot): void {
   local.stopWatch?.()
   local.stopWatch = null
   if (obstacle.kind === 'incomplete') {

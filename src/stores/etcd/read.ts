@@ -11,8 +11,8 @@ import {
   entryOf,
   holderOf,
   holdKey,
-  type KeySnapshot,
   obstacleOf,
+  type QueueSnapshot,
   type Shut,
   snapshotOf,
   snapshotOps,
@@ -25,7 +25,7 @@ export async function readSnapshot(
   { client }: StoreContext,
   { key, id, mode, owner }: Pick<Claim, 'key' | 'id' | 'mode' | 'owner'>,
   order = Number.POSITIVE_INFINITY,
-): Promise<KeySnapshot> {
+): Promise<QueueSnapshot> {
   const success = snapshotOps(key, mode, order, owner !== null)
   const { results, header } = await client.txn({ success })
   return snapshotOf(key, results, header.revision, id)
@@ -39,7 +39,7 @@ export interface Closing {
 }
 
 /** Checks which of the holders with a lock delay is gone. */
-export async function closingOf({ client }: StoreContext, { shuts }: KeySnapshot): Promise<Closing> {
+export async function closingOf({ client }: StoreContext, { shuts }: QueueSnapshot): Promise<Closing> {
   if (shuts.length === 0) return { closedBy: null, delaying: [] }
   const success = shuts.map(({ claim }): RangeOp => ({ kind: 'range', key: claim, countOnly: true }))
   const { results } = await client.txn({ success })
@@ -97,7 +97,7 @@ export async function* pagesOf(client: EtcdClient, from: string, end: string): A
 /** `position` is 0 for a claim that does not wait. Watches report changes, so `retryAfterMs` is null. */
 export function blocked(
   { runtime }: StoreContext,
-  snapshot: KeySnapshot | null,
+  snapshot: QueueSnapshot | null,
   position: number,
   sentAtMs: number,
 ): Blocked {

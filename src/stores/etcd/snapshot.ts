@@ -44,7 +44,7 @@ export interface Shut {
 }
 
 /** The part of a key that decides about one claim, at one revision: never the whole queue. */
-export interface KeySnapshot {
+export interface QueueSnapshot {
   readonly key: string
   readonly revision: number
   readonly holds: readonly ClaimEntry[]
@@ -87,7 +87,7 @@ export function snapshotOf(
   results: readonly OpResult[],
   revision: number,
   ownId: string,
-): KeySnapshot {
+): QueueSnapshot {
   const [hold, join, exclusive, permits, shared, shut, ...former] = results.slice(-RANGES) as Results
   const entriesOf = ({ kvs }: OpResult): ClaimEntry[] => kvs.map(entryOf).filter(({ id }) => id !== ownId)
   const countOf = ({ kvs, count }: OpResult, entries: readonly ClaimEntry[]): number =>
@@ -149,7 +149,7 @@ export type Obstacle =
  * expiry.
  */
 export function obstacleOf(
-  snapshot: KeySnapshot,
+  snapshot: QueueSnapshot,
   mode: Mode,
   order: number,
   closedBy: Shut | null,
@@ -172,7 +172,7 @@ export function obstacleOf(
 }
 
 function permitsObstacle(
-  { holds, queue, joining, counts }: KeySnapshot,
+  { holds, queue, joining, counts }: QueueSnapshot,
   { limit, weight }: Mode & { kind: 'permits' },
   order: number,
   closedBy: Shut | null,
@@ -228,7 +228,7 @@ export function holdKey({ value, id, seq }: ClaimEntry): string {
 }
 
 /** 1 is next. Exact near the front of the queue; farther back it may count holders in the queue. */
-export function positionOf(snapshot: KeySnapshot, mode: Mode, order: number): number {
+export function positionOf(snapshot: QueueSnapshot, mode: Mode, order: number): number {
   const { counts, holds, joining, queue } = snapshot
   if (mode.kind === 'permits') {
     if (counts.permits > queue.permits.length)
@@ -242,7 +242,7 @@ export function positionOf(snapshot: KeySnapshot, mode: Mode, order: number): nu
 }
 
 /** Refuses a claim that never fits the present claims. */
-export function refusalOf({ holds, joining, queue, foreign }: KeySnapshot, claim: Claim): Refused | null {
+export function refusalOf({ holds, joining, queue, foreign }: QueueSnapshot, claim: Claim): Refused | null {
   if (foreign) return refused('format', UNKNOWN_FORMAT)
   const others = [holds[0], queue.exclusive[0], queue.permits[0], queue.shared[0], joining[0]]
   const other = others.find((entry) => entry !== undefined)
@@ -261,7 +261,7 @@ export function upgradeRefusal(hold: ClaimEntry, claim: Claim): Refused | null {
 }
 
 /** A claim in the way that is known to hold, if there is one. */
-export function holderOf({ holds, joining, queue }: KeySnapshot): ClaimEntry | undefined {
+export function holderOf({ holds, joining, queue }: QueueSnapshot): ClaimEntry | undefined {
   const others = [...queue.exclusive, ...queue.permits, ...queue.shared, ...joining]
   return holds[0] ?? others.find(({ value }) => value.state !== 'waiting')
 }

@@ -23,7 +23,7 @@ import type { NotificationValue } from './format.ts'
 import { attemptGroup } from './group.ts'
 import { type LocalClaim, LocalClaims } from './local-claims.ts'
 import { LOCKS } from './names.ts'
-import { Inbox, noticeOf, tellHolders } from './notifications.ts'
+import { EtcdInbox, noticeOf, tellHolders } from './notifications.ts'
 import { RebindQueue } from './rebind.ts'
 import { EtcdRecords } from './records.ts'
 import { release } from './release.ts'
@@ -63,7 +63,7 @@ export class EtcdStore implements Store {
       runtime,
       leases: new EtcdLeases(this.client, runtime),
       claims: new LocalClaims(runtime, (local, event) => this.due(local, event)),
-      inbox: new Inbox(this.client, runtime, (notification) => this.receive(notification)),
+      inbox: new EtcdInbox(this.client, runtime, (notification) => this.receive(notification)),
       rebinds: new RebindQueue(),
       delays: new Set(),
       tell: (notice) => this.tell(notice),

@@ -3,10 +3,10 @@ import { startEtcd } from '../../../scripts/servers/etcd.ts'
 import { nodeRuntime } from '../../../src/core/runtime.ts'
 import type { EtcdClient } from '../../../src/stores/etcd/client/client.ts'
 import type { Txn } from '../../../src/stores/etcd/client/requests.ts'
-import type { WatchEvent } from '../../../src/stores/etcd/client/responses.ts'
+import type { KeyEvent } from '../../../src/stores/etcd/client/responses.ts'
 import type { WatchListener } from '../../../src/stores/etcd/client/watcher.ts'
 import { type NotificationValue, notificationText } from '../../../src/stores/etcd/format.ts'
-import { Inbox } from '../../../src/stores/etcd/notifications.ts'
+import { EtcdInbox } from '../../../src/stores/etcd/notifications.ts'
 import { createStore } from '../../../src/stores/etcd/open.ts'
 import { claimOf } from '../sqlite/claims.ts'
 import { Operator } from './operator.ts'
@@ -33,9 +33,9 @@ class StubClient {
   }
 }
 
-function inboxOf(client: StubClient): { inbox: Inbox; heard: NotificationValue[] } {
+function inboxOf(client: StubClient): { inbox: EtcdInbox; heard: NotificationValue[] } {
   const heard: NotificationValue[] = []
-  const inbox = new Inbox(client as unknown as EtcdClient, nodeRuntime, (notification) =>
+  const inbox = new EtcdInbox(client as unknown as EtcdClient, nodeRuntime, (notification) =>
     heard.push(notification),
   )
   onTestFinished(() => inbox.close())
@@ -43,7 +43,7 @@ function inboxOf(client: StubClient): { inbox: Inbox; heard: NotificationValue[]
   return { inbox, heard }
 }
 
-function event(index: number, value = notificationText('revoked', 'key', String(index))): WatchEvent {
+function event(index: number, value = notificationText('revoked', 'key', String(index))): KeyEvent {
   return {
     kind: 'put',
     kv: { key: `notification ${index}`, value, created: 1, changed: 1, lease: 1n },

@@ -5,10 +5,10 @@ import type { KeyValue } from '../../../src/stores/etcd/client/responses.ts'
 import { type ClaimValue, claimValue } from '../../../src/stores/etcd/format.ts'
 import { claimName, queueName } from '../../../src/stores/etcd/names.ts'
 import {
-  type KeySnapshot,
   type Obstacle,
   obstacleOf,
   positionOf,
+  type QueueSnapshot,
   refusalOf,
   snapshotOf,
   snapshotOps,
@@ -42,7 +42,7 @@ function kept(
 }
 
 /** The answer of etcd: ranges in the order of the names, cut at their limits, with their counts. */
-function read(kvs: readonly KeyValue[], mode: Mode, order: number, ownId: string): KeySnapshot {
+function read(kvs: readonly KeyValue[], mode: Mode, order: number, ownId: string): QueueSnapshot {
   const sorted = [...kvs].sort((one, other) => (one.key < other.key ? -1 : 1))
   const results = snapshotOps('key', mode, order).map(({ key, end = '', limit = 0 }) => {
     const found = sorted.filter((kv) => kv.key >= key && kv.key < end)

@@ -43,10 +43,10 @@ export interface WatchAnswer {
   readonly canceled: boolean
   /** The first revision that etcd still keeps, if the requested one is compacted; else 0. */
   readonly compacted: number
-  readonly events: readonly WatchEvent[]
+  readonly events: readonly KeyEvent[]
 }
 
-export interface WatchEvent {
+export interface KeyEvent {
   readonly kind: 'put' | 'delete'
   readonly kv: KeyValue
   /** The key before the event, if the watch asked for it. */
@@ -88,7 +88,7 @@ export function authenticateResponse(body: Buffer): string {
 }
 
 export function watchResponse(body: Buffer): WatchAnswer {
-  const events: WatchEvent[] = []
+  const events: KeyEvent[] = []
   const answer: Readable<WatchAnswer> = { id: 0, canceled: false, compacted: 0, events }
   const reader = new Reader(body)
   reader.fields((field) => {
@@ -152,8 +152,8 @@ function readResult(
 
 const NO_KEY: KeyValue = { key: '', value: '', created: 0, changed: 0, lease: 0n }
 
-function readEvent(reader: Reader): WatchEvent {
-  const event: Readable<WatchEvent> = { kind: 'put', kv: NO_KEY, previous: null }
+function readEvent(reader: Reader): KeyEvent {
+  const event: Readable<KeyEvent> = { kind: 'put', kv: NO_KEY, previous: null }
   reader.fields((field) => {
     if (field === 1) event.kind = reader.number() === 1 ? 'delete' : 'put'
     else if (field === 2) event.kv = readKeyValue(reader.message())

@@ -2,10 +2,10 @@ import type { Runtime, Timer } from '../../../core/runtime.ts'
 import type { Outlet } from './channel.ts'
 import type { Cluster } from './cluster.ts'
 import { cancelRequest, type WatchRequest, watchRequest } from './requests.ts'
-import { type WatchEvent, watchResponse } from './responses.ts'
+import { type KeyEvent, watchResponse } from './responses.ts'
 
 export interface WatchListener {
-  changed(events: readonly WatchEvent[]): void
+  changed(events: readonly KeyEvent[]): void
   /** etcd has compacted the events since the watch began: read the keys again. */
   missed(): void
 }
