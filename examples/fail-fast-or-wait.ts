@@ -2,7 +2,7 @@
 // Run:   node --import tsx examples/fail-fast-or-wait.ts
 // Prints:
 //   tryAcquire: busy
-//   acquire: LOCK_TIMEOUT, held by importer for … ms, place 1 in line
+//   acquire: LOCK_TIMEOUT, held by importer for … ms, position 1 in the queue
 //   cancelled: the user closed the page
 //   using: had it after the importer let go
 import { createLocks, LockTimeoutError } from 'holdfast'
@@ -19,7 +19,7 @@ try {
   if (!(error instanceof LockTimeoutError)) throw error
   const { code, holder, heldMs, position } = error
   console.log(
-    `acquire: ${code}, held by ${holder} for ${Math.round(heldMs ?? 0)} ms, place ${position} in line`,
+    `acquire: ${code}, held by ${holder} for ${Math.round(heldMs ?? 0)} ms, position ${position} in the queue`,
   )
 }
 

@@ -228,7 +228,7 @@ function timeoutMessage(details: TimeoutDetails): string {
   const parts = [`${quote(key)} was not free within ${Math.round(waitedMs)} ms`]
   if (holder !== null)
     parts.push(`held by ${holder}${heldMs === null ? '' : ` for ${Math.round(heldMs)} ms`}`)
-  if (position > 0) parts.push(`${position === 1 ? 'next' : `number ${position}`} in line`)
+  if (position > 0) parts.push(`${position === 1 ? 'next' : `number ${position}`} in the queue`)
   if (heldHere)
     parts.push(
       'this process holds it itself: a nested using needs { reentrant: true }, and so does the outer',

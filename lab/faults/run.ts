@@ -130,9 +130,9 @@ async function sweep(operator: Locks, failoverMs: number, history: HistoryWriter
   const giveUpAtMs = clockMs() + TTL_MS + RECOVERY_SLACK_MS + failoverMs
   for (;;) {
     const left: string[] = []
-    for await (const { key, holders, line } of operator.list())
-      if (holders.length + line.length > 0)
-        left.push(`${key}: ${holders.length} holders and ${line.length} in the line`)
+    for await (const { key, holders, queue } of operator.list())
+      if (holders.length + queue.length > 0)
+        left.push(`${key}: ${holders.length} holders and ${queue.length} in the line`)
     if (left.length === 0) return
     if (clockMs() > giveUpAtMs) {
       for (const what of left) history.write({ f: 'left', what })

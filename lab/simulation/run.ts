@@ -79,8 +79,8 @@ async function play(simulation: Simulation): Promise<void> {
   const lockDelayMs = Math.max(0, ...plan.clients.map((client) => client.lockDelayMs))
   const emptyByUs = Math.max(world.nowUs, (plan.healAtMs + LATEST_MESSAGE_MS) * 1000)
   await world.run(emptyByUs + (plan.longestTtlMs + plan.server.offerMs + lockDelayMs) * 1000)
-  for (const { key, holders, line } of simulation.backend.inUse()) {
-    const labels = [...holders, ...line].map(({ label }) => label)
+  for (const { key, holders, queue } of simulation.backend.inUse()) {
+    const labels = [...holders, ...queue].map(({ label }) => label)
     simulation.fail('left after close', `${key} is still held or waited for by ${labels.join(', ')}`)
   }
   await world.run(Math.max(world.nowUs, plan.endAtMs * 1000))

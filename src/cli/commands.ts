@@ -14,7 +14,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'show',
-    summary: 'everything about one key: holders, line, token',
+    summary: 'everything about one key: holders, queue, token',
     load: async () => (await import('./show.ts')).showCommand,
   },
   {
@@ -24,7 +24,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   },
   {
     name: 'top',
-    summary: 'watch holders, ages and lines, live',
+    summary: 'watch holders, ages and queues, live',
     load: async () => (await import('./top/command.ts')).top,
   },
   {

@@ -73,7 +73,7 @@ async function look(locks: Locks): Promise<Seen> {
   let waiters = 0
   for await (const view of locks.list()) {
     holders += view.holders.filter(isUntold).length
-    waiters += view.line.filter(isUntold).length
+    waiters += view.queue.filter(isUntold).length
   }
   return { cycles, untold: { holders, waiters } }
 }
@@ -157,6 +157,6 @@ function nameOf({ label, actor }: DeadlockStep): string {
 }
 
 function heldBy({ holds, heldMs }: DeadlockStep): string {
-  if (holds.length === 0) return 'is before it in the line'
+  if (holds.length === 0) return 'is before it in the queue'
   return `holds ${holds.map(neutralise).join(', ')}${heldMs === null ? '' : ` for ${age(heldMs)}`}`
 }

@@ -6,7 +6,7 @@ import { DATA, readArguments, readDuration, readToken } from './arguments.ts'
 import { type CliCommand, JSON_OPTION, STORE_OPTION } from './command.ts'
 import { EXIT, UsageError } from './exit.ts'
 import { print } from './output.ts'
-import { holdersAndLine } from './show.ts'
+import { holdersAndQueue } from './show.ts'
 import { LABEL, openLocks, withLocks } from './store.ts'
 import { age, jsonText, neutralise, plural } from './text.ts'
 
@@ -138,7 +138,7 @@ async function evictAll(
 }
 
 async function confirmed(view: KeyView, { askMs }: Choice): Promise<boolean> {
-  for (const line of holdersAndLine(view, process.stderr.columns)) process.stderr.write(`${line}\n`)
+  for (const line of holdersAndQueue(view, process.stderr.columns)) process.stderr.write(`${line}\n`)
   const question = createInterface({ input: process.stdin, output: process.stderr })
   try {
     // Ctrl-C at the question means no.

@@ -25,7 +25,7 @@ export const ls: CliCommand = {
     examples: [
       ['every key in use', 'holdfast ls'],
       ['only those of one service', 'holdfast ls order:'],
-      ['keys that somebody waits for', `holdfast ls --json | jq -r '.[] | select(.line != []) | .key'`],
+      ['keys that somebody waits for', `holdfast ls --json | jq -r '.[] | select(.queue != []) | .key'`],
     ],
     options: [STORE_OPTION, JSON_OPTION],
   },
@@ -61,7 +61,7 @@ function printTable(views: readonly KeyView[]): void {
   for (const line of lines) print(line)
 }
 
-function rowOf({ key, holders, line, limit }: KeyView): string[] {
+function rowOf({ key, holders, queue, limit }: KeyView): string[] {
   const first = holders[0]
   const others = holders.length > 1 ? ` and ${plural(holders.length - 1, 'other')}` : ''
   const longest = Math.max(...holders.map((holder) => holder.heldMs ?? Number.NEGATIVE_INFINITY))
@@ -69,10 +69,10 @@ function rowOf({ key, holders, line, limit }: KeyView): string[] {
   return [
     neutralise(key),
     first === undefined ? '-' : `${neutralise(first.label)}${others}`,
-    modeOf(first?.mode ?? line[0]?.mode, limit, holders),
+    modeOf(first?.mode ?? queue[0]?.mode, limit, holders),
     first === undefined ? '-' : age(longest),
     first === undefined ? '-' : age(shortest),
-    line.length === 0 ? '-' : String(line.length),
+    queue.length === 0 ? '-' : String(queue.length),
   ]
 }
 

@@ -17,7 +17,7 @@ const HOLDERS = [
   { title: 'ABOUT', atLeast: 8, drop: 1 },
 ] as const
 
-const LINE = [
+const QUEUE = [
   { title: '#', align: 'right' },
   { title: 'WAITING', atLeast: 8 },
   { title: 'MODE', drop: 2 },
@@ -61,19 +61,21 @@ function portrait(view: KeyView): string[] {
   const paint = paintFor(process.stdout)
   const width = process.stdout.columns
   const [holderTitles, ...holders] = table(HOLDERS, view.holders.map(holderRow), width)
-  const [lineTitles, ...line] = table(LINE, view.line.map(waiterRow), width)
+  const [queueTitles, ...queue] = table(QUEUE, view.queue.map(waiterRow), width)
   return [
     `${paint('bold', neutralise(view.key))}  ${stateOf(view)}`,
     paint('dim', view.token === null ? 'no token is remembered' : `highest token ${view.token}`),
     ...(holders.length === 0 ? [] : ['', paint('dim', holderTitles!), ...holders]),
-    ...(line.length === 0 ? [] : ['', paint('dim', lineTitles!), ...line]),
+    ...(queue.length === 0 ? [] : ['', paint('dim', queueTitles!), ...queue]),
   ]
 }
 
 /** The holders and the waiters, for the question before an eviction. */
-export function holdersAndLine(view: KeyView, width: number | undefined): string[] {
+export function holdersAndQueue(view: KeyView, width: number | undefined): string[] {
   const holders = table(HOLDERS, view.holders.map(holderRow), width)
-  return view.line.length === 0 ? holders : [...holders, '', ...table(LINE, view.line.map(waiterRow), width)]
+  return view.queue.length === 0
+    ? holders
+    : [...holders, '', ...table(QUEUE, view.queue.map(waiterRow), width)]
 }
 
 /** The evictions, the latest first. */
@@ -94,14 +96,14 @@ function history(evictions: readonly Eviction[]): string[] {
   return ['', paintFor(process.stdout)('dim', titles!), ...lines]
 }
 
-function stateOf({ holders, line, limit, closedForMs }: KeyView): string {
+function stateOf({ holders, queue, limit, closedForMs }: KeyView): string {
   if (holders.length > 0) {
     const taken = holders.reduce((sum, holder) => sum + holder.weight, 0)
     const held = limit === null ? 'held' : `${taken} of ${plural(limit, 'permit')} taken`
-    return line.length === 0 ? held : `${held}, ${line.length} waiting`
+    return queue.length === 0 ? held : `${held}, ${queue.length} waiting`
   }
   if (closedForMs > 0) return `closed for another ${age(closedForMs)} after a lease ran out`
-  return line.length === 0 ? 'free' : `free, ${line.length} waiting`
+  return queue.length === 0 ? 'free' : `free, ${queue.length} waiting`
 }
 
 function holderRow(holder: KeyView['holders'][number]): string[] {
@@ -115,7 +117,7 @@ function holderRow(holder: KeyView['holders'][number]): string[] {
   ]
 }
 
-function waiterRow(waiter: KeyView['line'][number], at: number): string[] {
+function waiterRow(waiter: KeyView['queue'][number], at: number): string[] {
   return [String(at + 1), neutralise(waiter.label), waiter.mode, age(waiter.waitedMs), aboutText(waiter)]
 }
 

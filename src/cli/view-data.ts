@@ -1,8 +1,8 @@
 import type { KeyView } from '../index.ts'
 
 /** The record of a key as data for scripts: `meta` is the program's value, not its text. */
-export function viewData({ holders, line, ...rest }: KeyView) {
-  return { ...rest, holders: holders.map(withMeta), line: line.map(withMeta) }
+export function viewData({ holders, queue, ...rest }: KeyView) {
+  return { ...rest, holders: holders.map(withMeta), queue: queue.map(withMeta) }
 }
 
 function withMeta<C extends { readonly meta: string | null }>(claim: C): Omit<C, 'meta'> & { meta: unknown } {

@@ -34,7 +34,7 @@ export interface WaiterView {
 export interface KeyView {
   readonly key: string
   readonly holders: readonly HolderView[]
-  readonly line: readonly WaiterView[]
+  readonly queue: readonly WaiterView[]
   /** The highest token granted so far, null when none is remembered. */
   readonly token: bigint | null
   /** The limit of a semaphore in use, else null. */
@@ -60,7 +60,7 @@ export function viewOf(key: string, state: KeyState, nowMs: number): KeyView {
         meta: member.meta,
       })),
     ),
-    line: state.queue.map(({ claim, joinedAtMs, expiresAtMs }) => ({
+    queue: state.queue.map(({ claim, joinedAtMs, expiresAtMs }) => ({
       label: claim.label,
       owner: claim.owner,
       actor: claim.actor,
@@ -99,11 +99,11 @@ export const STRANGE_HOLDER: HolderView = {
 
 /** A listed key in a format of another version: it must not hide the others. */
 export function strangeView(key: string): KeyView {
-  return { key, holders: [STRANGE_HOLDER], line: [], token: null, limit: null, closedForMs: 0 }
+  return { key, holders: [STRANGE_HOLDER], queue: [], token: null, limit: null, closedForMs: 0 }
 }
 
 export function isInUse(view: KeyView): boolean {
-  return view.holders.length > 0 || view.line.length > 0
+  return view.holders.length > 0 || view.queue.length > 0
 }
 
 function weightOf(mode: Mode): number {

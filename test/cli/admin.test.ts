@@ -26,7 +26,7 @@ describe('ls', () => {
       await using _reader = await locks.rw('catalogue').read.acquire()
       await using _permit = await locks.semaphore('encode', { limit: 3 }).acquire({ weight: 2 })
       const waiting = other.acquire('order:42', { wait: '20s' }).catch((error: Error) => error)
-      while ((await locks.read('order:42')).line.length === 0) await new Promise(setImmediate)
+      while ((await locks.read('order:42')).queue.length === 0) await new Promise(setImmediate)
       const { code, stdout } = await bench.holdfast(['ls'])
       expect(code).toBe(0)
       expect(stdout).toMatch(/^KEY +HELD BY +MODE +FOR +LEFT +WAITING$/m)
@@ -50,7 +50,7 @@ describe('ls', () => {
     await held('order:42', 'web1:1', async (_, lease) => {
       const views = JSON.parse((await bench.holdfast(['ls', '--json'])).stdout)
       expect(views).toHaveLength(1)
-      expect(views[0]).toMatchObject({ key: 'order:42', token: String(lease.token), line: [], limit: null })
+      expect(views[0]).toMatchObject({ key: 'order:42', token: String(lease.token), queue: [], limit: null })
       expect(views[0].holders).toMatchObject([
         { label: 'web1:1', mode: 'exclusive', token: String(lease.token) },
       ])
@@ -72,12 +72,12 @@ it.each([
   const meta = { job: 'refund', cents: [1, 2], by: EVIL_LABEL }
   await using _lease = await locks.acquire('order:42', { meta })
   const waiting = other.acquire('order:42', { wait: '20s', meta: 'a text' }).catch((error: Error) => error)
-  while ((await locks.read('order:42')).line.length === 0) await new Promise(setImmediate)
+  while ((await locks.read('order:42')).queue.length === 0) await new Promise(setImmediate)
   const { stdout } = await bench.holdfast(args)
   expect(UNSAFE.exec(stdout)).toBeNull()
   const [view] = [JSON.parse(stdout)].flat()
   expect(view.holders[0].meta).toEqual(meta)
-  expect(view.line[0].meta).toBe('a text')
+  expect(view.queue[0].meta).toBe('a text')
   await other.close()
   await waiting
 })
@@ -89,7 +89,7 @@ describe('show', () => {
       const waiting = other
         .acquire('order:42', { wait: '20s', meta: { job: 'refund' } })
         .catch((error: Error) => error)
-      while ((await locks.read('order:42')).line.length === 0) await new Promise(setImmediate)
+      while ((await locks.read('order:42')).queue.length === 0) await new Promise(setImmediate)
       const { code, stdout } = await bench.holdfast(['show', 'order:42'])
       expect(code).toBe(0)
       expect(stdout).toMatch(/^order:42 {2}held, 1 waiting$/m)
@@ -104,7 +104,7 @@ describe('show', () => {
   it('shows a free key as free', async () => {
     expect((await bench.holdfast(['show', 'nobody'])).stdout).toBe('nobody  free\nno token is remembered\n')
     const view = JSON.parse((await bench.holdfast(['show', 'nobody', '--json'])).stdout)
-    expect(view).toMatchObject({ key: 'nobody', holders: [], line: [], token: null })
+    expect(view).toMatchObject({ key: 'nobody', holders: [], queue: [], token: null })
   })
 
   it('never shows the id that proves ownership', async () => {

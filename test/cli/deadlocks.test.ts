@@ -78,7 +78,7 @@ it('says how many it could not judge, because their programs tell nothing', asyn
   await worker.acquire('b')
   const waits = [web.acquire('b', { wait: '30s' }), worker.acquire('a', { wait: '30s' })]
   for (const wait of waits) wait.catch(() => {})
-  while ((await web.read('a')).line.length + (await web.read('b')).line.length < 2)
+  while ((await web.read('a')).queue.length + (await web.read('b')).queue.length < 2)
     await new Promise(setImmediate)
   const blind =
     'not judged: 2 holders and 2 waiters (programs without onDeadlock and without named actors); see holdfast doctor'
@@ -100,7 +100,7 @@ it('shows actors that are only in the queue, and actors that wait for themselves
     '  +-> p (#2)  holds k for 4 s',
     '  |     | waits for k for 3 s',
     '  |     v',
-    '  |   q       is before it in the line',
+    '  |   q       is before it in the queue',
     '  |     | waits for k for 3 s',
     '  +-----+',
   ])

@@ -47,7 +47,7 @@ describe('doctor', () => {
       const pid = stopped === 'runner' ? running.pid : command
       await using other = await connect(bench.store, { label: 'web2:2' })
       const waiting = other.acquire('job', { wait: '30s' }).catch(() => {})
-      while ((await other.read('job')).line.length === 0) await new Promise(setImmediate)
+      while ((await other.read('job')).queue.length === 0) await new Promise(setImmediate)
       process.kill(pid, 'SIGSTOP')
       while (stateOf(pid) !== 'T') await new Promise(setImmediate)
       const { code, stdout } = await bench.holdfast(['doctor', '--watch', '0ms'])
@@ -89,7 +89,7 @@ describe('doctor', () => {
     )
     await using other = await connect(bench.store, { label: 'web2:2' })
     const waiting = other.acquire('order:42', { wait: '20s' }).catch(() => {})
-    while ((await locks.read('order:42')).line.length === 0) await new Promise(setImmediate)
+    while ((await locks.read('order:42')).queue.length === 0) await new Promise(setImmediate)
     const harmed = await bench.holdfast(['doctor', 'order:', '--watch', '0ms', '--json'])
     expect(harmed.code).toBe(2)
     expect(JSON.parse(harmed.stdout)).toMatchObject({
@@ -201,7 +201,7 @@ describe('top', () => {
     await using _lease = await locks.acquire('order:42', { meta: { job: 'refund' } })
     await using _quiet = await locks.acquire('another')
     const waiting = other.acquire('order:42', { wait: '20s' }).catch(() => {})
-    while ((await locks.read('order:42')).line.length === 0) await new Promise(setImmediate)
+    while ((await locks.read('order:42')).queue.length === 0) await new Promise(setImmediate)
     await work('order:42')
     await other.close()
     await waiting
@@ -214,7 +214,7 @@ describe('top', () => {
       expect(stdout).not.toContain(ESCAPE)
       const [head, titles, first, second] = stdout.split('\n')
       expect(head).toMatch(/^\d\d:\d\d:\d\d {2}2 holders, 1 waiting$/)
-      expect(titles).toMatch(/^KEY +HELD BY +MODE +FOR +LEFT +LINE +NEXT +WAITED$/)
+      expect(titles).toMatch(/^KEY +HELD BY +MODE +FOR +LEFT +QUEUE +NEXT +WAITED$/)
       expect(first).toMatch(/^order:42 +web1:1 +exclusive +\d+ m?s +\d+ s +1 +web2:2 +\d+ m?s$/)
       expect(second).toMatch(/^another +web1:1/)
     }))
@@ -245,7 +245,7 @@ describe('top', () => {
       await running.finished
       const [, screen = ''] = running.stdout.split('\x1b[H')
       const lines = screen.split('\x1b[K').map((line) => line.replace(/^[\r\n]+/, ''))
-      expect(lines[1]).toMatch(/^KEY .*LINE/)
+      expect(lines[1]).toMatch(/^KEY .*QUEUE/)
       expect(lines[2]).toMatch(/^order:42 .*1/)
       for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns)
     }),

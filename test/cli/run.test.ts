@@ -140,7 +140,7 @@ describe('a busy key', () => {
     await using locks = await connect(bench.store)
     const lease = await locks.acquire('key')
     const running = bench.start(['run', 'key', '--quiet', '--', 'true'])
-    while ((await locks.read('key')).line.length === 0) await new Promise(setImmediate)
+    while ((await locks.read('key')).queue.length === 0) await new Promise(setImmediate)
     await lease.release()
     expect(await running.finished).toMatchObject({ code: 0, stderr: '' })
   })

@@ -11,7 +11,7 @@ describe('a signal while the lock is waited for', () => {
     ['SIGINT', 130],
     ['SIGHUP', 129],
   ] as const)(
-    '%s ends the wait with %i; the command is never started and the place in line is given up',
+    '%s ends the wait with %i; the command is never started and the position in the queue is given up',
     async (signal, code) => {
       await using locks = await connect(bench.store)
       const lease = await locks.acquire('key')
@@ -19,7 +19,7 @@ describe('a signal while the lock is waited for', () => {
       await running.printed(/waiting for/, 'stderr')
       running.signal(signal)
       expect((await running.finished).code).toBe(code)
-      expect((await locks.read('key')).line).toEqual([])
+      expect((await locks.read('key')).queue).toEqual([])
       await lease.release()
       expect(existsSync(bench.file('ran'))).toBe(false)
     },

@@ -8,7 +8,7 @@ const CLAIM = { owner: null, actor: null, mode: 'exclusive', weight: 1, meta: nu
 const KEY: KeyView = {
   key: 'order:4211',
   holders: [{ ...CLAIM, label: 'web1.shop.example:4711', token: 1n, heldMs: 3_599_000, expiresInMs: 9100 }],
-  line: [{ ...CLAIM, label: 'web2.shop.example:17', waitedMs: 125_000, ttlMs: 10_000, expiresInMs: 9000 }],
+  queue: [{ ...CLAIM, label: 'web2.shop.example:17', waitedMs: 125_000, ttlMs: 10_000, expiresInMs: 9000 }],
   token: 1n,
   limit: null,
   closedForMs: 0,
@@ -29,24 +29,24 @@ describe('a picture', () => {
   it('shows all on a wide terminal', () => {
     expect(drawn(120)).toEqual([
       '12:34:56  1 holder, 1 waiting, at least 2.5 grants/s',
-      'KEY         HELD BY                 MODE               FOR  LEFT  LINE  NEXT                     WAITED',
-      'order:4211  web1.shop.example:4711  exclusive  59 min 59 s   9 s     1  web2.shop.example:17  2 min 5 s',
+      'KEY         HELD BY                 MODE               FOR  LEFT  QUEUE  NEXT                     WAITED',
+      'order:4211  web1.shop.example:4711  exclusive  59 min 59 s   9 s      1  web2.shop.example:17  2 min 5 s',
     ])
   })
 
   it.each([
     [
       80,
-      'KEY        HELD BY     MODE               FOR  LEFT  LINE  NEXT           WAITED',
-      'order:42…  web1.shop…  exclusive  59 min 59 s   9 s     1  web2.shop…  2 min 5 s',
+      'KEY        HELD BY    MODE               FOR  LEFT  QUEUE  NEXT           WAITED',
+      'order:42…  web1.sho…  exclusive  59 min 59 s   9 s      1  web2.shop…  2 min 5 s',
     ],
     [
       50,
-      'KEY        HELD BY            FOR  LINE     WAITED',
-      'order:42…  web1.sho…  59 min 59 s     1  2 min 5 s',
+      'KEY       HELD BY            FOR  QUEUE     WAITED',
+      'order:4…  web1.sho…  59 min 59 s      1  2 min 5 s',
     ],
-    [40, 'KEY        HELD BY             FOR  LINE', 'order:42…  web1.shop…  59 min 59 s     1'],
-    [30, 'KEY                 FOR  LINE', 'order:4211  59 min 59 s     1'],
+    [40, 'KEY        HELD BY            FOR  QUEUE', 'order:42…  web1.sho…  59 min 59 s      1'],
+    [30, 'KEY                 FOR  QUEUE', 'order:4211  59 min 59 s      1'],
   ])('of %i columns has what matters most', (columns, titles, row) => {
     const [, shownTitles, shownRow] = drawn(columns)
     expect([shownTitles, shownRow]).toEqual([titles, row])

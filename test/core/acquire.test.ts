@@ -214,7 +214,7 @@ test('spinning asks again and again and joins no line', async () => {
   const holder = await scene.runtime.until(a.locks.acquire('k'))
   const waiting = b.locks.acquire('k', { retry: { spin: '10ms', jitter: 0 } })
   await scene.runtime.advance(100)
-  expect((await a.locks.read('k')).line).toEqual([])
+  expect((await a.locks.read('k')).queue).toEqual([])
   expect(b.calls.attempt).toBe(11)
   await scene.runtime.until(holder.release())
   await scene.runtime.until(waiting)

@@ -6,7 +6,7 @@ import { failure } from './support.ts'
 
 const CALL_TIMEOUT_MS = 500
 const never = new Promise<never>(() => {})
-const free: KeyView = { key: 'a', holders: [], line: [], token: null, limit: null, closedForMs: 0 }
+const free: KeyView = { key: 'a', holders: [], queue: [], token: null, limit: null, closedForMs: 0 }
 
 /** Locks over a store that lists its keys in this way. */
 function listing(list: (prefix: string, onPage?: () => void) => AsyncGenerator<KeyView>): {

@@ -42,7 +42,7 @@ test('close releases what is held, ends what waits, and leaves no timer', async 
   expect((await Promise.all(waiting)).map((error) => error.code)).toEqual(['CLOSED', 'CLOSED', 'CLOSED'])
   expect(lease.signal.aborted).toBe(true)
   expect((await b.locks.read('x')).holders).toEqual([])
-  expect((await b.locks.read('y')).line).toEqual([])
+  expect((await b.locks.read('y')).queue).toEqual([])
   await scene.runtime.until(b.locks.close())
   expect(scene.runtime.pendingTimers).toBe(0)
   for (const late of [

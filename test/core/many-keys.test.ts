@@ -30,7 +30,7 @@ it('the callers of one process share one claim on each of many keys', async () =
   for (const key of KEYS) {
     const lease = await locks.acquire(key)
     const next = locks.acquire(key, { wait: 5000 })
-    expect((await locks.read(key)).line, key).toEqual([])
+    expect((await locks.read(key)).queue, key).toEqual([])
     await lease.release()
     await (await next).release()
   }

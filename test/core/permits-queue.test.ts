@@ -20,7 +20,7 @@ test('a process never has more permit claims in the store than the limit admits'
       order.push(n)
       most = Math.max(most, ++inUse)
       const view = await locks.read('pool')
-      expect(view.holders.length + view.line.length).toBeLessThanOrEqual(10)
+      expect(view.holders.length + view.queue.length).toBeLessThanOrEqual(10)
       await sleep(scene, 1)
       inUse--
     })
@@ -92,7 +92,7 @@ test('a waiter that leaves passes its claim on to the next, and the last one giv
   const stays = pool.acquire({ wait: 60_000 })
   await scene.runtime.drain()
   expect((await scene.runtime.until(gone)).code).toBe('LOCK_TIMEOUT')
-  expect((await here.locks.read('pool')).line).toHaveLength(1)
+  expect((await here.locks.read('pool')).queue).toHaveLength(1)
   expect(here.calls.attempt).toBe(1)
   await scene.runtime.until(held.release())
   const lease = await scene.runtime.until(stays)
@@ -100,7 +100,7 @@ test('a waiter that leaves passes its claim on to the next, and the last one giv
   expect((await scene.runtime.until(last)).code).toBe('LOCK_TIMEOUT')
   await scene.runtime.until(lease.release())
   const view = await here.locks.read('pool')
-  expect([view.holders.length, view.line.length]).toEqual([0, 0])
+  expect([view.holders.length, view.queue.length]).toEqual([0, 0])
 })
 
 test('one try on a semaphore that this process has used up says so at once, without a call', async () => {
@@ -158,5 +158,5 @@ test('closing ends every wait', async () => {
   await scene.runtime.drain()
   await scene.runtime.until(here.locks.close())
   expect(new Set((await Promise.all(waits)).map(({ code }) => code))).toEqual(new Set(['CLOSED']))
-  expect((await there.locks.read('pool')).line).toEqual([])
+  expect((await there.locks.read('pool')).queue).toEqual([])
 })

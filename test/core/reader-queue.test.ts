@@ -105,12 +105,12 @@ test('a reader that leaves early does not take the wait of the others along', as
   const gone = failure(here.locks.rw('book').read.acquire({ wait: 100 }))
   const stays = here.locks.rw('book').read.acquire({ wait: 60_000 })
   expect((await scene.runtime.until(gone)).code).toBe('LOCK_TIMEOUT')
-  expect((await here.locks.read('book')).line).toHaveLength(1)
+  expect((await here.locks.read('book')).queue).toHaveLength(1)
   await scene.runtime.until(writer.release())
   expect((await scene.runtime.until(stays)).held).toBe(true)
   const alone = failure(there.locks.rw('book').write.acquire({ wait: 100 }))
   expect((await scene.runtime.until(alone)).code).toBe('LOCK_TIMEOUT')
-  expect((await here.locks.read('book')).line).toEqual([])
+  expect((await here.locks.read('book')).queue).toEqual([])
 })
 
 test.each([
@@ -159,5 +159,5 @@ test('one try of many readers is one claim, answered for each', async () => {
   await scene.runtime.until(there.locks.rw('book').write.acquire())
   const tries = many(50).map(() => here.locks.rw('book').read.tryAcquire())
   expect(await scene.runtime.until(Promise.all(tries))).toEqual(many(50).map(() => null))
-  expect((await here.locks.read('book')).line).toEqual([])
+  expect((await here.locks.read('book')).queue).toEqual([])
 })

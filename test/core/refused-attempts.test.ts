@@ -14,7 +14,7 @@ test('waiters keep their positions while the store accepts heartbeats and no att
   const first = await join(scene.party())
   const second = await join(scene.party())
   await scene.runtime.advance(10_000)
-  expect((await holder.locks.read('a')).line).toHaveLength(2)
+  expect((await holder.locks.read('a')).queue).toHaveLength(2)
   await scene.runtime.until(held.release())
   await scene.runtime.until((await scene.runtime.until(first.waiting)).release())
   expect((await scene.runtime.until(second.waiting)).held).toBe(true)

@@ -88,7 +88,7 @@ describe('the view of a key', () => {
           meta: '{"n":1}',
         },
       ],
-      line: [
+      queue: [
         {
           label: 'label of b',
           owner: null,
@@ -111,7 +111,7 @@ describe('the view of a key', () => {
     expect(viewOf('k', new Key().state, 0)).toEqual({
       key: 'k',
       holders: [],
-      line: [],
+      queue: [],
       token: null,
       limit: null,
       closedForMs: 0,

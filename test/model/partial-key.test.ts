@@ -83,7 +83,7 @@ function essence(answer: object | null) {
 /** Claims by their ids, however they are grouped and ordered. */
 function rowsOf(state: KeyState) {
   const held = [...heldClaims(state)].sort(([a], [b]) => (a < b ? -1 : 1))
-  return { held, line: state.queue.map(({ claim, expiresAtMs }) => [claim.id, expiresAtMs]) }
+  return { held, queue: state.queue.map(({ claim, expiresAtMs }) => [claim.id, expiresAtMs]) }
 }
 
 it('a step on an excerpt changes what a step on the whole key changes', () => {
@@ -154,7 +154,7 @@ it('a step on an excerpt changes what a step on the whole key changes', () => {
       expect(
         line.map((waiter) => [waiter.claim.id, waiter.expiresAtMs]),
         told,
-      ).toEqual(expected.line)
+      ).toEqual(expected.queue)
       expect(state.holds.length + changes.holds, told).toBe(whole.state.holds.length)
       expect(state.queue.length + changes.waiting, told).toBe(whole.state.queue.length)
       expect(part.state.closedUntilMs, told).toBe(whole.state.closedUntilMs)

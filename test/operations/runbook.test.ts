@@ -54,7 +54,7 @@ describe('the runbook', () => {
       const failed = [1, 2, 3].map(() => eager.acquire('order:42', { wait: '50ms' }).catch((error) => error))
       for (const outcome of await Promise.all(failed)) expect(outcome).toBeInstanceOf(LockTimeoutError)
       const waiting = eager.acquire('order:42', { wait: '20s' }).catch(() => {})
-      while ((await slow.read('order:42')).line.length === 0) await sleep(5)
+      while ((await slow.read('order:42')).queue.length === 0) await sleep(5)
       const { stdout } = await typed('holdfast top')
       expect(stdout.split('\n')[2]).toMatch(/^order:42 +slow:1 +exclusive .* 1 +eager:1/)
       const diagnosis = JSON.parse((await typed('holdfast doctor', ['--json', '--stuck', '500ms'])).stdout)

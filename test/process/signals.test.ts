@@ -65,7 +65,7 @@ describe('releaseOnSignal', () => {
     program.child.kill('SIGTERM')
     expect(await program.ended).toEqual({ code: null, signal: 'SIGTERM', stderr: '' })
     expect(await locks.tryAcquire('held')).not.toBeNull()
-    expect((await locks.read('busy')).line).toEqual([])
+    expect((await locks.read('busy')).queue).toEqual([])
   })
 
   function start(manner: string): Program {
@@ -105,7 +105,7 @@ test('a process that was paused beyond its ttl knows it before it writes again, 
 })
 
 async function somebodyWaitsFor(key: string): Promise<void> {
-  while ((await locks.read(key)).line.length === 0) await sleep(5)
+  while ((await locks.read(key)).queue.length === 0) await sleep(5)
 }
 
 /** Refuses what comes with a lower token than it has seen. */

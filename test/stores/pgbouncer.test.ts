@@ -51,7 +51,7 @@ describe('behind pgbouncer in transaction mode', () => {
     try {
       const lease = await holder.acquire('polled')
       const waiting = waiter.acquire('polled', { wait: '10s' })
-      await expect.poll(async () => (await holder.read('polled')).line.length).toBe(1)
+      await expect.poll(async () => (await holder.read('polled')).queue.length).toBe(1)
       await lease.release()
       expect((await waiting).token).toBeGreaterThan(lease.token as bigint)
     } finally {

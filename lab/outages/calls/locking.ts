@@ -50,7 +50,7 @@ export const LOCKING: readonly Call[] = [
       // A busy server may be slower than a call may last.
       const inQueue = () =>
         other.read(key).then(
-          ({ line }) => line.length > 0,
+          ({ queue }) => queue.length > 0,
           () => false,
         )
       while (!(await inQueue())) await sleep(5)

@@ -47,7 +47,7 @@ function waitingText(key: string, { holder, heldMs, others, position }: Place, l
   const parts = [
     `waiting for ${JSON.stringify(key)}`,
     holder === null ? '' : `held by ${holder}${shared}${since}`,
-    position === 0 ? '' : position === 1 ? 'we are next' : `number ${position} in line`,
+    position === 0 ? '' : position === 1 ? 'we are next' : `number ${position} in the queue`,
     leftMs === Infinity ? '' : `giving up in ${age(Math.max(0, leftMs))}`,
   ]
   return parts.filter(Boolean).join(', ')
@@ -57,7 +57,7 @@ function waitingText(key: string, { holder, heldMs, others, position }: Place, l
 async function placeOf(locks: Locks, key: string, position: number, holder: string | null): Promise<Place> {
   const view = await locks.read(key).catch(() => null)
   const first = view?.holders[0]
-  const ours = view?.line.findIndex((waiter) => waiter.label === LABEL) ?? -1
+  const ours = view?.queue.findIndex((waiter) => waiter.label === LABEL) ?? -1
   return {
     holder: first?.label ?? holder,
     heldMs: first?.heldMs ?? null,

@@ -8,7 +8,7 @@ const COLUMNS = [
   { title: 'MODE', drop: 1 },
   { title: 'FOR', align: 'right', drop: 6 },
   { title: 'LEFT', align: 'right', drop: 3 },
-  { title: 'LINE', align: 'right' },
+  { title: 'QUEUE', align: 'right' },
   { title: 'NEXT', atLeast: 8, drop: 2 },
   { title: 'WAITED', align: 'right', drop: 4 },
 ] as const
@@ -35,9 +35,9 @@ function headOf({ held, waiting, grantsPerSecond, at }: TopSnapshot, columns: nu
   return widthOf(whole) <= columns ? whole : cut(counts, columns)
 }
 
-function rowOf({ key, holders, line }: TopSnapshot['keys'][number]): string[] {
+function rowOf({ key, holders, queue }: TopSnapshot['keys'][number]): string[] {
   const [holder] = holders
-  const [next] = line
+  const [next] = queue
   const others = holders.length > 1 ? ` +${holders.length - 1}` : ''
   return [
     neutralise(key),
@@ -45,7 +45,7 @@ function rowOf({ key, holders, line }: TopSnapshot['keys'][number]): string[] {
     holder?.mode ?? next?.mode ?? '',
     age(holder?.heldMs ?? null),
     age(holder?.expiresInMs ?? null),
-    line.length === 0 ? '' : String(line.length),
+    queue.length === 0 ? '' : String(queue.length),
     next === undefined ? '' : neutralise(next.label),
     next === undefined ? '' : age(next.waitedMs),
   ]

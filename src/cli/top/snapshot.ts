@@ -33,7 +33,7 @@ export class Looker {
     let grants = 0
     for await (const view of this.locks.list({ prefix: this.prefix })) {
       held += view.holders.length
-      waiting += view.line.length
+      waiting += view.queue.length
       if (view.holders.length > 0 && this.tokens.get(view.key) !== view.token) grants++
       tokens.set(view.key, view.token)
       top.push(view)
@@ -50,7 +50,7 @@ export class Looker {
 
 /** The longest queue first, then the longest hold. */
 function byWeight(one: KeyView, other: KeyView): number {
-  return other.line.length - one.line.length || longest(other) - longest(one)
+  return other.queue.length - one.queue.length || longest(other) - longest(one)
 }
 
 function longest({ holders }: KeyView): number {

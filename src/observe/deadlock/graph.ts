@@ -20,7 +20,7 @@ export interface GraphQueued {
 export interface GraphLock {
   readonly holds: readonly GraphHold[]
   /** Empty where the order does not decide who is next. */
-  readonly line: readonly GraphQueued[]
+  readonly queue: readonly GraphQueued[]
 }
 
 export interface GraphWait {
@@ -72,7 +72,7 @@ export function stuckIn({ locks, waits }: Graph): Stuck {
   for (const wait of waits.values()) if (!free.has(wait.id)) stuck.set(wait.id, edgesOf(wait))
   for (const lock of locks.values()) {
     const holds = stuckHolds(lock)
-    for (const [position, { id, mode }] of lock.line.entries()) {
+    for (const [position, { id, mode }] of lock.queue.entries()) {
       const edges = [...edgesTo(inTheWay(mode, holds), isOver), ...edgesBehind(lock, holds, position)]
       if (edges.length > 0 && !waits.has(id)) stuck.set(id, edges)
     }
@@ -93,7 +93,7 @@ function edgesTo(holds: readonly GraphHold[], isOver: (claim: readonly string[])
 }
 
 /** No waiter is served before the first in the queue that cannot be. */
-function edgesBehind({ line }: GraphLock, stuck: readonly GraphHold[], position: number): Edge[] {
+function edgesBehind({ queue: line }: GraphLock, stuck: readonly GraphHold[], position: number): Edge[] {
   const first = line.findIndex(({ mode }) => !fits(mode, stuck))
   const ahead = first >= 0 && first < position ? line[first] : undefined
   return ahead === undefined ? [] : [{ to: ahead.id, hold: null }]

@@ -17,8 +17,8 @@ export function byLabel(sight: Sight) {
   const viewOf = (view: KeyView): KeyView => {
     const holding = new Set(view.holders.map(({ label }) => label))
     // A process that waits for its own hold has several tasks: that is no cycle.
-    const line = view.line.filter(({ label, actor }) => !(isUntold(actor) && holding.has(label)))
-    return { ...view, holders: view.holders.map(named), line: line.map(named) }
+    const line = view.queue.filter(({ label, actor }) => !(isUntold(actor) && holding.has(label)))
+    return { ...view, holders: view.holders.map(named), queue: line.map(named) }
   }
   return {
     read: (look: WorldView): WorldView => ({

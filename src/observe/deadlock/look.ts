@@ -54,8 +54,8 @@ export async function chase(world: LockWorld, keys: Iterable<string>): Promise<W
 export async function survey(world: LockWorld): Promise<WorldView> {
   const looking = new Looking(world)
   for await (const view of world.list()) {
-    const isTold = [...view.holders, ...view.line].some(({ actor }) => actor !== null)
-    if (view.line.length > 0 || isTold) looking.views.set(view.key, view)
+    const isTold = [...view.holders, ...view.queue].some(({ actor }) => actor !== null)
+    if (view.queue.length > 0 || isTold) looking.views.set(view.key, view)
   }
   await looking.ask([...looking.views.values()])
   return looking.end()
@@ -81,8 +81,8 @@ class Looking {
   /** Reads the notes of the processes that hold these keys or wait for them. */
   async ask(views: readonly KeyView[]): Promise<void> {
     const processes = new Set<string>()
-    for (const { holders, line } of views) {
-      for (const { actor } of [...holders, ...line]) {
+    for (const { holders, queue } of views) {
+      for (const { actor } of [...holders, ...queue]) {
         const process = processOf(actor)
         if (process !== null && !this.asked.has(process)) processes.add(process)
       }

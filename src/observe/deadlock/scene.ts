@@ -58,7 +58,7 @@ class Composition {
     for (const view of views.values()) this.addNamed(view)
     const locks = new Map<string, GraphLock>()
     for (const view of views.values())
-      locks.set(view.key, { holds: this.holdsOf(view), line: this.sight.ordered ? this.lineOf(view) : [] })
+      locks.set(view.key, { holds: this.holdsOf(view), queue: this.sight.ordered ? this.lineOf(view) : [] })
     return { graph: { locks, waits: this.waits }, waiters: this.waiters, heldMs: this.heldMs }
   }
 
@@ -75,7 +75,7 @@ class Composition {
   /** Exclusive claims of a process share a position, and depend on the holders alone. */
   private positionsOf(key: string, process: string, mode: Mode): number[] {
     if (mode.kind === 'exclusive' || !this.sight.ordered) return []
-    const line = this.look.views.get(key)?.line ?? []
+    const line = this.look.views.get(key)?.queue ?? []
     return line.flatMap((waiter, index) =>
       processOf(waiter.actor) === process && waiter.mode === mode.kind && waiter.weight === weightOf(mode)
         ? [index]
@@ -83,8 +83,8 @@ class Composition {
     )
   }
 
-  private addNamed({ key, limit, line }: KeyView): void {
-    for (const [index, waiter] of line.entries()) {
+  private addNamed({ key, limit, queue }: KeyView): void {
+    for (const [index, waiter] of queue.entries()) {
       const { label, actor, mode, weight, waitedMs } = waiter
       const name = this.nameOf(label, actor)
       if (name === null) continue
@@ -145,8 +145,8 @@ class Composition {
     return holds.map((hold) => hold.waits.map((id) => `${note.process}:${id}`))
   }
 
-  private lineOf({ key, limit, line }: KeyView): GraphQueued[] {
-    return line.map(({ label, actor, mode, weight, waitedMs }, index) => {
+  private lineOf({ key, limit, queue }: KeyView): GraphQueued[] {
+    return queue.map(({ label, actor, mode, weight, waitedMs }, index) => {
       const own = [...this.waits.values()].filter(
         (wait) => wait.key === key && wait.positions.includes(index),
       )

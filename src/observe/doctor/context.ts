@@ -44,8 +44,8 @@ export const ENOUGH_HOLDS = 20
 /** This multiple of the usual is far beyond it. */
 export const FAR = 10
 
-export function glimpseOf({ holders, line }: KeyView): Glimpse {
-  const [head] = line
+export function glimpseOf({ holders, queue }: KeyView): Glimpse {
+  const [head] = queue
   return {
     holds: new Map(holders.map((holder) => [nameOf(holder), holder.expiresInMs])),
     head: head === undefined ? null : { label: head.label, waitedMs: head.waitedMs },

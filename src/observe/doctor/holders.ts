@@ -24,7 +24,7 @@ export function examineHolders(
 }
 
 function holderGone(
-  { key, line }: KeyView,
+  { key, queue }: KeyView,
   holder: HolderView,
   before: Glimpse | undefined,
   context: DoctorContext,
@@ -36,31 +36,31 @@ function holderGone(
       : null)
   if (why === null) return null
   const left = holder.expiresInMs === null ? 'for ever' : `for another ${span(holder.expiresInMs)}`
-  const waiting = line.length === 0 ? 'nobody waits' : `${line.length} waiting`
+  const waiting = queue.length === 0 ? 'nobody waits' : `${queue.length} waiting`
   return finding(
     'HOLDER_GONE',
     key,
     `${holder.label} has held it for ${held(holder)}, but ${why}; closed ${left}, ${waiting}`,
     evict(key, holder),
-    line.length > 0 || holder.expiresInMs === null ? 'critical' : 'warning',
+    queue.length > 0 || holder.expiresInMs === null ? 'critical' : 'warning',
   )
 }
 
-function holderStopped({ key, line }: KeyView, holder: HolderView, context: DoctorContext): Finding | null {
+function holderStopped({ key, queue }: KeyView, holder: HolderView, context: DoctorContext): Finding | null {
   const pid = context.stoppedPid(holder.label)
   if (pid === null) return null
-  const waiting = line.length === 0 ? 'nobody waits' : `${line.length} waiting`
+  const waiting = queue.length === 0 ? 'nobody waits' : `${queue.length} waiting`
   return finding(
     'HOLDER_STOPPED',
     key,
     `${holder.label} has held it for ${held(holder)}, and process ${pid} is stopped; ${waiting}`,
     `kill -CONT ${pid}   # or, if it is not to go on: ${evict(key, holder)}`,
-    line.length > 0 ? 'critical' : 'warning',
+    queue.length > 0 ? 'critical' : 'warning',
   )
 }
 
 function heldTooLong(
-  { key, line }: KeyView,
+  { key, queue }: KeyView,
   holder: HolderView,
   before: Glimpse | undefined,
   { settings, usualOf }: DoctorContext,
@@ -79,7 +79,7 @@ function heldTooLong(
   return finding(
     'HELD_TOO_LONG',
     key,
-    `${holder.label} has held it for ${held(holder)}; ${told}; ${line.length} waiting`,
+    `${holder.label} has held it for ${held(holder)}; ${told}; ${queue.length} waiting`,
     `holdfast evict ${word(key)}${tokenOf(holder)} --ask --wait 30s`,
   )
 }

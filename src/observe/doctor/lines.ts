@@ -17,13 +17,13 @@ const ELECTION = /(?:^|\W)election:/
 
 /** Findings about the waiters of a key. */
 export function examineLine(view: KeyView, before: Glimpse | undefined, context: DoctorContext): Finding[] {
-  const dead = view.line.map((waiter) => deadWaiter(view.key, waiter, context))
+  const dead = view.queue.map((waiter) => deadWaiter(view.key, waiter, context))
   return [lineStuck(view, before, context), ...dead].filter((each) => each !== null)
 }
 
 function lineStuck(view: KeyView, before: Glimpse | undefined, context: DoctorContext): Finding | null {
-  const { key, holders, line, closedForMs } = view
-  const [head] = line
+  const { key, holders, queue, closedForMs } = view
+  const [head] = queue
   if (head === undefined || before === undefined || before.head === null || closedForMs > 0) return null
   if (ELECTION.test(key) || holders.some((holder) => leftBefore(holder, before) === undefined)) return null
   const waitedMs = isSame(head, before, context.elapsedMs) ? head.waitedMs : 0
@@ -35,7 +35,7 @@ function lineStuck(view: KeyView, before: Glimpse | undefined, context: DoctorCo
   return finding(
     'LINE_STUCK',
     key,
-    `${head.label}, first of ${line.length}, has waited for ${span(head.waitedMs)} and ${blocked}; nothing moved within ${span(context.elapsedMs)}`,
+    `${head.label}, first of ${queue.length}, has waited for ${span(head.waitedMs)} and ${blocked}; nothing moved within ${span(context.elapsedMs)}`,
     holder === undefined ? 'holdfast reap --yes' : `holdfast evict ${word(key)}${token} --ask --wait 30s`,
     severity,
   )

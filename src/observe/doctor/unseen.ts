@@ -37,9 +37,9 @@ class Count {
   private holders = 0
   private waiters = 0
 
-  add({ holders, line }: KeyView, isMeant: (claim: HolderView | WaiterView) => boolean): void {
+  add({ holders, queue }: KeyView, isMeant: (claim: HolderView | WaiterView) => boolean): void {
     this.holders += holders.filter(isMeant).length
-    this.waiters += line.filter(isMeant).length
+    this.waiters += queue.filter(isMeant).length
   }
 
   fact(what: (claims: string) => string, why: string): UnseenFact[] {

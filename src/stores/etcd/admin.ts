@@ -106,9 +106,9 @@ export class EtcdAdmin implements Admin {
       nowMs + Math.max(1, Math.min(value.ttlMs, left.get(lease) ?? 0))
     const view = viewOf(whole.key, keyStateOf(whole, expiresAtMs, nowMs), nowMs)
     // A position has a shorter time to live of its own, which shows an operator whether the process lives.
-    const line = view.line.map((waiter) => ({ ...waiter, ttlMs: Math.min(waiter.ttlMs, WAITING_TTL_MS) }))
+    const queue = view.queue.map((waiter) => ({ ...waiter, ttlMs: Math.min(waiter.ttlMs, WAITING_TTL_MS) }))
     const closedForMs = whole.closedBy === null ? 0 : await this.closedForMs(whole.closedBy.name)
-    return { ...view, line, closedForMs }
+    return { ...view, queue: queue, closedForMs }
   }
 
   private async closedForMs(name: string): Promise<number> {

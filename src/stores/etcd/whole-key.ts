@@ -56,13 +56,13 @@ export function keyStateOf(
   wallMs = Number.POSITIVE_INFINITY,
 ): KeyState {
   const held = holds.map((members) => holdOf(members, expiresAtMs, wallMs))
-  const line = waiting.map((entry) => ({
+  const queue = waiting.map((entry) => ({
     claim: claimOf(entry),
     inbox: entry.value.inbox,
     joinedAtMs: Math.min(entry.value.sinceMs, wallMs),
     expiresAtMs: expiresAtMs(entry),
   }))
-  return { ...EMPTY, holds: held, queue: line, seq: Math.max(0, ...held.map(({ seq }) => seq)) }
+  return { ...EMPTY, holds: held, queue: queue, seq: Math.max(0, ...held.map(({ seq }) => seq)) }
 }
 
 function holdOf(

@@ -16,7 +16,7 @@ export function mergedView(views: readonly NodeView[], nodes: number): KeyView {
   return {
     key: first.key,
     holders: idsOf(views, nodes).map(({ holder }) => holder),
-    line: waitersOf(views, nodes),
+    queue: waitersOf(views, nodes),
     token: token === 0n ? null : token,
     limit: views.find(({ view }) => view.limit !== null)?.view.limit ?? null,
     closedForMs: median(views.map(({ view }) => view.closedForMs)),
@@ -51,7 +51,7 @@ function waitersOf(views: readonly NodeView[], nodes: number): WaiterView[] {
   const sightings = new Map<string, WaiterView[]>()
   for (const { view, waiterIds } of views) {
     for (const [index, id] of waiterIds.entries())
-      sightings.set(id, [...(sightings.get(id) ?? []), view.line[index] as WaiterView])
+      sightings.set(id, [...(sightings.get(id) ?? []), view.queue[index] as WaiterView])
   }
   const known = [...sightings.values()].filter((seen) => (seen.length + silent) * 2 > nodes)
   return known.map((seen) => seen[0] as WaiterView).sort((a, b) => b.waitedMs - a.waitedMs)

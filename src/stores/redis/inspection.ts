@@ -174,11 +174,7 @@ function orphan(name: string, what: string, idleMs: number | null = null): Remai
   return { kind: 'orphan', name, what, count: 1, blocking: false, idleMs, proof: '' }
 }
 
-function noteInboxes(
-  listeners: Map<string, DeafFact[]>,
-  key: string,
-  { holds, queue: line }: KeyState,
-): void {
+function noteInboxes(listeners: Map<string, DeafFact[]>, key: string, { holds, queue }: KeyState): void {
   const note = (inbox: string | null, role: DeafFact['role'], label: string): void => {
     if (inbox === null || inbox === '') return
     const facts = listeners.get(inbox) ?? []
@@ -186,5 +182,5 @@ function noteInboxes(
     facts.push({ kind: 'deaf', key, role, label })
   }
   for (const { inbox, label } of holds.flatMap(({ members }) => members)) note(inbox, 'holder', label)
-  for (const { inbox, claim } of line) note(inbox, 'waiter', claim.label)
+  for (const { inbox, claim } of queue) note(inbox, 'waiter', claim.label)
 }

@@ -80,7 +80,7 @@ export class ZooKeeperAdmin implements Admin {
     return {
       key,
       holders: holding.map((each) => holderView(each, nowMs)),
-      line: waiting.map((each) => waiterView(each, nowMs)),
+      queue: waiting.map((each) => waiterView(each, nowMs)),
       token: tokens.reduce<bigint | null>(
         (most, token) => (most === null || token > most ? token : most),
         null,

@@ -23,7 +23,7 @@ export const expiry: Topic = {
       )
       assert.deepEqual(seen.sort(), believed.sort())
       assert.deepEqual(
-        view.line.map(({ label, expiresInMs }) => `${label} ${expiresInMs}`),
+        view.queue.map(({ label, expiresInMs }) => `${label} ${expiresInMs}`),
         learnt.queue.map(({ claim, untilMs }) => `${claim.label} ${untilMs - clock.nowMs}`),
       )
       assert.equal(view.closedForMs, Math.max(0, learnt.closedUntilMs - clock.nowMs))

@@ -7,7 +7,7 @@ const SECRETS = [...CLAIMANTS, ...ADOPTERS]
 export const view: Topic = {
   'never shows an id, which is the proof of ownership': atEveryStep(({ state, clock }, model) => {
     const record = model.viewOf('k', state, clock.nowMs)
-    const values = [...record.holders, ...record.line].flatMap((row) => Object.values(row))
+    const values = [...record.holders, ...record.queue].flatMap((row) => Object.values(row))
     for (const id of SECRETS) assert(!values.includes(id), `${id} is shown`)
   }),
 
@@ -26,7 +26,7 @@ export const view: Topic = {
   'counts times from the grant and from joining the queue': atEveryStep(({ state, clock }, model) => {
     const record = model.viewOf('k', state, clock.nowMs)
     for (const { heldMs } of record.holders) assert(heldMs !== null && heldMs >= 0)
-    for (const { waitedMs } of record.line) assert(waitedMs >= 0)
-    assert.equal(model.isInUse(record), record.holders.length + record.line.length > 0)
+    for (const { waitedMs } of record.queue) assert(waitedMs >= 0)
+    assert.equal(model.isInUse(record), record.holders.length + record.queue.length > 0)
   }),
 }

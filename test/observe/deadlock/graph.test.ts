@@ -78,29 +78,29 @@ const wait = (id: string, key: string, mode: GraphWait['mode'] = EXCLUSIVE, posi
 const held = (id: string, mode: GraphWait['mode'], ...claims: string[][]) => ({ id, mode, claims })
 
 test('a writer waits for every reader: one that is stuck is enough', () => {
-  const a = { holds: [held('r1', SHARED, []), held('r2', SHARED, ['w2'])], line: [] }
-  const b = { holds: [held('x', EXCLUSIVE, ['w1'])], line: [] }
+  const a = { holds: [held('r1', SHARED, []), held('r2', SHARED, ['w2'])], queue: [] }
+  const b = { holds: [held('x', EXCLUSIVE, ['w1'])], queue: [] }
   expect(stuckOf({ a, b }, [wait('w1', 'a'), wait('w2', 'b')])).toEqual(['w1', 'w2'])
 })
 
 test('a permit may come from any holder: one that works is enough', () => {
-  const b = { holds: [held('x', EXCLUSIVE, ['w1'])], line: [] }
+  const b = { holds: [held('x', EXCLUSIVE, ['w1'])], queue: [] }
   const waits = [wait('w1', 's', permits(1)), wait('w2', 'b'), wait('w3', 'b')]
-  const both = { holds: [held('p1', permits(1), ['w2']), held('p2', permits(1), ['w3'])], line: [] }
-  const one = { holds: [held('p1', permits(1), ['w2']), held('p2', permits(1), [])], line: [] }
+  const both = { holds: [held('p1', permits(1), ['w2']), held('p2', permits(1), ['w3'])], queue: [] }
+  const one = { holds: [held('p1', permits(1), ['w2']), held('p2', permits(1), [])], queue: [] }
   expect(stuckOf({ s: both, b }, waits)).toEqual(['w1', 'w2', 'w3'])
   expect(stuckOf({ s: one, b }, waits)).toEqual([])
 })
 
 test('an actor with several waits goes on when one of them ends', () => {
-  const a = { holds: [held('x', EXCLUSIVE, ['w1', 'w2'])], line: [] }
-  const b = { holds: [held('y', EXCLUSIVE, ['w3'])], line: [] }
-  const c = { holds: [held('z', EXCLUSIVE, [])], line: [] }
+  const a = { holds: [held('x', EXCLUSIVE, ['w1', 'w2'])], queue: [] }
+  const b = { holds: [held('y', EXCLUSIVE, ['w3'])], queue: [] }
+  const c = { holds: [held('z', EXCLUSIVE, [])], queue: [] }
   expect(stuckOf({ a, b, c }, [wait('w1', 'b'), wait('w2', 'c'), wait('w3', 'a')])).toEqual([])
 })
 
 test('a reader that comes again behind a waiting writer waits for itself', () => {
-  const a = { holds: [held('r', SHARED, ['again'])], line: [{ id: 'writer', mode: EXCLUSIVE }] }
+  const a = { holds: [held('r', SHARED, ['again'])], queue: [{ id: 'writer', mode: EXCLUSIVE }] }
   const again = wait('again', 'a', SHARED, [1])
   const cycles = cyclesIn(stuckIn(graphOf({ a }, [again])))
   expect(cycles.map((cycle) => cycle.map(({ from, hold }) => [from, hold]))).toEqual([
@@ -109,18 +109,18 @@ test('a reader that comes again behind a waiting writer waits for itself', () =>
       ['writer', 'r'],
     ],
   ])
-  expect(stuckOf({ a: { ...a, line: [] } }, [wait('again', 'a', SHARED, [0])])).toEqual([])
+  expect(stuckOf({ a: { ...a, queue: [] } }, [wait('again', 'a', SHARED, [0])])).toEqual([])
 })
 
 test('the hold of a named owner is over when the last of its claims is', () => {
-  const a = { holds: [held('o', EXCLUSIVE, [], ['w1'])], line: [] }
-  const b = { holds: [held('x', EXCLUSIVE, ['w2'])], line: [] }
+  const a = { holds: [held('o', EXCLUSIVE, [], ['w1'])], queue: [] }
+  const b = { holds: [held('x', EXCLUSIVE, ['w2'])], queue: [] }
   expect(stuckOf({ a, b }, [wait('w1', 'b'), wait('w2', 'a')])).toEqual(['w1', 'w2'])
 })
 
 test('a waiter behind a deadlock is stuck, but not a member of the cycle', () => {
-  const a = { holds: [held('x', EXCLUSIVE, ['w1'])], line: [] }
-  const b = { holds: [held('y', EXCLUSIVE, ['w2'])], line: [] }
+  const a = { holds: [held('x', EXCLUSIVE, ['w1'])], queue: [] }
+  const b = { holds: [held('y', EXCLUSIVE, ['w2'])], queue: [] }
   const stuck = stuckIn(graphOf({ a, b }, [wait('w1', 'b'), wait('w2', 'a'), wait('w3', 'a')]))
   expect([...stuck.keys()]).toEqual(['w1', 'w2', 'w3'])
   expect(cyclesIn(stuck).map((cycle) => cycle.map(({ from }) => from))).toEqual([['w1', 'w2']])

@@ -33,7 +33,7 @@ test('one of the waits is local to its process', async () => {
   await town.pass(10)
   gate.open()
   await town.pass(5000)
-  expect((await p.read('c')).line).toEqual([])
+  expect((await p.read('c')).queue).toEqual([])
   expect(outcomes.filter(({ value }) => value === 'done')).toHaveLength(2)
   const [victim] = outcomes.filter(({ error }) => error !== undefined)
   expect(membersOf((victim as { error: ConflictError }).error.cycle ?? [])).toEqual([

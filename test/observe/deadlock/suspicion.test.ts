@@ -30,7 +30,7 @@ function viewOf(key: string, process: 'p' | 'q', token = 256n): KeyView {
     expiresInMs: 9000,
     meta: null,
   }
-  return { key, holders: [holder], line: [], token, limit: null, closedForMs: 0 }
+  return { key, holders: [holder], queue: [], token, limit: null, closedForMs: 0 }
 }
 
 /** Looks at two processes that nobody of this one is part of. */

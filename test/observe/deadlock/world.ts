@@ -54,7 +54,7 @@ export class ModelWorld {
   graph(): Graph {
     const locks = new Map<string, GraphLock>()
     const waits = new Map<string, GraphWait>()
-    for (const [key, { holds, queue: line }] of this.states) {
+    for (const [key, { holds, queue }] of this.states) {
       locks.set(key, {
         holds: holds.map(({ seq, mode, members }) => ({
           id: `${key} ${seq} ${members[0]?.id}`,
@@ -64,9 +64,9 @@ export class ModelWorld {
             return wait === undefined ? [] : [wait.id]
           }),
         })),
-        line: line.map(({ claim }) => ({ id: claim.id, mode: claim.mode })),
+        queue: queue.map(({ claim }) => ({ id: claim.id, mode: claim.mode })),
       })
-      for (const [place, { claim }] of line.entries())
+      for (const [place, { claim }] of queue.entries())
         waits.set(claim.id, { id: claim.id, key, mode: claim.mode, positions: [place] })
     }
     return { locks, waits }

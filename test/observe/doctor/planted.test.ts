@@ -94,7 +94,7 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
       holder.on('lost', ({ cause }) => causes.push(cause))
       const lost = new Promise((resolve) => lease.signal.addEventListener('abort', resolve))
       const next = waiter.acquire('account', { wait: '30s' })
-      while ((await operator.read('account')).line.length === 0) await sleep(5)
+      while ((await operator.read('account')).queue.length === 0) await sleep(5)
       expect(await operator.evict('account', { token: lease.token as bigint, by: 'ada' })).toEqual(['old:1'])
       await lost
       expect(causes).toEqual(['evicted'])
@@ -133,10 +133,10 @@ describe.each(Object.entries(WARDS))('on %s', (name, open) => {
       if (name === 'sqlite' || name === 'etcd') await skewed.acquire('early', { ttl: '10s' })
       await orphan(input)
       const waits = [stuckWaiter.acquire('busy', { wait: '40s' })]
-      while ((await planted.read('busy')).line.length < 1) await sleep(5)
+      while ((await planted.read('busy')).queue.length < 1) await sleep(5)
       waits.push(dead.acquire('busy', { wait: '40s' }))
       for (const each of waits) each.catch(() => {})
-      while ((await planted.read('busy')).line.length < 2) await sleep(5)
+      while ((await planted.read('busy')).queue.length < 2) await sleep(5)
       await tooShort
 
       const options = {

@@ -20,14 +20,14 @@ function waiter(more: Partial<WaiterView> = {}): WaiterView {
   return { ...PLAIN, label: 'web:2', waitedMs: 2000, ttlMs: 9000, expiresInMs: 8000, ...more }
 }
 
-function view(holders: HolderView[], line: WaiterView[] = []): KeyView {
-  return { key: "o'k:1", holders, line, token: TOKEN, limit: null, closedForMs: 0 }
+function view(holders: HolderView[], queue: WaiterView[] = []): KeyView {
+  return { key: "o'k:1", holders, queue: queue, token: TOKEN, limit: null, closedForMs: 0 }
 }
 
 /** How it was a second ago. */
-function earlier({ holders, line, ...rest }: KeyView): Glimpse {
-  const younger = line.map((each) => ({ ...each, waitedMs: each.waitedMs - 1000 }))
-  return glimpseOf({ ...rest, holders, line: younger })
+function earlier({ holders, queue, ...rest }: KeyView): Glimpse {
+  const younger = queue.map((each) => ({ ...each, waitedMs: each.waitedMs - 1000 }))
+  return glimpseOf({ ...rest, holders, queue: younger })
 }
 
 function context(

@@ -19,7 +19,7 @@ it('says of how many claims it cannot look at the process', async () => {
   await open({ label: 'billing' }).acquire('b')
   const waiting = open({ label: 'elsewhere.example:18' }).acquire('a')
   waiting.catch(() => {})
-  while ((await operator.read('a')).line.length === 0) await new Promise(setImmediate)
+  while ((await operator.read('a')).queue.length === 0) await new Promise(setImmediate)
   expect((await operator.doctor({ watch: 0 })).unseen).toContainEqual({
     what: 'whether the processes of 2 holders and 1 waiter run or are stopped',
     why: 'they are on other hosts, have labels of their own, or this system does not tell',

@@ -185,6 +185,6 @@ export function surviveFaults(start: () => Promise<World>): void {
 }
 
 async function inLine(locks: Locks): Promise<number> {
-  const { holders, line } = await locks.read('election:order')
-  return holders.length + line.length
+  const { holders, queue } = await locks.read('election:order')
+  return holders.length + queue.length
 }

@@ -39,7 +39,7 @@ export function leaveNoGhosts(worldOf: () => World): void {
         await asked
       }))
 
-    it('does not double the place in the line of a claim that goes on waiting', () =>
+    it('does not double the position of a claim that goes on waiting', () =>
       apart(worldOf(), async ({ locks, other, proxy }) => {
         const held = await other.acquire('line')
         await locks.using('warm', () => {})
@@ -114,6 +114,6 @@ async function apart(
 }
 
 async function presentAt(locks: Locks, key: string): Promise<number> {
-  const { holders, line } = await locks.read(key)
-  return holders.length + line.length
+  const { holders, queue } = await locks.read(key)
+  return holders.length + queue.length
 }

@@ -18,7 +18,7 @@ test('the doctor never reports a living waiter as dead', async () => {
     await locks.acquire('a', { wait: '1s' }).catch(() => {})
     locks.acquire('a', { wait: '1m' }).catch(() => {})
   }
-  await expect.poll(async () => (await operator.read('a')).line.length).toBe(2)
+  await expect.poll(async () => (await operator.read('a')).queue.length).toBe(2)
   // A position is renewed about every second.
   for (let look = 0; look < 15; look++) {
     const { findings } = await operator.doctor({ watch: 0 })

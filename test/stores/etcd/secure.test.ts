@@ -59,7 +59,7 @@ describe('with authentication', () => {
     ]
     const lease = await one.acquire('key')
     const next = two.acquire('key', { wait: 10_000 })
-    await expect.poll(async () => (await one.read('key')).line.length, { timeout: 5000 }).toBe(1)
+    await expect.poll(async () => (await one.read('key')).queue.length, { timeout: 5000 }).toBe(1)
     await lease.release()
     const token = (await next).token as bigint
     expect(token).toBeGreaterThan(lease.token as bigint)

@@ -32,7 +32,7 @@ it('a semaphore that was full is full again while claims wait for it', async () 
       visit.endMs = performance.now()
     }),
   )
-  await expect.poll(async () => (await first.read('pool')).line.length).toBeGreaterThanOrEqual(LIMIT)
+  await expect.poll(async () => (await first.read('pool')).queue.length).toBeGreaterThanOrEqual(LIMIT)
   await Promise.all(before.map((lease) => lease.release()))
   await Promise.all(work)
   await Promise.all(all.map((locks) => locks.close()))

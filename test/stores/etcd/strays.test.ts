@@ -126,7 +126,7 @@ it.each([0, 1000])(
     const short = async () => {
       await store.release([waiter])
       await store.attempt([waiter])
-      return (await other.admin.read('turn')).line.at(-1)?.expiresInMs
+      return (await other.admin.read('turn')).queue.at(-1)?.expiresInMs
     }
     await expect.poll(short, FREE).toBeLessThan(4500)
     await store.release([first])

@@ -59,7 +59,7 @@ it('a crowd of holders and waiters is read and evicted in parts', async () => {
     const view = await locks.read('crowd')
     expect(view.holders).toHaveLength(holders)
     expect(new Set(view.holders.map(({ token }) => token))).toHaveLength(holders)
-    expect(view.line).toHaveLength(waiters)
+    expect(view.queue).toHaveLength(waiters)
   })
   expect(reads.length).toBeGreaterThan(NODES * 4)
   expect(mostTexts(reads)).toBeLessThan(MOST_TEXTS)

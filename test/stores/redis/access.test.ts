@@ -40,7 +40,7 @@ afterAll(async () => {
 async function useAll(locks: Locks): Promise<void> {
   const lease = await locks.acquire('guarded')
   const next = locks.rw('guarded').read.acquire({ wait: 5000 })
-  await expect.poll(async () => (await locks.read('guarded')).line.length).toBe(1)
+  await expect.poll(async () => (await locks.read('guarded')).queue.length).toBe(1)
   await lease.extend(20_000)
   await lease.release()
   const reader = await next
@@ -122,7 +122,7 @@ async function useBetween(client: AnyRedisClient): Promise<void> {
   ]
   const lease = await one.acquire('encrypted', { ttl: 30_000 })
   const next = other.acquire('encrypted', { wait: 10_000, ttl: 30_000 })
-  await expect.poll(async () => (await one.read('encrypted')).line.length).toBe(1)
+  await expect.poll(async () => (await one.read('encrypted')).queue.length).toBe(1)
   await lease.release()
   expect((await next).held).toBe(true)
   await one.close()

@@ -69,9 +69,9 @@ function inOrderOf(answer: unknown): unknown {
   return labels === undefined ? answer : { ...(answer as object), labels: [...labels].sort() }
 }
 
-function endsOf({ holds, queue: line, closedUntilMs }: KeyState): number[] {
+function endsOf({ holds, queue, closedUntilMs }: KeyState): number[] {
   const members = holds.flatMap((hold) => hold.members)
-  return [closedUntilMs, ...[...members, ...line].map(({ expiresAtMs }) => expiresAtMs)]
+  return [closedUntilMs, ...[...members, ...queue].map(({ expiresAtMs }) => expiresAtMs)]
 }
 
 function labelsOf(holds: readonly Hold[], nowMs: number): object[] {

@@ -117,7 +117,7 @@ it('gives every key of a lock a time to live, whatever it is used for', async ()
   const permit = await locks.semaphore('ttl permits', { limit: 3 }).acquire({ weight: 2 })
   const lease = await locks.acquire('ttl busy', { owner: 'somebody' })
   const waiting = other.acquire('ttl busy', { wait: 60_000 })
-  await expect.poll(async () => (await locks.read('ttl busy')).line.length).toBe(1)
+  await expect.poll(async () => (await locks.read('ttl busy')).queue.length).toBe(1)
   const names = await operator.keys('holdfast:*')
   for (const part of ['lock', 'state', 'holders', 'owners', 'claims', 'queue', 'alive'])
     expect(
@@ -159,7 +159,7 @@ it('works behind a key prefix of the client', async () => {
   const [a, b] = [createLocks({ store: redis(prefixed) }), createLocks({ store: redis(prefixed) })]
   const lease = await a.acquire('prefixed')
   const acquired = b.acquire('prefixed')
-  await expect.poll(async () => (await a.read('prefixed')).line.length).toBe(1)
+  await expect.poll(async () => (await a.read('prefixed')).queue.length).toBe(1)
   const listed: string[] = []
   for await (const { key } of a.list({ prefix: 'pre' })) listed.push(key)
   expect(listed).toEqual(['prefixed'])

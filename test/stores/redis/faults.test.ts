@@ -142,5 +142,5 @@ async function startWorkers(client: string): Promise<Workers> {
 }
 
 async function untilWaiting(locks: Locks, count: number): Promise<void> {
-  await expect.poll(async () => (await locks.read('key')).line.length, { timeout: 5000 }).toBe(count)
+  await expect.poll(async () => (await locks.read('key')).queue.length, { timeout: 5000 }).toBe(count)
 }

@@ -112,7 +112,7 @@ describe('a ttl of many days', () => {
       await other.close()
       return lease.token
     })
-    await expect.poll(async () => (await locks.read('long')).line.length).toBe(1)
+    await expect.poll(async () => (await locks.read('long')).queue.length).toBe(1)
     expect(await operator.pttl(lockName('long'))).toBeGreaterThan(ttl - 10_000)
     expect(await long.release()).toBe('released')
     expect(await waiting).toBeGreaterThan(long.token as bigint)

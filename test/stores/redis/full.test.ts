@@ -54,7 +54,7 @@ it('a hold passes to the next in the queue although the memory is full', async (
   const other = await connect(server?.url ?? '')
   const lease = await locks.acquire('key')
   const waiting = other.acquire('key', { wait: 10_000 })
-  await expect.poll(async () => (await locks.read('key')).line.length).toBe(1)
+  await expect.poll(async () => (await locks.read('key')).queue.length).toBe(1)
   await fill()
   await lease.release()
   expect((await waiting).held).toBe(true)

@@ -51,7 +51,7 @@ async function grantedAfter(open: () => Promise<{ store: Store }>, change: () =>
   )) as [Locks, Locks]
   const lease = await holder.acquire(KEY)
   const waiting = waiter.acquire(KEY)
-  await expect.poll(async () => (await holder.read(KEY)).line.length).toBe(1)
+  await expect.poll(async () => (await holder.read(KEY)).queue.length).toBe(1)
   await change()
   const releasedAtMs = performance.now()
   // A release whose answer is lost is tried again behind the caller's back.

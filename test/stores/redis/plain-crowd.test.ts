@@ -150,11 +150,11 @@ it('a crowd that died is removed in parts, and leaves nothing behind', async () 
 
 it('a crowd is shown whole, in its order', async () => {
   const { first } = await gather('crowd', 420)
-  const { line } = await first.store.admin.read('crowd')
-  expect(line).toHaveLength(420)
-  expect(line.every(({ waitedMs, ttlMs, expiresInMs }) => waitedMs >= 0 && expiresInMs <= ttlMs)).toBe(true)
+  const { queue } = await first.store.admin.read('crowd')
+  expect(queue).toHaveLength(420)
+  expect(queue.every(({ waitedMs, ttlMs, expiresInMs }) => waitedMs >= 0 && expiresInMs <= ttlMs)).toBe(true)
   const listed = []
-  for await (const view of first.store.admin.list('')) listed.push([view.key, view.line.length])
+  for await (const view of first.store.admin.list('')) listed.push([view.key, view.queue.length])
   expect(listed).toEqual([['crowd', 420]])
 })
 

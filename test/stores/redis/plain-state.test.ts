@@ -84,7 +84,7 @@ it('a key that others hold, and ours wait for, is listed with its waiters, and s
   const locks = createLocks({ store: redis(operator, { format: 'plain', check: false }), label: 'api-1' })
   await operator.set('theirs', 'another library', 'PX', 60_000)
   const acquired = locks.acquire('theirs', { wait: 20_000, meta: { order: 7 } })
-  await expect.poll(async () => (await locks.read('theirs')).line.length).toBe(1)
+  await expect.poll(async () => (await locks.read('theirs')).queue.length).toBe(1)
   const listed = []
   for await (const view of locks.list()) listed.push(view)
   expect(listed).toMatchObject([
@@ -92,7 +92,7 @@ it('a key that others hold, and ours wait for, is listed with its waiters, and s
       key: 'theirs',
       token: null,
       holders: [{ label: 'not a Holdfast process', heldMs: null }],
-      line: [{ label: 'api-1', meta: '{"order":7}', mode: 'exclusive', weight: 1 }],
+      queue: [{ label: 'api-1', meta: '{"order":7}', mode: 'exclusive', weight: 1 }],
     },
   ])
   expect((await locks.doctor({ watch: 0 })).keys).toBe(1)

@@ -56,7 +56,7 @@ it('a crowd of holders with named owners, and of waiters, is read in parts', asy
   const sizes = await answersWhile(async () => {
     const view = await locks.read('crowd')
     expect(view.holders.map(({ token }) => token).sort()).toEqual(granted.sort())
-    expect(view.line).toHaveLength(waiters)
+    expect(view.queue).toHaveLength(waiters)
   })
   expect(sizes.length).toBeGreaterThan(4)
   expect(Math.max(...sizes)).toBeLessThan(MOST_TEXTS)

@@ -87,7 +87,7 @@ for (const client of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6', 'glide']) 
         served = true
         return next
       })
-      await expect.poll(async () => (await a.read('passed on')).line.length).toBe(1)
+      await expect.poll(async () => (await a.read('passed on')).queue.length).toBe(1)
       process.kill(replica.pid, 'SIGSTOP')
       await lease.release()
       await sleep(500)
@@ -101,7 +101,7 @@ for (const client of ['ioredis 5', 'ioredis 6', 'redis 5', 'redis 6', 'glide']) 
       const [a, b] = [await open(), await open()]
       const lease = await a.acquire('quick')
       const acquired = b.acquire('quick', { ttl: 60_000 })
-      await expect.poll(async () => (await a.read('quick')).line.length).toBe(1)
+      await expect.poll(async () => (await a.read('quick')).queue.length).toBe(1)
       let looks = 0
       b.on('storeFailed', () => looks++)
       await lease.release()

@@ -114,7 +114,7 @@ describe('on a cluster', () => {
     })
     const lease = await one.acquire(`${name} lock`, { ttl: '30s' })
     const next = other.acquire(`${name} lock`, { wait: '10s' })
-    await expect.poll(async () => (await one.read(`${name} lock`)).line.length).toBe(1)
+    await expect.poll(async () => (await one.read(`${name} lock`)).queue.length).toBe(1)
     await lease.release()
     expect((await next).held).toBe(true)
     const sale = one.inventory(`${name} sale`)

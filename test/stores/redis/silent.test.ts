@@ -106,7 +106,7 @@ describe.each(Object.keys(CLIENTS))('with a client of %s that was brought', (nam
     const key = `held for ${name}`
     await using lease = await holder.acquire(key)
     const waiter = locks.acquire(key, { wait: 60_000 })
-    await expect.poll(async () => (await holder.read(key)).line.length).toBe(1)
+    await expect.poll(async () => (await holder.read(key)).queue.length).toBe(1)
     way.stall()
     const stalledAtMs = performance.now()
     const again = () => locks.using(`free for ${name}`, { wait: 0 }, () => 'back').catch(() => null)

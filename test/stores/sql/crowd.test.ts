@@ -86,7 +86,7 @@ async function serve(open: Open, mode: keyof typeof MODES, count: number): Promi
         inside--
       }),
     )
-    await expect.poll(async () => (await holder.read(key)).line.length, { timeout: 30_000 }).toBe(count)
+    await expect.poll(async () => (await holder.read(key)).queue.length, { timeout: 30_000 }).toBe(count)
     const startedMs = performance.now()
     await first.release()
     await Promise.all(work)

@@ -108,7 +108,7 @@ export function survive(clients: readonly string[], most: number, begin: () => P
     const [locks, other] = [await open(clients[0] as string), await open(clients.at(-1) as string)]
     const lease = await locks.acquire('kept', { ttl: 8000 })
     const acquired = other.acquire('kept', { wait: 20_000, ttl: 8000 })
-    await expect.poll(async () => (await locks.read('kept')).line.length, { timeout: 5000 }).toBe(1)
+    await expect.poll(async () => (await locks.read('kept')).queue.length, { timeout: 5000 }).toBe(1)
     await harness.kill()
     await harness.start()
     const token = async () => (await locks.read('kept').catch(() => null))?.token

@@ -42,7 +42,7 @@ it('a long queue without push is served in its order', async () => {
     for (let place = 0; place < WAITERS; place++) {
       const locks = await open()
       waits.push(locks.using('key', () => served.push(place)))
-      await expect.poll(async () => (await first.read('key')).line.length, { interval: 5 }).toBe(place + 1)
+      await expect.poll(async () => (await first.read('key')).queue.length, { interval: 5 }).toBe(place + 1)
     }
     await lease.release()
     await Promise.all(waits)

@@ -92,7 +92,7 @@ describe.each([
     const failures: unknown[] = []
     for (const locks of all) locks.on('storeFailed', ({ error }) => failures.push(error))
     const served = all.map((locks) => locks.using(name, async () => seen.push(await connections())))
-    await expect.poll(async () => (await holder.read(name)).line.length, { timeout: 30_000 }).toBe(COUNT)
+    await expect.poll(async () => (await holder.read(name)).queue.length, { timeout: 30_000 }).toBe(COUNT)
     await lease.release()
     await Promise.all(served)
     expect(failures).toEqual([])

@@ -160,7 +160,7 @@ it('PostgreSQL: a silent listening connection is noticed, and waiters are notifi
     await expect.poll(() => proxy.passed.replies, { timeout: 3000 + CALL_MS + 2000 }).toBeGreaterThan(before)
     const lease = await holder.acquire('told')
     const waiting = waiter.acquire('told', { wait: 10_000 }).then(() => performance.now())
-    await expect.poll(async () => (await holder.read('told')).line.length, { timeout: 5000 }).toBe(1)
+    await expect.poll(async () => (await holder.read('told')).queue.length, { timeout: 5000 }).toBe(1)
     const releasedAtMs = performance.now()
     await lease.release()
     expect((await waiting) - releasedAtMs).toBeLessThan(400)

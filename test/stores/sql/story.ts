@@ -194,10 +194,10 @@ export class Story {
 }
 
 /** When time changes the state. */
-function timesOf({ holds, queue: line, closedUntilMs }: KeyState): readonly number[] {
+function timesOf({ holds, queue, closedUntilMs }: KeyState): readonly number[] {
   const members = holds.flatMap((hold) => hold.members)
   const delays = members.map(({ expiresAtMs, lockDelayMs }) => expiresAtMs + lockDelayMs)
-  return [...[...members, ...line].map(({ expiresAtMs }) => expiresAtMs), ...delays, closedUntilMs]
+  return [...[...members, ...queue].map(({ expiresAtMs }) => expiresAtMs), ...delays, closedUntilMs]
 }
 
 interface Parts {
@@ -224,12 +224,12 @@ function answerOf(given: unknown, reference: unknown, stale: boolean): object {
 }
 
 /** Holders stand in no order, waiters in that of the queue. */
-function shown({ holders, line, token, limit, closedForMs }: KeyView): object {
+function shown({ holders, queue, token, limit, closedForMs }: KeyView): object {
   return {
     holders: holders
       .map(({ heldMs: _, expiresInMs: _left, ...rest }) => rest)
       .sort((a, b) => (a.label < b.label ? -1 : 1)),
-    line: line.map(({ waitedMs: _, expiresInMs: _left, ...rest }) => rest),
+    line: queue.map(({ waitedMs: _, expiresInMs: _left, ...rest }) => rest),
     ...{ token, limit, isClosed: closedForMs > 0 },
   }
 }

@@ -32,7 +32,7 @@ test('a holder and a waiter of another boot are dead, and tokens rise over the r
   machine.restart('boot-z')
   machine.runtime.shiftWall(-60_000)
   const after = machine.open()
-  expect(await after.admin.read('k')).toMatchObject({ holders: [], line: [], token })
+  expect(await after.admin.read('k')).toMatchObject({ holders: [], queue: [], token })
   const claim = claimOf('k')
   expect(await take(after, claim)).toBeGreaterThan(token)
   expect(await letGo(after, claim)).toBe('released')

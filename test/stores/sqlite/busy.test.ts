@@ -43,7 +43,7 @@ test('a database that others keep for seconds is an error, and nothing was done'
     `${JSON.stringify(machine.path)} was locked by others for 5000 ms`,
   )
   other.exec('ROLLBACK')
-  expect(store.admin.read('k')).toMatchObject({ holders: [], line: [] })
+  expect(store.admin.read('k')).toMatchObject({ holders: [], queue: [] })
   expect(machine.runtime.pendingTimers).toBe(0)
 })
 

@@ -41,7 +41,7 @@ function freezing(when: 'before' | 'after', count: number): Binding {
 }
 
 const roles: Record<string, () => unknown> = {
-  /** Waits in line and never looks again by itself: only a push can tell it anything. */
+  /** Waits in the queue and never looks again by itself: only a push can tell it anything. */
   async wait() {
     const store = openSqlite({ path })
     store.notices((notice) => {

@@ -12,7 +12,7 @@ test('two thousand waiters of one key are served in their order, one by each rel
   let token = await take(store, first as never)
   for (const claim of rest) expect((await ask(store, claim)).kind).toBe('blocked')
   expect((await told.next()).kind).toBe('contended')
-  expect((await store.admin.read('k')).line).toHaveLength(CROWD - 1)
+  expect((await store.admin.read('k')).queue).toHaveLength(CROWD - 1)
   for (const [place, claim] of rest.entries()) {
     expect(await letGo(store, claims[place] as never)).toBe('released')
     const granted = await told.next()

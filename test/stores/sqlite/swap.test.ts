@@ -48,9 +48,9 @@ test.each([1, 2, 3, 4])(
     expect((await ask(store, claimOf('k', { label: 'own' }))).kind).toBe('blocked')
     meddler.meddle(0, () => {})
     await machine.runtime.until(Promise.all(writing))
-    const { line } = await other.admin.read('k')
+    const { queue } = await other.admin.read('k')
     expect(between).not.toHaveLength(0)
-    expect(line.map(({ label }) => label).sort()).toEqual([...between, 'first', 'own'].sort())
+    expect(queue.map(({ label }) => label).sort()).toEqual([...between, 'first', 'own'].sort())
   },
 )
 

@@ -26,7 +26,7 @@ it('locks, waits and keeps records for one user', async () => {
   const [one, two] = [await open('ann:se%40cret@'), await open('ann:se%40cret@')]
   const lease = await one.acquire('key')
   const next = two.acquire('key', { wait: 10_000 })
-  await expect.poll(async () => (await one.read('key')).line.length, { timeout: 5000 }).toBe(1)
+  await expect.poll(async () => (await one.read('key')).queue.length, { timeout: 5000 }).toBe(1)
   await lease.release()
   expect((await next).token).toBeGreaterThan(lease.token as bigint)
   await (await next).release()

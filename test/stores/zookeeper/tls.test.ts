@@ -59,7 +59,7 @@ async function open(url: string): Promise<Locks> {
 async function useBetween(one: Locks, two: Locks): Promise<void> {
   const lease = await one.acquire('key')
   const next = two.acquire('key', { wait: 10_000 })
-  await expect.poll(async () => (await one.read('key')).line.length, { timeout: 5000 }).toBe(1)
+  await expect.poll(async () => (await one.read('key')).queue.length, { timeout: 5000 }).toBe(1)
   await lease.release()
   const second = await next
   expect(second.token).toBeGreaterThan(lease.token as bigint)
@@ -186,7 +186,7 @@ describe('with a login by SASL', () => {
     const [locks, other] = [await open(urlOf()), await open(urlOf())]
     const lease = await locks.acquire('kept')
     const next = other.acquire('kept', { wait: 20_000 })
-    await expect.poll(async () => (await locks.read('kept')).line.length, { timeout: 5000 }).toBe(1)
+    await expect.poll(async () => (await locks.read('kept')).queue.length, { timeout: 5000 }).toBe(1)
     for (let round = 0; round < 3; round++) {
       for (const proxy of proxies) proxy.reset()
       await expect.poll(() => locks.using('more', () => 'had').catch(String), { timeout: 5000 }).toBe('had')

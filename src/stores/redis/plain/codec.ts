@@ -41,7 +41,7 @@ export function plainViewOf(key: string, raw: RawPlainLock, nowMs: number): KeyV
   return {
     key,
     holders: holdersOf(raw, token),
-    line: waitersOf(raw, nowMs),
+    queue: waitersOf(raw, nowMs),
     token,
     limit: null,
     closedForMs: 0,

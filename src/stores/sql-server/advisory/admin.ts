@@ -40,7 +40,7 @@ export class AdvisoryAdmin implements Admin {
     return {
       key,
       holders: [...own, ...others.map(strangerView)],
-      line: [],
+      queue: [],
       token: null,
       limit: null,
       closedForMs: 0,

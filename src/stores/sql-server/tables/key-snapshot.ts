@@ -212,8 +212,8 @@ export function modeFrom(kind: string | null, limit: number, weight: number): Mo
   return kind === 'permits' ? { kind, limit, weight } : { kind: kind as 'exclusive' | 'shared' }
 }
 
-function modeOf({ holds, queue: line }: KeyState): Mode | null {
-  return holds[0]?.mode ?? line[0]?.claim.mode ?? null
+function modeOf({ holds, queue }: KeyState): Mode | null {
+  return holds[0]?.mode ?? queue[0]?.claim.mode ?? null
 }
 
 function isDead({ expiresAtMs }: ClaimRow, nowMs: number): boolean {

@@ -64,8 +64,8 @@ export class ServerTransactions implements Transactions {
 
 const BUSY: Taken = { kind: 'blocked', holder: null, heldMs: null }
 
-function blockedBy({ holds, queue: line, closedUntilMs }: KeyState, { nowMs }: Clock): Taken | null {
+function blockedBy({ holds, queue, closedUntilMs }: KeyState, { nowMs }: Clock): Taken | null {
   const holder = holds[0]?.members[0]
   if (holder !== undefined) return { kind: 'blocked', holder: holder.label, heldMs: nowMs - holder.sinceMs }
-  return line.length > 0 || closedUntilMs > nowMs ? BUSY : null
+  return queue.length > 0 || closedUntilMs > nowMs ? BUSY : null
 }

@@ -9,7 +9,7 @@ export const admin: readonly Check[] = [
     const key = scene.key()
     const view = await a.store.admin.read(key)
     assert.equal(view.key, key)
-    assert.deepEqual([view.holders, view.line], [[], []])
+    assert.deepEqual([view.holders, view.queue], [[], []])
     assert.equal(view.limit, null)
     assert.equal(view.closedForMs, 0)
   }),
@@ -44,15 +44,15 @@ export const admin: readonly Check[] = [
     await b.block(key, { queue: true })
     const owner = scene.traits.owners ? 'workflow 7' : null
     await c.block(key, { queue: true, owner, meta: '{"a":1}' })
-    const { line } = await a.store.admin.read(key)
+    const { queue } = await a.store.admin.read(key)
     assert.deepEqual(
-      line.map((waiter) => [waiter.label, waiter.owner, waiter.meta]),
+      queue.map((waiter) => [waiter.label, waiter.owner, waiter.meta]),
       [
         ['first', null, null],
         ['second', owner, '{"a":1}'],
       ],
     )
-    assert.ok(line.every((waiter) => waiter.waitedMs >= 0 && waiter.expiresInMs > 0))
+    assert.ok(queue.every((waiter) => waiter.waitedMs >= 0 && waiter.expiresInMs > 0))
   }),
 
   check('permits are shown with weight and limit', permitting, async (scene) => {

@@ -130,6 +130,6 @@ export const cancel: readonly Check[] = [
 
 async function lineOf(scene: Scene, locks: Locks, key: string, length: number): Promise<void> {
   await scene.eventually(`the queue must have ${length} waiters`, SOON_MS, async () => {
-    return (await locks.read(key)).line.length === length
+    return (await locks.read(key)).queue.length === length
   })
 }

@@ -23,8 +23,8 @@ export const crowds: readonly Check[] = [
   check('a crowd keeps its positions for as long as it renews them', ordered, async (scene) => {
     const { a, key, claim, crowd } = await queueUp(scene, { ttlMs: scene.ttlMs(TTL_MS) })
     await keepUp(scene, crowd, 'waiting')
-    const { line } = await a.store.admin.read(key)
-    assert.equal(line.length, crowd.length, 'every waiter of a crowd must be in the queue once')
+    const { queue } = await a.store.admin.read(key)
+    assert.equal(queue.length, crowd.length, 'every waiter of a crowd must be in the queue once')
     await a.release(claim)
     const [first, ...others] = crowd as [Member, ...Member[]]
     grantedOf(await first.party.attempt(first.claim), 'the first of a crowd must be served first')

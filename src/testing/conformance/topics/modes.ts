@@ -181,7 +181,7 @@ const semaphores: readonly Check[] = [
     const answer = await b.attempt(b.claim(key, { mode: permits(4), queue: true }))
     assert.ok(answer.kind === 'refused', 'two limits for one key must not both count')
     assert.equal(answer.reason, 'limit')
-    assert.deepEqual((await a.store.admin.read(key)).line, [], 'a refused claim must not join the queue')
+    assert.deepEqual((await a.store.admin.read(key)).queue, [], 'a refused claim must not join the queue')
     await a.release(claim)
     await b.take(key, { mode: permits(4) }, 'a free key may be used with another limit')
   }),

@@ -82,7 +82,7 @@ export const pushes: readonly Check[] = [
     faults.notices({ kind: 'delay', ms: offerEndsMs + 500 })
     const acquired = scene.begin(slow.acquire(key, { ttl: ttlMs, wait: 20_000 }))
     await scene.eventually('the slow one must join the queue', SOON_MS, async () => {
-      return (await a.read(key)).line.length === 1
+      return (await a.read(key)).queue.length === 1
     })
     faults.every('attempt', { kind: 'lose request' })
     faults.every('renew', { kind: 'lose request' })

@@ -20,7 +20,7 @@ export const severalKeys: readonly Check[] = [
     const kinds = (await b.attemptAll(claims)).map((answer) => answer.kind)
     assert.ok(!kinds.includes('granted'), `half a group was granted: ${kinds.join(', ')}`)
     for (const { key } of claims) {
-      assert.deepEqual((await a.store.admin.read(key)).line, [], 'a group never joins a line')
+      assert.deepEqual((await a.store.admin.read(key)).queue, [], 'a group never joins a line')
       if (key !== busy) await c.take(key, {}, 'a group that was not granted must leave its keys free')
     }
   }),

@@ -79,7 +79,7 @@ export const unknownOutcomes: readonly Check[] = [
     faults.next('attempt', { kind: 'lose reply' })
     await assert.rejects(a.acquire(key, { wait: 300 }))
     await scene.eventually('nobody must be left in the queue', SOON_MS, async () => {
-      return (await b.read(key)).line.length === 0
+      return (await b.read(key)).queue.length === 0
     })
   }),
 

@@ -43,7 +43,7 @@ export const waiting: readonly Check[] = [
       }
       waits.push(scene.begin(locks.using(key, work)))
       await scene.eventually('a waiter must be seen in the queue', 3000, async () => {
-        return (await locks.read(key)).line.length === number
+        return (await locks.read(key)).queue.length === number
       })
     }
     await lease.release()
@@ -84,7 +84,7 @@ export const waiting: readonly Check[] = [
     assert.ok(again.kind === 'blocked')
     assert.equal(again.position, 1, 'a resent claim is the same claim')
     assert.equal(
-      (await a.store.admin.read(key)).line.length,
+      (await a.store.admin.read(key)).queue.length,
       2,
       'a resent claim must not stand in the queue twice',
     )
@@ -186,7 +186,7 @@ export const waiting: readonly Check[] = [
     const lease = await a.acquire(key)
     const acquired = scene.begin(b.acquire(key, { retry: { spin: 20 } }))
     await scene.sleep(100)
-    assert.equal((await a.read(key)).line.length, 0, 'retry by spinning must not join the queue')
+    assert.equal((await a.read(key)).queue.length, 0, 'retry by spinning must not join the queue')
     await lease.release()
     await scene.within('a spinning waiter must find the key free', SOON_MS, acquired)
   }),
