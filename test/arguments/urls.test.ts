@@ -57,7 +57,7 @@ describe('a parameter that is given twice is refused', () => {
   })
 })
 
-test('what may be a piece of a password is not repeated', async () => {
+test('a possible piece of a password is not repeated', async () => {
   const error = await failure(connect(`redis://app:5?${SECRET}@host`))
   expect(error.message).toBe('url has an unknown parameter')
 })
@@ -68,7 +68,7 @@ test('a memory store has no name that others could share', async () => {
   for (const url of ['memory:', 'memory://']) await (await connect(url)).close()
 })
 
-test('what is no URL, and what are no options, is refused by name', async () => {
+test('a text that is no URL, and a value that is no options, are refused by name', async () => {
   for (const url of [undefined, null, 42, '', 'x', {}, []])
     expect(await failure(connect(url as never))).toMatchObject({ argument: 'url' })
   for (const options of [null, 42, 'x', []])

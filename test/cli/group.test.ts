@@ -89,7 +89,7 @@ describe('after a signal', () => {
   })
 })
 
-describe('what the command leaves behind', () => {
+describe('processes that the command leaves behind', () => {
   const leave = (...options: readonly string[]): Running =>
     bench.start(['run', 'key', '--ttl', '2s', ...options, '--', ...shell('"$0" "$@" & exit 3', 'background')])
 

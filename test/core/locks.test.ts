@@ -228,7 +228,7 @@ test('an operator’s call to a store that fails or hangs ends as a store error,
   expect((await failure(written)).code).toBe('STORE_UNAVAILABLE')
 })
 
-test('what a store refuses for good is not waited out', async () => {
+test('a final refusal of a store is not waited out', async () => {
   const store = memory()
   const refuse = () => {
     throw new UnsupportedError('a newer format')

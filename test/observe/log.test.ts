@@ -11,7 +11,7 @@ class Lines implements Logger {
   error = (fields: object, message: string) => void this.all.push(['error', { ...fields }, message])
 }
 
-test('what goes wrong is written, within bounds, and every logger can write it', async () => {
+test('failures are written, within bounds, and every logger can write them', async () => {
   const scene = new Scene()
   const [a, b] = [scene.party(), scene.party()]
   const lines = new Lines()

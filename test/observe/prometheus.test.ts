@@ -14,7 +14,7 @@ function figure(text: string, line: string): number {
   return found === undefined ? Number.NaN : Number(found.slice(line.length + 1))
 }
 
-test('what happens on a real server is in the exposition', async () => {
+test('events of a real server are in the exposition', async () => {
   const locks = await connect(server.url, { prefix: 'metrics:' })
   const other = await connect(server.url, { prefix: 'metrics:' })
   const collector = new Collector()

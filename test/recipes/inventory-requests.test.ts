@@ -39,7 +39,7 @@ const shops = Object.entries(stores).flatMap(([store, locks]) =>
 )
 
 describe.each(shops)('$store, $stripes stripes', ({ locks, stripes }) => {
-  test('what was added is not taken by the same request, and the other way round', async () => {
+  test('added goods are not taken by the same request, and the other way round', async () => {
     const shop = await open(locks, 20, { stripes })
     for (const buyer of buyers) {
       await shop.add(1, { request: `delivery for ${buyer}` })

@@ -116,7 +116,7 @@ test('a store that cannot be opened keeps the application from starting, with it
   })
 })
 
-test('what other decorators noted on the method is kept', () => {
+test('notes of other decorators on the method are kept', () => {
   class Routes {
     async list(_page: number): Promise<void> {}
   }

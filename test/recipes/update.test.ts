@@ -62,7 +62,7 @@ test('a signal ends the tries, and a value ends with its ttl', async () => {
   expect(await locks.update('x', () => undefined)).toBeUndefined()
 })
 
-test('what the change throws is the caller’s', async () => {
+test('an error of the change is the caller’s', async () => {
   await using locks = createLocks()
   await expect(locks.update('x', () => Promise.reject(new Error('mine')))).rejects.toThrow('mine')
   expect((await failure(locks.update('x', () => 1, { tries: 0 }))).message).toMatch(

@@ -55,7 +55,7 @@ test('a value that meets itself beside, not inside, itself is kept', () => {
   expect(unpacked(packed('value', [shared, { shared }], LARGE))).toEqual([shared, { shared }])
 })
 
-test('what would come back as something else is refused with its place', () => {
+test('a value that would come back as something else is refused with its path', () => {
   class Decimal {}
   class Dates extends Map {}
   class Rows extends Array {}

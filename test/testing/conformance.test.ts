@@ -50,7 +50,7 @@ describe('skips', () => {
     expect(() => conformanceCases(target({ skips: [skip] }))).toThrow(problem)
   })
 
-  test('what the traits deny is skipped with that reason', async () => {
+  test('a case that the traits deny is skipped with that reason', async () => {
     const { runtime, open, ...rest } = target()
     const poor = async () => {
       const store = await open()

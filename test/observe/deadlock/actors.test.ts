@@ -128,7 +128,7 @@ test('without records, other processes are known by the names in the queue, and 
   expect(told.sort()).toEqual(['p  p: a -> b q: b -> a', 'p p p: x -> y p: y -> x', 'q  p: a -> b q: b -> a'])
 })
 
-test('what a process tells is gone with the wait, and with the process', async () => {
+test('the notes of a process are gone with the wait, and with the process', async () => {
   const town = new Town()
   const [p, q] = [town.locks('p', 'report'), town.locks('q', 'report')]
   const [ask, end] = [new Gate(), new Gate()]

@@ -71,7 +71,7 @@ describe('a holder', () => {
     expect(codes(short, earlier(short), context({}, { usualOf: () => quick }))).toEqual([])
   })
 
-  it('what is usual can be said instead', () => {
+  it('the usual can be said instead', () => {
     const now = view([holder({ heldMs: 501 })])
     expect(codes(now, earlier(now), context({ usual: '50ms' }))).toEqual(['warning HELD_TOO_LONG'])
     expect(codes(now, earlier(now), context({ usual: '51ms' }))).toEqual([])

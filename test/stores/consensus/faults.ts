@@ -14,7 +14,7 @@ const PROCESSES = 4
 const RECOVERY_MS = 20_000
 const LONG_MS = 60_000
 
-/** What an ensemble goes through while processes of their own want its keys. */
+/** Faults of an ensemble while separate processes want its keys. */
 export function surviveFaults(start: () => Promise<World>): void {
   let world: World
   let visitors: Visitors

@@ -21,7 +21,7 @@ export function leaveNoGhosts(worldOf: () => World): void {
           await expect.poll(() => presentAt(other, key), SOON).toBe(1)
           proxy.heal()
           const outcome = await asked
-          // Whoever is told that it failed has nothing; whoever is told that it holds can give it back.
+          // A claim that was told of a failure has nothing; one that was told of a grant can give it back.
           if (!(outcome instanceof Error)) await (outcome as Awaited<ReturnType<Locks['acquire']>>).release()
           else expect(outcome).toMatchObject({ code: 'STORE_UNAVAILABLE' })
           await expect.poll(() => presentAt(other, key), SOON).toBe(0)
@@ -43,7 +43,7 @@ export function leaveNoGhosts(worldOf: () => World): void {
       apart(worldOf(), async ({ locks, other, proxy }) => {
         const held = await other.acquire('line')
         await locks.using('warm', () => {})
-        // What else it talks about would be counted as an answer to the claim.
+        // Its other traffic would be counted as an answer to the claim.
         await expect.poll(() => proxy.connections, SOON).toBe(worldOf().connections)
         const answered = proxy.passed.replies + worldOf().answersBeforeLine
         const acquired = locks.acquire('line', { wait: 20_000 })

@@ -6,7 +6,7 @@ import { connect, type Lease } from 'holdfast'
 
 const STEP_MS = 5
 const STEPS = 4
-/** What a fault may do to a caller. */
+/** Errors that a fault may cause for a caller. */
 const EXPECTED = new Set(['STORE_UNAVAILABLE', 'LEASE_LOST', 'LOCK_TIMEOUT'])
 
 const [, , url = '', ttl = '', role = '', ...keys] = process.argv

@@ -62,7 +62,7 @@ export class Visitors {
     )
   }
 
-  /** Who leads a key after the first `count` of its leaders have begun. */
+  /** The leader of a key after the first `count` of its leaders have begun. */
   async nextLeader(count: number, withinMs: number): Promise<number> {
     await this.until(
       () => this.beginnings.length > count,
@@ -95,7 +95,7 @@ export class Visitors {
     for (const child of this.children) child.kill('SIGKILL')
   }
 
-  /** What contradicts the promise of a lock: two inside at once, or a token that does not rise. */
+  /** Contradictions to the promise of a lock: two inside at once, or a token that does not rise. */
   contradictions(): string[] {
     const keys = new Set(this.visits.map(({ key }) => key))
     return [...keys].flatMap((key) => contradictionsOf(this.visits.filter((visit) => visit.key === key)))

@@ -18,7 +18,7 @@ export interface World {
   partFollower(): Promise<() => void>
   /** All members crash and are started again. */
   restartAll(): Promise<void>
-  /** What clients have left in it, by its own count: 0 when there is nothing. */
+  /** Leftovers of clients, by its own count: 0 when there is nothing. */
   leftovers(): Promise<number>
   /** How many events of watches the members have sent, by their own count. */
   watchEvents(): Promise<number>

@@ -156,7 +156,7 @@ for (const client of ['ioredis 5', 'redis 6']) {
   })
 }
 
-describe('what is refused', () => {
+describe('refusals', () => {
   it('two addresses of one server', async () => {
     const [one, two] = servers as [RedisServer, RedisServer]
     await expect(

@@ -42,7 +42,7 @@ it.each([
   expect(await (operators[0] as Redis).dump('holdfast:quorum:k')).toEqual(before)
 })
 
-it('what a lock leaves is no string, which is what a version with format 1 would read', async () => {
+it('a lock leaves no string, which a version with format 1 would read', async () => {
   const { locks, operators } = await start()
   const lease = await locks.acquire('k')
   for (const redis of operators) await expect.poll(() => redis.type('holdfast:quorum:k')).toBe('hash')

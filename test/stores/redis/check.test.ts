@@ -117,7 +117,7 @@ describe('a server is looked at once', () => {
   })
 })
 
-describe('what the facts mean', () => {
+describe('the meaning of the facts', () => {
   const facts: Facts = {
     port: '6379',
     version: '7.0.15',
