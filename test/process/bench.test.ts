@@ -31,6 +31,7 @@ test('every benchmark runs, sees no overlap and says something about each of its
     'etcd',
     'zookeeper',
     'growth',
+    'startup',
   ])
   for (const [name, { rows, targets, overlaps }] of Object.entries(results)) {
     expect(rows.length).toBeGreaterThan(0)
