@@ -54,6 +54,7 @@ const BESIDE_PEERS = new Set([
   'etcd',
   'zookeeper',
   'startup',
+  'growth',
 ])
 
 const USAGE = `npm run bench -- [${Object.keys(BENCHES).join('|')}]… [--json] [--write] [--tiny] [--only PART,…] [--against REF] [--profile FOLDER]
