@@ -9,18 +9,7 @@ import { type LockRequest, SHARED, SHORTEST_TTL_MS } from '../options.ts'
 import type { Soon } from '../store.ts'
 import { leaseJson } from './adoption.ts'
 import { type EndCause, type HoldUser, type LocalHold, lostError, validUntil } from './hold.ts'
-import { type ReleaseOutcome, Releasing } from './release.ts'
-
-/** The local queue or the shared hold that a lease came from. */
-export interface LeaseHome {
-  release(lease: StoreLease): Soon<ReleaseOutcome> | Releasing
-  /** The hold is over or no longer exclusive: the next waiter may ask for the key. */
-  leave(lease: StoreLease): void
-  /** The ttl of the hold when the lease asks for this one. */
-  longerTtl?(ttlMs: number): number
-  /** The lease is about to become text by which another process may adopt it. */
-  serialising?(): void
-}
+import { type LeaseHome, type ReleaseOutcome, Releasing } from './release.ts'
 
 const LEASE_EVENTS = { revoked: true }
 

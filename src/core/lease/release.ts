@@ -4,8 +4,20 @@ import type { Receiver } from '../calls/pending-call.ts'
 import type { Engine } from '../engine.ts'
 import type { Soon } from '../store.ts'
 import type { LocalHold } from './hold.ts'
+import type { StoreLease } from './lease.ts'
 
 export type ReleaseOutcome = 'released' | 'expired'
+
+/** The local queue or the shared hold that a lease came from. */
+export interface LeaseHome {
+  release(lease: StoreLease): Soon<ReleaseOutcome> | Releasing
+  /** The hold is over or no longer exclusive: the next waiter may ask for the key. */
+  leave(lease: StoreLease): void
+  /** The ttl of the hold when the lease asks for this one. */
+  longerTtl?(ttlMs: number): number
+  /** The lease is about to become text by which another process may adopt it. */
+  serialising?(): void
+}
 
 /** The lease that is being released. */
 interface Releaser {
